@@ -132,7 +132,7 @@ func expireApproval(t *testing.T, c *harness.Client) {
 	if end := c.Wait(turn); end.Str("output") != "nobody came" {
 		t.Errorf("turn = %v", end)
 	}
-	if text := resultOf(c.Watch("/v1/turns/" + turn + "/events").End()); !strings.Contains(text, "nobody gave it in time") {
+	if text := resultOf(c.Watch("/v1/turns/" + turn + "/events").End()); !strings.Contains(text, "was not approved in time") {
 		t.Errorf("the model is told %q", text)
 	}
 }

@@ -31,7 +31,7 @@ import (
 
 // notREST are the RPCs for users that have no path of their own in REST: what streams, and what REST does in another way.
 var notREST = []string{
-	"windlass.sessions.v1.TurnService.Watch", "windlass.inference.v1.InferenceService.ResolveModel",
+	"windlass.sessions.v1.TurnService.WatchTurn", "windlass.inference.v1.InferenceService.ResolveModel",
 }
 
 // everyMethod calls f with all RPCs that the mesh serves.

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -214,7 +217,7 @@ func TestGRPCByReflectionAlone(t *testing.T) {
 		t.Errorf("watched %v, %v", types, err)
 	}
 	got, err := s.call(turns, "GetTurn", `{"turn_id":"`+id+`","wait":"30s"}`)
-	if err != nil || str(got, "status") != "completed" || !strings.Contains(str(got, "output"), "391") {
+	if err != nil || str(got, "status") != strconv.Itoa(int(turnv1.TurnStatus_TURN_STATUS_COMPLETED)) || !strings.Contains(str(got, "output"), "391") {
 		t.Errorf("turn = %v, %v", got, err)
 	}
 }

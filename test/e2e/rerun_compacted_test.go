@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // TestRerunsOfACompactedTurn runs a turn again that was compacted while it ran, from places before and after that. What is taken over is too
@@ -22,7 +23,7 @@ func TestRerunsOfACompactedTurn(t *testing.T) {
 	model := harness.NewModel(t, func(_ int, messages []any) harness.Answer {
 		text := fmt.Sprint(messages)
 		longest.Store(max(longest.Load(), int64(len(text))))
-		if strings.Contains(text, "Write a summary that takes the place") {
+		if strings.Contains(text, contract.MarkCompact) {
 			summaries.Add(1)
 			return harness.Answer{Words: []string{"the work so far"}}
 		}

@@ -257,7 +257,7 @@ func (c *call) wrong(o *outcome, done int, ended bool) string {
 	case said && done == 0 && c.tool != mine:
 		return "it never ran"
 	case c.tool == "risky" && done > 0 && !has("approval approved"):
-		return "it ran without leave"
+		return "it ran without approval"
 	case c.tool == "risky" && ended && done != 1 && has("approval approved"):
 		return "it did not run though somebody gave leave"
 	case c.tool == "ask" && done > 0 && !has("input answered") && !has("input declined") && !has("input expired") && !has("input cancelled"):

@@ -59,7 +59,8 @@ type policy struct {
 }
 
 func (p policy) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse,
-	error) {
+	error,
+) {
 	return p.resp, p.err
 }
 

@@ -77,8 +77,10 @@ func TestTheEmptyBlueprintHasAClone(t *testing.T) {
 }
 
 func TestAnExecutorOfAnotherProcessHostsTheAgent(t *testing.T) {
-	for kind, want := range map[string]bool{"": false, "builtin": false, "process": true, "http": true, "grpc": true,
-		"carrier-pigeon": false} {
+	for kind, want := range map[string]bool{
+		"": false, "builtin": false, "process": true, "http": true, "grpc": true,
+		"carrier-pigeon": false,
+	} {
 		if got := (agentspec.Spec{Executor: &agentspec.Executor{Kind: kind}}).Hosted(); got != want {
 			t.Errorf("an executor of kind %q hosts the agent: %t, want %t", kind, got, want)
 		}

@@ -132,8 +132,10 @@ func TestWhoSteeredTheTurnMayNotDecideEither(t *testing.T) {
 }
 
 func TestOnlyAnApprovalIsDecidedAndOnlyAQuestionAnswered(t *testing.T) {
-	for name, req := range map[string]*store.WaitRequest{"question": forAnswer(""), "client tool": forResult(),
-		"resolution": forResolution()} {
+	for name, req := range map[string]*store.WaitRequest{
+		"question": forAnswer(""), "client tool": forResult(),
+		"resolution": forResolution(),
+	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t)
 			w := asked(k, req)
@@ -180,7 +182,8 @@ func TestDecisionsInARow(t *testing.T) {
 		{"one of two denies", 2, []decide{{who: "a", approve: true}, {who: "b"}}, denied, 2},
 		{"one of two changes their mind", 2, []decide{{who: "a", approve: true}, {who: "a"}}, denied, 2},
 		{
-			"three", 3, []decide{{who: "a", approve: true}, {who: "b", approve: true}, {who: "a", approve: true}, {who: "c", approve: true}},
+			"three", 3,
+			[]decide{{who: "a", approve: true}, {who: "b", approve: true}, {who: "a", approve: true}, {who: "c", approve: true}},
 			approved, 3,
 		},
 	} {
@@ -403,8 +406,10 @@ func TestACallIsResolvedOnce(t *testing.T) {
 	}{
 		{"done twice", approval.Resolution{Outcome: answered, Result: "42"}, approval.Resolution{Outcome: answered, Result: "42"}, 0, answered},
 		{
-			"done with another result", approval.Resolution{Outcome: answered, Result: "42"},
-			approval.Resolution{Outcome: answered, Result: "43"}, over, answered,
+			"done with another result",
+			approval.Resolution{Outcome: answered, Result: "42"},
+			approval.Resolution{Outcome: answered, Result: "43"},
+			over, answered,
 		},
 		{"done, then not", approval.Resolution{Outcome: answered}, approval.Resolution{Outcome: notDone}, over, answered},
 		{"not done twice", approval.Resolution{Outcome: notDone}, approval.Resolution{Outcome: notDone, Comment: "again"}, 0, notDone},
@@ -435,15 +440,18 @@ func TestAResolutionThatMakesNoSenseIsRefused(t *testing.T) {
 		fields []string
 	}{
 		{
-			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: notDone, Result: "42"}, faultv1.Reason_REASON_INVALID_ARGUMENT,
+			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: notDone, Result: "42"},
+			faultv1.Reason_REASON_INVALID_ARGUMENT,
 			[]string{"result"},
 		},
 		{
-			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: answered, Result: "\xff"}, faultv1.Reason_REASON_INVALID_ARGUMENT,
+			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: answered, Result: "\xff"},
+			faultv1.Reason_REASON_INVALID_ARGUMENT,
 			[]string{"result"},
 		},
 		{
-			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: givenUp, Comment: "\x00"}, faultv1.Reason_REASON_INVALID_ARGUMENT,
+			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: givenUp, Comment: "\x00"},
+			faultv1.Reason_REASON_INVALID_ARGUMENT,
 			[]string{"comment"},
 		},
 		{approval.Resolution{TurnID: w.TurnID, CallID: "c9", Outcome: givenUp}, faultv1.Reason_REASON_NOT_FOUND, nil},
@@ -495,8 +503,10 @@ func TestAListHasWhatTheCallerMaySee(t *testing.T) {
 }
 
 func TestAStatusIsThatOfTheVerdict(t *testing.T) {
-	for verdict, want := range map[turnv1.Verdict]string{0: "pending", approved: "approved", denied: "denied", expired: "expired",
-		givenUp: "given_up"} {
+	for verdict, want := range map[turnv1.Verdict]string{
+		0: "pending", approved: "approved", denied: "denied", expired: "expired",
+		givenUp: "given_up",
+	} {
 		if got := approval.Status(store.Wait{Verdict: verdict}); got != want {
 			t.Errorf("%s is called %q, want %q", verdict, got, want)
 		}

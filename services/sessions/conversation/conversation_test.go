@@ -39,8 +39,10 @@ func call(id string) *turnv1.ToolCall {
 func result(k *sessionstest.Kit, t store.Turn, key, id, text string) {
 	k.Helper()
 	k.Commit(t, key, func(c *step.Commit) {
-		c.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL,
-			ToolResult: &turnv1.ToolResult{CallId: id, Content: sessionstest.Text(text)}}}
+		c.Messages = []*turnv1.Message{{
+			Role:       turnv1.Role_ROLE_TOOL,
+			ToolResult: &turnv1.ToolResult{CallId: id, Content: sessionstest.Text(text)},
+		}}
 	})
 }
 

@@ -124,8 +124,10 @@ func TestOnlyTheCostCanBeWrittenWrong(t *testing.T) {
 
 // TestTheFirstExcessIsNamedAsInTheAPI raises one limit after the other above the most that it may be.
 func TestTheFirstExcessIsNamedAsInTheAPI(t *testing.T) {
-	most := limits.Limits{MaxSteps: 2, MaxTokens: 2, MaxParallelTools: 2, MaxIdenticalCalls: 2, TurnSeconds: 2, MaxToolCalls: 2,
-		MaxCost: 2 * money.Unit}
+	most := limits.Limits{
+		MaxSteps: 2, MaxTokens: 2, MaxParallelTools: 2, MaxIdenticalCalls: 2, TurnSeconds: 2, MaxToolCalls: 2,
+		MaxCost: 2 * money.Unit,
+	}
 	for _, row := range []struct {
 		high      limits.Limits
 		name, max string

@@ -273,8 +273,10 @@ func TestACommitWhosePartsDoNotFitIsRefused(t *testing.T) {
 	}
 	l := k.Lease(own, "finish")
 	for _, ending := range []*turnv1.Ending{nil, {}, {Status: turnv1.TurnStatus_TURN_STATUS_RUNNING}} {
-		_, err := k.Steps.Commit(k.Worker(), step.Commit{TurnID: own.ID, Fence: l.Fence, Outcome: &turnv1.StepOutcome{Key: "finish"},
-			Ending: ending})
+		_, err := k.Steps.Commit(k.Worker(), step.Commit{
+			TurnID: own.ID, Fence: l.Fence, Outcome: &turnv1.StepOutcome{Key: "finish"},
+			Ending: ending,
+		})
 		if field := "ending.status"; ending == nil {
 			k.WantFault(err, invalid, "ending")
 		} else {
@@ -327,12 +329,19 @@ func TestNothingOfACommitStandsIfAPartFails(t *testing.T) {
 	before := k.ReadSession(own.SessionID)
 	claim, next := sessionstest.ClaimOf(own, "infer-1", "w1"), sessionstest.ClaimOf(own, "tool-1.1", "w1")
 	commit := step.Commit{
-		TurnID: own.ID, Claim: &claim, Next: []step.Claim{next}, Outcome: &turnv1.StepOutcome{Key: "infer-1",
-			Usage: &turnv1.Usage{InputTokens: 3}},
+		TurnID: own.ID, Claim: &claim, Next: []step.Claim{next}, Outcome: &turnv1.StepOutcome{
+			Key:   "infer-1",
+			Usage: &turnv1.Usage{InputTokens: 3},
+		},
 		Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: sessionstest.Text("hi")}},
 	}
-	for _, row := range [][2]string{{"INSERT", "turn_journal"}, {"INSERT", "messages"}, {"INSERT", "turn_steps"}, {"UPDATE", "turns"},
-		{"UPDATE", "sessions"}} {
+	for _, row := range [][2]string{
+		{"INSERT", "turn_journal"},
+		{"INSERT", "messages"},
+		{"INSERT", "turn_steps"},
+		{"UPDATE", "turns"},
+		{"UPDATE", "sessions"},
+	} {
 		heal := k.FailWrites(row[0], row[1])
 		if _, err := k.Steps.Commit(k.Worker(), commit); err == nil {
 			t.Errorf("it stands though the %s of %s fails", row[0], row[1])
@@ -357,8 +366,10 @@ func TestAStepThatIsHeldElsewhereIsNotClaimedWithACommit(t *testing.T) {
 	own := k.Begun("hello")
 	k.Lease(own, "tool-1.1")
 	claim, next := sessionstest.ClaimOf(own, "infer-1", "w1"), sessionstest.ClaimOf(own, "tool-1.1", "w2")
-	out, err := k.Steps.Commit(k.Worker(), step.Commit{TurnID: own.ID, Claim: &claim, Next: []step.Claim{next},
-		Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+	out, err := k.Steps.Commit(k.Worker(), step.Commit{
+		TurnID: own.ID, Claim: &claim, Next: []step.Claim{next},
+		Outcome: &turnv1.StepOutcome{Key: "infer-1"},
+	})
 	k.Must(err) // the assumption that the next step is new was wrong
 	if out.Outcome == nil || len(out.Next) != 1 || out.Next[0].Busy == nil {
 		t.Errorf("got %+v", out)
@@ -507,8 +518,13 @@ func TestAToolCallIsFoundInItsMessage(t *testing.T) {
 		t.Errorf("got %v", call)
 	}
 	other := k.Begun("elsewhere")
-	for _, row := range [][3]string{{own.ID, id, "c2"}, {own.ID, "msg_none", "c1"}, {own.ID, "\x00", "c1"}, {other.ID, id, "c1"},
-		{"trn_none", id, "c1"}} {
+	for _, row := range [][3]string{
+		{own.ID, id, "c2"},
+		{own.ID, "msg_none", "c1"},
+		{own.ID, "\x00", "c1"},
+		{other.ID, id, "c1"},
+		{"trn_none", id, "c1"},
+	} {
 		_, err := k.Steps.ToolCall(k.Ctx(), row[0], row[1], row[2])
 		k.WantFault(err, faultv1.Reason_REASON_NOT_FOUND)
 	}

@@ -163,12 +163,16 @@ func TestAChatOpensASessionOrGoesOnWithIt(t *testing.T) {
 	}{
 		{"nothing said", k.Ctx(), turn.Chat{Message: " "}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"message"}},
 		{
-			"another agent", k.Ctx(), turn.Chat{Message: "x", SessionID: v.SessionID, AgentID: sessionstest.Assistant},
-			faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"agent_id"},
+			"another agent", k.Ctx(),
+			turn.Chat{Message: "x", SessionID: v.SessionID, AgentID: sessionstest.Assistant},
+			faultv1.Reason_REASON_INVALID_ARGUMENT,
+			[]string{"agent_id"},
 		},
 		{
-			"params", k.Ctx(), turn.Chat{Message: "x", SessionID: v.SessionID, Params: &structpb.Struct{}},
-			faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"params"},
+			"params", k.Ctx(),
+			turn.Chat{Message: "x", SessionID: v.SessionID, Params: &structpb.Struct{}},
+			faultv1.Reason_REASON_INVALID_ARGUMENT,
+			[]string{"params"},
 		},
 		{"no such agent", k.Ctx(), turn.Chat{Message: "x", AgentID: "none"}, faultv1.Reason_REASON_NOT_FOUND, nil},
 		{"somebody else's session", k.As("eve"), turn.Chat{Message: "x", SessionID: v.SessionID}, faultv1.Reason_REASON_NOT_FOUND, nil},
