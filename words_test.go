@@ -14,12 +14,9 @@ import (
 // strangeWords once stood for terms which Temporal, gRPC or Kubernetes have better words for: notify, apply, eager, retry, any.
 var strangeWords = regexp.MustCompile(`\b(rouse[sd]?|heed(s|ed|ing)?|forsaken|unheard|glances?|anew|whoever|whomever|wish(es)?)\b`)
 
-// notYetPlain are the directories whose wording has not been revised. Remove them then.
-var notYetPlain []string
-
 // TestPlainWords looks for strange words in Go files, protos and docs.
 func TestPlainWords(t *testing.T) {
-	skipped := append([]string{".git", "node_modules", "testdata", "gen", "bin", "third_party"}, notYetPlain...)
+	skipped := []string{".git", "node_modules", "testdata", "gen", "bin", "third_party"}
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -39,11 +39,6 @@ func (r repeated) write(w io.Writer) {
 	}
 }
 
-// String returns the whole, for those sent to the mesh.
-func (r repeated) String() string {
-	return r.begin + strings.Repeat(r.part, max(1, r.size/max(1, len(r.part)))) + r.end
-}
-
 // NewServer starts a Server on a port of this machine.
 func NewServer() (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

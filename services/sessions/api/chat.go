@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
@@ -16,9 +14,7 @@ import (
 // Chat implements TurnService.
 func (s *Turns) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*sessionsv1.ChatResponse, error) {
 	began := time.Now()
-	bare := proto.CloneOf(req)
-	bare.IdempotencyKey, bare.Wait = "", nil
-	once, err := idempotency.Of(ctx, "chat", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.OfRequest(ctx, "chat", req, "wait")
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/windlass-dev/windlass/libs/page"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -110,9 +108,7 @@ func (s *Sessions) ListMessages(ctx context.Context, req *sessionsv1.ListMessage
 
 // ForkSession implements SessionService.
 func (s *Sessions) ForkSession(ctx context.Context, req *sessionsv1.ForkSessionRequest) (*sessionsv1.Session, error) {
-	bare := proto.CloneOf(req)
-	bare.IdempotencyKey = ""
-	once, err := idempotency.Of(ctx, "fork_session", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.OfRequest(ctx, "fork_session", req)
 	if err != nil {
 		return nil, err
 	}

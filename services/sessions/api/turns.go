@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/page"
@@ -42,9 +40,7 @@ func NewTurns(deps TurnDeps) *Turns { return &Turns{deps: deps} }
 
 // CreateTurn implements TurnService.
 func (s *Turns) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequest) (*sessionsv1.Turn, error) {
-	bare := proto.CloneOf(req)
-	bare.IdempotencyKey = ""
-	once, err := idempotency.Of(ctx, "create_turn", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.OfRequest(ctx, "create_turn", req)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +52,7 @@ func (s *Turns) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnReques
 
 // RerunTurn implements TurnService.
 func (s *Turns) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnRequest) (*sessionsv1.Turn, error) {
-	bare := proto.CloneOf(req)
-	bare.IdempotencyKey = ""
-	once, err := idempotency.Of(ctx, "rerun_turn", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.OfRequest(ctx, "rerun_turn", req)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +122,7 @@ func (s *Turns) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnReques
 
 // SteerTurn implements TurnService.
 func (s *Turns) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnRequest) (*sessionsv1.SteerTurnResponse, error) {
-	bare := proto.CloneOf(req)
-	bare.IdempotencyKey = ""
-	once, err := idempotency.Of(ctx, "steer_turn", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.OfRequest(ctx, "steer_turn", req)
 	if err != nil {
 		return nil, err
 	}

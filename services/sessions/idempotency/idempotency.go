@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -44,6 +45,25 @@ func Of(ctx context.Context, method, key string, req proto.Message) (store.Once,
 	}
 	p := authn.From(ctx)
 	return store.Once{Tenant: p.GetTenant(), Subject: p.GetSubject(), Method: method, Key: sum([]byte(key)), Hash: sum(body)}, nil
+}
+
+// Request is a request that carries its idempotency key.
+type Request interface {
+	proto.Message
+	GetIdempotencyKey() string
+}
+
+// OfRequest is Of for a request that carries its key. The same request must agree in all fields but the key and those that are named in except.
+func OfRequest(ctx context.Context, method string, req Request, except ...protoreflect.Name) (store.Once, error) {
+	key := req.GetIdempotencyKey()
+	if key == "" {
+		return store.Once{}, nil
+	}
+	body := proto.Clone(req).ProtoReflect()
+	for _, name := range append(except, "idempotency_key") {
+		body.Clear(body.Descriptor().Fields().ByName(name))
+	}
+	return Of(ctx, method, key, body.Interface())
 }
 
 // Earlier returns what the same request made before, and whether it was made before. A key that was used with another request is an error with the

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -184,5 +187,29 @@ func TestOneOfManyEqualRequestsIsFirst(t *testing.T) {
 		if id != first {
 			t.Errorf("equal requests made %s and %s", first, id)
 		}
+	}
+}
+
+// TestARequestIsTheSameButForItsKey: the hash is that of the request without its key and without what is left out, as earlier versions stored it.
+func TestARequestIsTheSameButForItsKey(t *testing.T) {
+	ctx := authn.With(t.Context(), authn.User("ann"))
+	bare := &sessionsv1.ChatRequest{Message: "hello"}
+	want, err := idempotency.Of(ctx, "chat", "key", bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := &sessionsv1.ChatRequest{Message: "hello", IdempotencyKey: "key", Wait: durationpb.New(time.Second)}
+	got, err := idempotency.OfRequest(ctx, "chat", sent, "wait")
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if sent.GetIdempotencyKey() != "key" || sent.GetWait() == nil {
+		t.Errorf("the request was changed: %v", sent)
+	}
+	if other, err := idempotency.OfRequest(ctx, "chat", sent); err != nil || other.Hash == want.Hash {
+		t.Errorf("the wait does not count: %+v, %v", other, err)
+	}
+	if none, err := idempotency.OfRequest(ctx, "chat", bare); err != nil || none != (store.Once{}) {
+		t.Errorf("without a key: %+v, %v", none, err)
 	}
 }
