@@ -50,8 +50,8 @@ var homes = map[string][]string{
 	"golang.org/x/image":                     {"examples"},
 }
 
-// rooms says in which folders of a tree one of our packages may be imported by code that is not a test: the messages of an API where it is served, those that
-// are stored where the tables are. "." is the tree itself, without what is below.
+// rooms says in which folders of a tree one of our packages may be imported by code that is not a test: the messages of an API
+// where it is served, those that are stored where the tables are. "." is the tree itself, without what is below.
 var rooms = []struct {
 	tree, imports string
 	dirs          []string
@@ -267,7 +267,8 @@ func dialerUses(syntax *ast.File) []use {
 	ast.Inspect(syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if sel, ok := n.Type.(*ast.SelectorExpr); ok && names[ident(sel.X)] == "net/http" && sel.Sel.Name == "Client" && !hasKey(n, "Transport") {
+			if sel, ok := n.Type.(*ast.SelectorExpr); ok && names[ident(sel.X)] == "net/http" && sel.Sel.Name == "Client" &&
+				!hasKey(n, "Transport") {
 				found = append(found, use{sel.Pos(), "http.Client without Transport"})
 			}
 		case *ast.SelectorExpr:

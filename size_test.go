@@ -5,9 +5,11 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // The size of a room: of the code of a package that is neither generated nor a test.
@@ -16,6 +18,7 @@ const (
 	maxIdentifiers  = 150 // constants, variables, types and functions of a package
 	maxMethods      = 25  // of one type
 	maxFunction     = 60  // lines
+	maxColumns      = 140 // characters of a line, tests included; a raw string cannot be broken everywhere
 	maxPrefix       = 4   // files of a package that begin with the same word and "_"
 )
 
@@ -56,6 +59,35 @@ func TestFunctionsStayShort(t *testing.T) {
 				if n := f.at(fn.End()).Line - f.at(fn.Pos()).Line + 1; n > maxFunction {
 					t.Errorf("%s: %s has %d lines, at most %d are allowed", f.at(fn.Pos()), fn.Name.Name, n, maxFunction)
 				}
+			}
+		}
+	}
+}
+
+func TestLinesStayShort(t *testing.T) {
+	for _, f := range sources(t) {
+		if ast.IsGenerated(f.syntax) {
+			continue
+		}
+		raw := map[int]bool{}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(lit.Value, "`") {
+				for line := f.at(lit.Pos()).Line; line <= f.at(lit.End()).Line; line++ {
+					raw[line] = true
+				}
+			}
+			return true
+		})
+		path := f.at(f.syntax.Pos()).Filename
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := 0
+		for line := range strings.Lines(string(content)) {
+			number++
+			if n := utf8.RuneCountInString(line) - 1; n > maxColumns && !raw[number] {
+				t.Errorf("%s:%d has %d characters, at most %d are allowed", path, number, n, maxColumns)
 			}
 		}
 	}
@@ -134,7 +166,8 @@ func TestSizesAreCounted(t *testing.T) {
 	if s.lines < 500 || s.identifiers < 20 || s.methods["DB"] == 0 {
 		t.Errorf("libs/sqldb is counted as %+v", s)
 	}
-	if n := names(&ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{{Name: "a"}, {Name: "_"}, {Name: "b"}}}}}); n != 2 {
+	if n := names(&ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{{Name: "a"}, {Name: "_"},
+		{Name: "b"}}}}}); n != 2 {
 		t.Errorf("2 names are counted as %d", n)
 	}
 }

@@ -51,7 +51,8 @@ func besiege(ctx context.Context, m *mesh, f *hostile.Server) (*besieged, error)
 		return nil, err
 	}
 	for id, schema := range hostile.Agents() {
-		if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/agents", map[string]any{"id": id, "params_schema": json.RawMessage(schema)}, nil); err != nil {
+		if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/agents", map[string]any{"id": id, "params_schema": json.RawMessage(schema)},
+			nil); err != nil {
 			return nil, err
 		}
 	}

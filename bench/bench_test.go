@@ -182,7 +182,8 @@ func TestModelAsksForTheToolThenAnswers(t *testing.T) {
 	defer c.CloseIdleConnections()
 	defer func() { _ = m.close() }()
 	first, second := ask(t, c, m, "What is 3 + 4?", 0), ask(t, c, m, "What is 3 + 4?", 1)
-	if strings.Count(first, `"content"`) != 2 || !strings.Contains(first, `{\"expression\":\"3 + 4\"}`) || !strings.Contains(first, "tool_calls\"}") {
+	if strings.Count(first, `"content"`) != 2 || !strings.Contains(first, `{\"expression\":\"3 + 4\"}`) ||
+		!strings.Contains(first, "tool_calls\"}") {
 		t.Errorf("first answer:\n%s", first)
 	}
 	if strings.Count(second, `"content"`) != 3 || strings.Contains(second, "expression") || !strings.Contains(second, `"stop"`) {

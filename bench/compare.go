@@ -153,8 +153,8 @@ func (c *comparison) table() *table {
 	return t
 }
 
-// noise is how far a figure of one build differs between two halves of its own blocks, the larger one of both builds: a change that is smaller says
-// nothing.
+// noise is how far a figure of one build differs between two halves of its own blocks, the larger one of both builds: a change
+// that is smaller says nothing.
 func noise(figure func(outcome) float64, builds ...row) string {
 	largest := 0.0
 	for _, r := range builds {

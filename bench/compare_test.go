@@ -8,7 +8,8 @@ import (
 )
 
 func TestComparisonTellsTheChangeOfEachRow(t *testing.T) {
-	before, after := found(20*time.Millisecond, 50*time.Millisecond, 100<<20).deployments[0], found(20*time.Millisecond, 60*time.Millisecond, 150<<20).deployments[0]
+	before, after := found(20*time.Millisecond, 50*time.Millisecond, 100<<20).deployments[0],
+		found(20*time.Millisecond, 60*time.Millisecond, 150<<20).deployments[0]
 	before.name, after.name = "old", "new"
 	c := &comparison{builds: [2]*deployment{before, after}}
 	for _, text := range []string{c.text(), c.markdown()} {

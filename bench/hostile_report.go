@@ -21,7 +21,8 @@ func (s *siege) turns() *table {
 	t := &table{head: []string{fmt.Sprintf("%d turns at once", hostileTurns), "turns", "turn p50", "p99", "p50 relative to alone"}}
 	alone, beside := spreadOf(s.alone.samples, totalOf), spreadOf(s.beside.samples, totalOf)
 	t.add("alone", fmt.Sprint(len(s.alone.samples)), millis(alone.p50), millis(alone.p99), "")
-	t.add(fmt.Sprintf("with %d hostile inputs", s.sent), fmt.Sprint(len(s.beside.samples)), millis(beside.p50), millis(beside.p99), fmt.Sprintf("%.2fx", s.ratio()))
+	t.add(fmt.Sprintf("with %d hostile inputs", s.sent), fmt.Sprint(len(s.beside.samples)), millis(beside.p50), millis(beside.p99),
+		fmt.Sprintf("%.2fx", s.ratio()))
 	return t
 }
 
@@ -59,12 +60,14 @@ func (s *siege) text() string {
 	if missed := s.missed(); len(missed) > 0 {
 		verdict = "missed: " + strings.Join(missed, "; ")
 	}
-	return fmt.Sprintf("%s, %s, load %s at the start\n\n%s\n%s\n%s\n", s.machine.processor, s.machine.memory, s.machine.load, s.inputs().text(), s.turns().text(), verdict)
+	return fmt.Sprintf("%s, %s, load %s at the start\n\n%s\n%s\n%s\n", s.machine.processor, s.machine.memory, s.machine.load,
+		s.inputs().text(), s.turns().text(), verdict)
 }
 
 func (s *siege) markdown() string {
 	var b strings.Builder
-	b.WriteString("# Performance under hostile input\n\nThe cost of inputs that are designed to be expensive for their size, at every entry point. " +
+	b.WriteString("# Performance under hostile input\n\nThe cost of inputs that are designed to be expensive for their size, at every " +
+		"entry point. " +
 		"The benchmark writes this page. Do not edit it; run the benchmark:\n\n")
 	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", strings.Join(s.options.args, " "))
 	b.WriteString(hostileHow + "\n## Where and when\n\n" + (&report{machine: s.machine, date: s.date}).where())
@@ -73,9 +76,11 @@ func (s *siege) markdown() string {
 	if missed := s.missed(); len(missed) > 0 {
 		b.WriteString("- Missed: " + strings.Join(missed, "; ") + ".\n")
 	} else {
-		fmt.Fprintf(&b, "- Every input uses at most %s of processor time and %s MiB, and p50 of turns grows by a factor of at most %.1f.\n", hostileCPU, mebi(hostileBytes), hostileRatio)
+		fmt.Fprintf(&b, "- Every input uses at most %s of processor time and %s MiB, and p50 of turns grows by a factor of at most %.1f.\n",
+			hostileCPU, mebi(hostileBytes), hostileRatio)
 	}
-	b.WriteString("- The figures of responses (of models, tool servers and webhook receivers) include the turn or sync that requests them and its retries.\n" +
+	b.WriteString("- The figures of responses (of models, tool servers and webhook receivers) include the turn or sync that requests them " +
+		"and its retries.\n" +
 		"- [Input limits](limits.md) lists the limits that reject these inputs.\n")
 	return b.String()
 }

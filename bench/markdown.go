@@ -104,8 +104,9 @@ func (r *report) reading() []string {
 		for _, row := range d.rows {
 			if row.concurrency == 1 && row.model == paced {
 				floor, mesh := spreadOf(row.floor.samples, totalOf).p50, spreadOf(row.mesh.samples, totalOf).p50
-				out = append(out, fmt.Sprintf("With the paced model, a turn takes %s instead of %s: %s. Real models take seconds, so the ratio is closer to 1.",
-					milliseconds(mesh), milliseconds(floor), ratio(mesh, floor)))
+				out = append(out,
+					fmt.Sprintf("With the paced model, a turn takes %s instead of %s: %s. Real models take seconds, so the ratio is closer to 1.",
+						milliseconds(mesh), milliseconds(floor), ratio(mesh, floor)))
 			}
 		}
 	}
@@ -114,10 +115,13 @@ func (r *report) reading() []string {
 	}
 	var load float64
 	if _, err := fmt.Sscan(r.machine.load, &load); err == nil && load > 0.5 {
-		out = append(out, fmt.Sprintf("The machine was not idle (load %s before the start), so the figures include other programs. Measure again on an idle machine before you quote them.", r.machine.load))
+		out = append(out,
+			fmt.Sprintf("The machine was not idle (load %s before the start), so the figures include other programs. Measure again on an idle "+
+				"machine before you quote them.", r.machine.load))
 	}
 	return append(out,
-		"With model time zero the ratio is large because the floor does almost no work. Look at the difference, which is the cost of a durable turn.",
+		"With model time zero the ratio is large because the floor does almost no work. Look at the difference, which is the cost of a "+
+			"durable turn.",
 		"With many concurrent turns, processor time per turn limits turns/s. The benchmark's client and model server use the same processors.",
 		"The p99 of a few hundred turns depends on the two or three slowest; the tables contain the number of turns.",
 		"Other load on the machine changes the figures. Compare figures within one run, and compare runs only on an idle machine.",

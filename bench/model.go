@@ -187,12 +187,15 @@ func (s *stream) call(expr string, round int) {
 		panic(err) // a string has a JSON form
 	}
 	id := strings.ReplaceAll(expr, " + ", "_")
-	s.chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%s","type":"function","function":{"name":%q,"arguments":%s}}]}`, id, toolName, args), "null")
+	s.chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%s","type":"function","function":{"name":%q,"arguments":%s}}]}`, id, toolName,
+		args), "null")
 }
 
 func (s *stream) finish(reason string, tokens int) {
-	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":{},"finish_reason":%q}]}`, reason))
-	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":%d,"total_tokens":%d}}`, tokens, 100+tokens))
+	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":{},"finish_reason":%q}]}`,
+		reason))
+	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[],"usage":{"prompt_tokens":100,`+
+		`"completion_tokens":%d,"total_tokens":%d}}`, tokens, 100+tokens))
 	s.write("[DONE]")
 	_ = s.rc.Flush() // a client that is gone needs no answer
 }
@@ -205,7 +208,8 @@ func (s *stream) chunk(delta, finish string) {
 			return
 		}
 	}
-	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, delta, finish))
+	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`,
+		delta, finish))
 	_ = s.rc.Flush() // as above
 }
 

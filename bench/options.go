@@ -64,14 +64,16 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.StringVar(&o.bin, "bin", "bin", "folder of the programs that `make build` makes")
-	f.StringVar(&o.against, "against", "", "`folder` of another build's programs: measure both in turns, and how they differ, instead of all else")
+	f.StringVar(&o.against, "against", "",
+		"`folder` of another build's programs: measure both in turns, and how they differ, instead of all else")
 	split := f.Bool("split", false, "measure separate windlassd processes instead of windlass up")
 	all := f.Bool("all", false, "measure windlass up, then separate processes")
 	f.StringVar(&o.postgres, "postgres", "", "`DSN` of an empty PostgreSQL database for the mesh; SQLite without it")
 	quick := f.Bool("quick", false, "fewer turns: under a minute, less steady")
 	f.IntVar(&o.alone, "turns", 200, "turns one at a time, model time zero")
 	f.IntVar(&o.alonePaced, "paced-turns", 60, "turns one at a time, model time paced")
-	f.DurationVar(&o.rest, "rest", 20*time.Millisecond, "pause between turns made one at a time; without one only turns right after another are measured")
+	f.DurationVar(&o.rest, "rest", 20*time.Millisecond,
+		"pause between turns made one at a time; without one only turns right after another are measured")
 	f.IntVar(&o.warmUp, "warm-up", 100, "turns before anything counts")
 	concurrency := f.String("concurrency", "16,64", "turns at once, for each of which throughput is measured")
 	f.DurationVar(&o.load, "load", 10*time.Second, "how long each throughput row lasts, roughly")

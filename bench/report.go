@@ -25,14 +25,17 @@ func (d *deployment) sections(timeline bool) []section {
 	out := []section{
 		{"Goals", "", d.reachTable()},
 		{
-			"One turn at a time", "Milliseconds since the request was sent. First text: the first part of the answer was received. Without pause: each turn is sent " +
+			"One turn at a time",
+			"Milliseconds since the request was sent. First text: the first part of the answer was received. Without pause: each turn is sent " +
 				"when the previous one has ended, while the mesh still completes the work that follows its end. Added: difference of the quantiles. " +
 				"Ratio: Windlass to floor.", d.latency(),
 		},
 		{
-			"Many at once", "Closed loop: each client sends its next turn when it has the answer to the previous one. Each turn has a session of its own. " +
+			"Many at once",
+			"Closed loop: each client sends its next turn when it has the answer to the previous one. Each turn has a session of its own. " +
 				"turns/s: all turns divided by the time until the last one ended, so a few slow turns at the end lower it. " +
-				"sustained: all turns divided by the time until the mesh was idle again, because some work, mostly Temporal's, follows the answers.", d.throughput(),
+				"sustained: all turns divided by the time until the mesh was idle again, because some work, mostly Temporal's, follows the answers.",
+			d.throughput(),
 		},
 		{
 			"Processor time", "Milliseconds of processor time per turn, measured until the mesh is idle again and including its idle usage. " +
@@ -43,7 +46,8 @@ func (d *deployment) sections(timeline bool) []section {
 		},
 	}
 	if d.steady != nil {
-		note := fmt.Sprintf("Open loop: turns are sent at 80 %% of the sustained rate of %d at once, for %s, regardless of whether earlier turns have ended. Milliseconds.", reachAt, d.steady.lasted)
+		note := fmt.Sprintf("Open loop: turns are sent at 80 %% of the sustained rate of %d at once, for %s, regardless of whether earlier "+
+			"turns have ended. Milliseconds.", reachAt, d.steady.lasted)
 		out = append(out, section{"Steady load", note, d.steady.table()})
 	}
 	for _, model := range []string{instant, paced} {
@@ -51,7 +55,8 @@ func (d *deployment) sections(timeline bool) []section {
 			break
 		}
 		out = append(out, section{
-			"Timeline, model time " + modelTitle(model), "When the events of a turn were written, p50, one at a time; milliseconds from sending the request.",
+			"Timeline, model time " + modelTitle(model),
+			"When the events of a turn were written, p50, one at a time; milliseconds from sending the request.",
 			timelineTable(d.timelines[model]),
 		})
 	}
@@ -87,23 +92,27 @@ func (d *deployment) latency() *table {
 		floorFirst, floorTotal := spreadOf(r.floor.samples, firstOf), spreadOf(r.floor.samples, totalOf)
 		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
 		t.add(name+", floor", "", millis(floorFirst.p50), millis(floorFirst.p99), millis(floorTotal.p50), millis(floorTotal.p99))
-		t.add(name+", windlass", millis(spreadOf(r.mesh.samples, acceptedOf).p50), millis(first.p50), millis(first.p99), millis(total.p50), millis(total.p99))
+		t.add(name+", windlass", millis(spreadOf(r.mesh.samples, acceptedOf).p50), millis(first.p50), millis(first.p99), millis(total.p50),
+			millis(total.p99))
 		addedFirst, addedTotal := r.addedFirst(), r.addedTotal()
 		t.add(name+", added", "", millis(addedFirst.p50), millis(addedFirst.p99), millis(addedTotal.p50), millis(addedTotal.p99))
-		t.add(name+", ratio", "", ratio(first.p50, floorFirst.p50), ratio(first.p99, floorFirst.p99), ratio(total.p50, floorTotal.p50), ratio(total.p99, floorTotal.p99))
+		t.add(name+", ratio", "", ratio(first.p50, floorFirst.p50), ratio(first.p99, floorFirst.p99), ratio(total.p50, floorTotal.p50),
+			ratio(total.p99, floorTotal.p99))
 	}
 	return t
 }
 
 func (d *deployment) throughput() *table {
-	t := &table{head: []string{"model time, at once", "turns", "turns/s", "sustained", "floor turns/s", "of floor", "first text p50", "p99", "turn p50", "p99"}}
+	t := &table{head: []string{"model time, at once", "turns", "turns/s", "sustained", "floor turns/s", "of floor", "first text p50", "p99",
+		"turn p50", "p99"}}
 	for _, r := range d.rows {
 		if r.concurrency == 1 {
 			continue
 		}
 		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
 		t.add(fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency), fmt.Sprint(r.turns),
-			fmt.Sprintf("%.1f", r.mesh.rate()), fmt.Sprintf("%.1f", r.sustained()), fmt.Sprintf("%.0f", r.floor.rate()), fmt.Sprintf("%.1f %%", 100*r.mesh.rate()/r.floor.rate()),
+			fmt.Sprintf("%.1f", r.mesh.rate()), fmt.Sprintf("%.1f", r.sustained()), fmt.Sprintf("%.0f", r.floor.rate()),
+			fmt.Sprintf("%.1f %%", 100*r.mesh.rate()/r.floor.rate()),
 			millis(first.p50), millis(first.p99), millis(total.p50), millis(total.p99))
 	}
 	return t
@@ -150,7 +159,8 @@ func timelineTable(events []moment) *table {
 func (d *deployment) facts() []string {
 	return []string{
 		fmt.Sprintf("Workflow history of a turn: %d bytes in %d events.", d.historyBytes, d.historyLen),
-		fmt.Sprintf("When idle, the mesh uses %.1f %% of one processor. It starts and receives its agents and tools in %.1f s.", 100*d.idleCores, d.startup.Seconds()),
+		fmt.Sprintf("When idle, the mesh uses %.1f %% of one processor. It starts and receives its agents and tools in %.1f s.", 100*d.idleCores,
+			d.startup.Seconds()),
 	}
 }
 

@@ -33,14 +33,16 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request) {
 		h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Grpc-Timeout, Idempotency-Key, Last-Event-ID, Traceparent, Tracestate")
+			h.Set("Access-Control-Allow-Headers",
+				"Authorization, Content-Type, Grpc-Timeout, Idempotency-Key, Last-Event-ID, Traceparent, Tracestate")
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 	}
 	if err := g.cross.Check(r); err != nil {
-		problem.Write(w, r, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "web pages of other origins may not call this API").
+		problem.Write(w, r, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+			"web pages of other origins may not call this API").
 			Hint("Add the page's origin to gateway.cors_origins.").Cause(err))
 		return
 	}

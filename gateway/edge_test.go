@@ -75,13 +75,16 @@ func TestOtherOrigins(t *testing.T) {
 	s := serve(t, func(c *gateway.Config, _ *gateway.Deps) { c.CORSOrigins = []string{"https://app.example.com"} })
 	const good, bad = "https://app.example.com", "https://evil.example.com"
 	ask := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"}
-	if a := s.do("OPTIONS", "/v1/chat", "", append(ask, "Origin", good)...); a.status != 204 || a.header.Get("Access-Control-Allow-Origin") != good {
+	if a := s.do("OPTIONS", "/v1/chat", "", append(ask, "Origin", good)...); a.status != 204 ||
+		a.header.Get("Access-Control-Allow-Origin") != good {
 		t.Errorf("preflight: %d %v", a.status, a.header)
 	}
-	if a := s.do("OPTIONS", "/v1/chat", "", append(ask, "Origin", bad)...); a.status != 405 || a.header.Get("Access-Control-Allow-Origin") != "" {
+	if a := s.do("OPTIONS", "/v1/chat", "", append(ask, "Origin", bad)...); a.status != 405 ||
+		a.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("preflight of another: %d %v", a.status, a.header)
 	}
-	if a := s.do("POST", "/v1/chat", `{"message":"x"}`, "Origin", good, "Sec-Fetch-Site", "cross-site"); a.status != 200 || a.header.Get("Access-Control-Allow-Origin") != good {
+	if a := s.do("POST", "/v1/chat", `{"message":"x"}`, "Origin", good, "Sec-Fetch-Site", "cross-site"); a.status != 200 ||
+		a.header.Get("Access-Control-Allow-Origin") != good {
 		t.Errorf("call: %d %s", a.status, a.body)
 	}
 	if a := s.do("POST", "/v1/chat", `{"message":"x"}`, "Origin", bad, "Sec-Fetch-Site", "cross-site"); a.status != 403 {
@@ -133,7 +136,8 @@ func TestReadiness(t *testing.T) {
 	a := s.do("GET", "/readyz", "")
 	got := a.json(t)
 	checks, _ := got["checks"].(map[string]any)
-	if a.status != 503 || len(checks) != 6 || checks["temporal"] != "not ready" || checks["sessions"] != "ok" || strings.Contains(string(a.body), "secret") {
+	if a.status != 503 || len(checks) != 6 || checks["temporal"] != "not ready" || checks["sessions"] != "ok" ||
+		strings.Contains(string(a.body), "secret") {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 	if list, _ := got["not_ready"].([]any); len(list) != 1 || list[0] != "temporal" {

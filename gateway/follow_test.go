@@ -59,9 +59,11 @@ func TestWhatMayBeFollowed(t *testing.T) {
 func TestNothingIsLeftToFollow(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = sends()
-	a := s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream", "Idempotency-Key", "k", "Last-Event-ID", "7",
+	a := s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream", "Idempotency-Key", "k", "Last-Event-ID",
+		"7",
 		"Te", "trailers")
-	if a.status != http.StatusNoContent || a.header.Get("Content-Type") != "" || len(a.body) > 0 || a.header.Get("Location") != "/v1/turns/trn_1" {
+	if a.status != http.StatusNoContent || a.header.Get("Content-Type") != "" || len(a.body) > 0 ||
+		a.header.Get("Location") != "/v1/turns/trn_1" {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
 }
@@ -77,11 +79,13 @@ func TestATurnWhoseEventsCannotBeShown(t *testing.T) {
 	} {
 		s.up.watch = watch
 		a := s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream")
-		if a.status != http.StatusAccepted || a.header.Get("Content-Type") != "application/json" || a.header.Get("Location") != "/v1/turns/trn_1" ||
+		if a.status != http.StatusAccepted || a.header.Get("Content-Type") != "application/json" ||
+			a.header.Get("Location") != "/v1/turns/trn_1" ||
 			a.json(t)["id"] != "trn_1" {
 			t.Errorf("%s: %d %v %s", name, a.status, a.header, a.body)
 		}
-		a = s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream", "Idempotency-Key", "k", "Last-Event-ID", "7")
+		a = s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream", "Idempotency-Key", "k", "Last-Event-ID",
+			"7")
 		if a.problem(t); a.status < 400 {
 			t.Errorf("%s: the second time %d %s", name, a.status, a.body)
 		}

@@ -36,15 +36,18 @@ func TestRequestsReachTheirService(t *testing.T) {
 			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Strategy: turnv1.Strategy_STRATEGY_DIRECT}},
 		},
 		{
-			name: "enum in a map", method: "POST", path: "/v1/sources", body: `{"name":"fake","kind":"mcp","effects":{"a":"read","b":"once"}}`, status: 200,
+			name: "enum in a map", method: "POST", path: "/v1/sources", body: `{"name":"fake","kind":"mcp","effects":{"a":"read","b":"once"}}`,
+			status: 200,
 			want: &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "fake", Kind: "mcp", Effects: map[string]turnv1.EffectClass{
 				"a": turnv1.EffectClass_EFFECT_CLASS_READ, "b": turnv1.EffectClass_EFFECT_CLASS_ONCE,
 			}}},
 		},
 		{
-			name: "patch changes what is present", method: "PATCH", path: "/v1/agents/support", body: `{"model":"a/b","limits":{"max_steps":3},"strategy":"direct"}`, status: 200,
+			name: "patch changes what is present", method: "PATCH", path: "/v1/agents/support",
+			body: `{"model":"a/b","limits":{"max_steps":3},"strategy":"direct"}`, status: 200,
 			want: &sessionsv1.UpdateAgentRequest{
-				Agent:      &sessionsv1.Agent{Id: "support", Model: "a/b", Limits: &sessionsv1.Limits{MaxSteps: 3}, Strategy: turnv1.Strategy_STRATEGY_DIRECT},
+				Agent: &sessionsv1.Agent{Id: "support", Model: "a/b", Limits: &sessionsv1.Limits{MaxSteps: 3},
+					Strategy: turnv1.Strategy_STRATEGY_DIRECT},
 				UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"limits.max_steps", "model", "strategy"}},
 			},
 		},
@@ -57,7 +60,8 @@ func TestRequestsReachTheirService(t *testing.T) {
 		},
 		{
 			name: "turn with a key in the header", method: "POST", path: "/v1/sessions/ses_1/turns", body: `{"input":"hello"}`,
-			headers: []string{"Idempotency-Key", "k1"}, status: 202, want: &sessionsv1.CreateTurnRequest{SessionId: "ses_1", Input: "hello", IdempotencyKey: "k1"},
+			headers: []string{"Idempotency-Key", "k1"}, status: 202,
+			want: &sessionsv1.CreateTurnRequest{SessionId: "ses_1", Input: "hello", IdempotencyKey: "k1"},
 		},
 		{
 			name: "the same key twice", method: "POST", path: "/v1/chat", body: `{"message":"hello","idempotency_key":"k1"}`,
@@ -72,11 +76,13 @@ func TestRequestsReachTheirService(t *testing.T) {
 			want: &sessionsv1.GetTurnRequest{TurnId: "trn_1", Wait: durationpb.New(30 * time.Second)},
 		},
 		{
-			name: "fork with a key", method: "POST", path: "/v1/sessions/ses_1:fork", body: `{"seq":7}`, headers: []string{"Idempotency-Key", "k1"}, status: 200,
-			want: &sessionsv1.ForkSessionRequest{SessionId: "ses_1", Seq: 7, IdempotencyKey: "k1"},
+			name: "fork with a key", method: "POST", path: "/v1/sessions/ses_1:fork", body: `{"seq":7}`, headers: []string{"Idempotency-Key", "k1"},
+			status: 200,
+			want:   &sessionsv1.ForkSessionRequest{SessionId: "ses_1", Seq: 7, IdempotencyKey: "k1"},
 		},
 		{
-			name: "run again", method: "POST", path: "/v1/turns/trn_1:rerun", body: `{"from_step":"infer-2","tools":"live"}`, headers: []string{"Idempotency-Key", "k1"}, status: 202,
+			name: "run again", method: "POST", path: "/v1/turns/trn_1:rerun", body: `{"from_step":"infer-2","tools":"live"}`,
+			headers: []string{"Idempotency-Key", "k1"}, status: 202,
 			want: &sessionsv1.RerunTurnRequest{TurnId: "trn_1", FromStep: "infer-2", Tools: "live", IdempotencyKey: "k1"},
 		},
 		{
@@ -93,7 +99,8 @@ func TestRequestsReachTheirService(t *testing.T) {
 			want: &sessionsv1.CancelTurnRequest{TurnId: "trn_1", Reason: "enough"},
 		},
 		{
-			name: "tool call", method: "POST", path: "/v1/tools/fake__echo:invoke", body: `{"arguments":{}}`, headers: []string{"Content-Type", "application/json; charset=utf-8"}, status: 200,
+			name: "tool call", method: "POST", path: "/v1/tools/fake__echo:invoke", body: `{"arguments":{}}`,
+			headers: []string{"Content-Type", "application/json; charset=utf-8"}, status: 200,
 			want: &registryv1.InvokeToolRequest{Name: "fake__echo"},
 		},
 		{name: "escaped name", method: "GET", path: "/v1/tools/a%20b", status: 200, want: &registryv1.GetToolRequest{Name: "a b"}},
@@ -130,7 +137,8 @@ func TestAnswersShowEverything(t *testing.T) {
 	if got := s.do("GET", "/v1/agents", "").json(t); got["next_page_token"] != "" || got["agents"] == nil {
 		t.Errorf("an empty list is %v", got)
 	}
-	if got := s.do("POST", "/v1/tools/x:invoke", `{}`).json(t); got["is_error"] != false || got["cached"] != false || got["latency_ms"] != 3.0 {
+	if got := s.do("POST", "/v1/tools/x:invoke", `{}`).json(t); got["is_error"] != false || got["cached"] != false ||
+		got["latency_ms"] != 3.0 {
 		t.Errorf("a tool's answer is %v", got)
 	}
 	if got := s.do("GET", "/v1/agents/a", "").json(t); got["strategy"] != "react" {
@@ -149,7 +157,8 @@ func TestExportsHaveTheirForm(t *testing.T) {
 	}
 	js := s.do("GET", "/v1/sessions/ses_1:export", "")
 	want := `"events":[{"seq":1,"type":"session.forked","session_id":"","turn_id":"","data":{"from_session":"","from_seq":7,"messages":0}}]`
-	if !strings.Contains(string(js.body), want) || !strings.Contains(string(js.body), `"role":"user"`) || js.header.Get("Content-Type") != "application/json" {
+	if !strings.Contains(string(js.body), want) || !strings.Contains(string(js.body), `"role":"user"`) ||
+		js.header.Get("Content-Type") != "application/json" {
 		t.Errorf("export %s, %s", js.body, js.header.Get("Content-Type"))
 	}
 	if _, ok := js.json(t)["markdown"]; ok {

@@ -52,7 +52,8 @@ func (s *server) openCtx(ctx context.Context, path string, headers ...string) *r
 // post sends a request whose response is read as a stream.
 func (s *server) post(path, body string, headers ...string) *reader {
 	s.t.Helper()
-	return s.stream(s.t.Context(), http.MethodPost, path, strings.NewReader(body), append([]string{"Content-Type", "application/json"}, headers...))
+	return s.stream(s.t.Context(), http.MethodPost, path, strings.NewReader(body),
+		append([]string{"Content-Type", "application/json"}, headers...))
 }
 
 func (s *server) stream(ctx context.Context, method, path string, body io.Reader, headers []string) *reader {
@@ -278,7 +279,8 @@ func TestErrorOnTheWay(t *testing.T) {
 	if f := r.must(); f.id != "1" {
 		t.Errorf("frame is %+v", f)
 	}
-	if f := r.must(); f.event != "error-status" || f.id != "" || !strings.Contains(f.data, `"code":"rate_limited"`) || !strings.Contains(f.data, "too slow") {
+	if f := r.must(); f.event != "error-status" || f.id != "" || !strings.Contains(f.data, `"code":"rate_limited"`) ||
+		!strings.Contains(f.data, "too slow") {
 		t.Errorf("frame is %+v", f)
 	}
 	if f, more := r.next(); more {
@@ -375,7 +377,8 @@ func TestATurnIsMadeAndFollowedByOneRequest(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := s.post(row.path, row.body, "Accept", row.accept, "Idempotency-Key", "k", "Last-Event-ID", "0")
-			if r.resp.StatusCode != http.StatusOK || r.resp.Header.Get("Location") != "/v1/turns/"+row.turn || r.resp.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
+			if r.resp.StatusCode != http.StatusOK || r.resp.Header.Get("Location") != "/v1/turns/"+row.turn ||
+				r.resp.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
 				t.Fatalf("answered %d %v", r.resp.StatusCode, r.resp.Header)
 			}
 			for _, want := range []string{"", "turn.queued", "turn.completed", "end"} {
@@ -394,7 +397,8 @@ func TestWhoWantsJSONGetsTheTurn(t *testing.T) {
 	s := serve(t, nil)
 	for _, accept := range []string{"", "*/*", "application/json", "application/json, text/event-stream", "text/html"} {
 		r := s.post("/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", accept)
-		if body, err := io.ReadAll(r.in); err != nil || r.resp.StatusCode != http.StatusAccepted || !strings.Contains(string(body), `"id":"trn_1"`) {
+		if body, err := io.ReadAll(r.in); err != nil || r.resp.StatusCode != http.StatusAccepted ||
+			!strings.Contains(string(body), `"id":"trn_1"`) {
 			t.Errorf("Accept %q: %d %s %v", accept, r.resp.StatusCode, body, err)
 		}
 	}

@@ -61,7 +61,8 @@ func Bodies() map[string][]Body {
 		"params_schema": schemaBodies(agents, `{"id":"a","params_schema":`, "}"),
 		"input_schema":  schemaBodies(turns, `{"input":"x","tools":[{"name":"t","input_schema":`, "}]}"),
 		"sessions": {
-			{Name: "params that try two ways at each level", Path: sessions, Text: `{"agent_id":"ways","params":` + nest(90, `{"a":`, "{}", "}") + `}`},
+			{Name: "params that try two ways at each level", Path: sessions,
+				Text: `{"agent_id":"ways","params":` + nest(90, `{"a":`, "{}", "}") + `}`},
 			{Name: "params that collide", Path: sessions, Text: `{"agent_id":"unique","params":{"a":[` + colliding(1900) + `]}}`},
 			{Name: "many params", Path: sessions, Text: `{"agent_id":"ways","params":{` + numbered(90_000, `"k%d":1,`) + `}}`},
 			{Name: "deep params", Path: sessions, Text: `{"agent_id":"ways","params":` + nest(190, `{"a":`, "1", "}") + `}`},
@@ -97,7 +98,8 @@ func colliding(n int) string {
 }
 
 func schemaBodies(path, begin, end string) []Body {
-	doubling := `{"type":"object","$ref":"#/$defs/d0","$defs":{` + numbered(30, `"d%[1]d":{"allOf":[{"$ref":"#/$defs/e%[1]d"},{"$ref":"#/$defs/e%[1]d"}]},`) + `}}`
+	doubling := `{"type":"object","$ref":"#/$defs/d0","$defs":{` +
+		numbered(30, `"d%[1]d":{"allOf":[{"$ref":"#/$defs/e%[1]d"},{"$ref":"#/$defs/e%[1]d"}]},`) + `}}`
 	for i := range 30 {
 		doubling = strings.ReplaceAll(doubling, fmt.Sprintf("/e%d\"", i), fmt.Sprintf("/d%d\"", i+1))
 	}
@@ -121,15 +123,16 @@ func schemaBodies(path, begin, end string) []Body {
 func Bundles() map[string]string {
 	const agent = "kind: agent\nid: a\n"
 	return map[string]string{
-		"500,000 items":                   agent + "tools: [" + strings.Repeat("a,", 500_000) + "a]",
-		"as many items as there may be":   agent + "tools: [" + strings.Repeat("a,", 49_900) + "a]",
-		"groups":                          agent + "tools: [" + numbered(24_000, "group:g%d,") + "]",
-		"sub-agents":                      agent + "agents: [" + numbered(49_000, "a%d,") + "]",
-		"sub-agents in many agents":       numbered(900, "---\nkind: agent\nid: b%[1]d\nagents: [x%[1]d, y, z]\n"),
-		"keys":                            agent + "params_schema: {" + numbered(24_000, "k%d: 1,") + "}",
-		"unknown keys":                    agent + numbered(49_000, "k%d: 1\n"),
-		"empty messages":                  agent + "approvals: [" + strings.Repeat("{},", 24_000) + "]",
-		"approval rules":                  numbered(15, "---\nkind: agent\nid: c%d\napprovals: ["+numbered(60, "{Name: r%d, condition: 'arguments.a == 1 && arguments.b < 2'},")+"]\n"),
+		"500,000 items":                 agent + "tools: [" + strings.Repeat("a,", 500_000) + "a]",
+		"as many items as there may be": agent + "tools: [" + strings.Repeat("a,", 49_900) + "a]",
+		"groups":                        agent + "tools: [" + numbered(24_000, "group:g%d,") + "]",
+		"sub-agents":                    agent + "agents: [" + numbered(49_000, "a%d,") + "]",
+		"sub-agents in many agents":     numbered(900, "---\nkind: agent\nid: b%[1]d\nagents: [x%[1]d, y, z]\n"),
+		"keys":                          agent + "params_schema: {" + numbered(24_000, "k%d: 1,") + "}",
+		"unknown keys":                  agent + numbered(49_000, "k%d: 1\n"),
+		"empty messages":                agent + "approvals: [" + strings.Repeat("{},", 24_000) + "]",
+		"approval rules": numbered(15,
+			"---\nkind: agent\nid: c%d\napprovals: ["+numbered(60, "{Name: r%d, condition: 'arguments.a == 1 && arguments.b < 2'},")+"]\n"),
 		"deep blocks and comments":        strings.Repeat("- ", 9000) + "\n" + strings.Repeat("#\n\n", 300_000),
 		"deep blocks and comments, below": strings.Repeat("- ", 240) + "a\n" + strings.Repeat("#\n\n", 49_000) + "- b\n",
 		"aliases of aliases":              agent + "labels: &a [a,a,a]\ntools: &b [*a,*a,*a]\nshields: &c [*b,*b,*b]\nagents: [*c,*c,*c]",
@@ -166,13 +169,14 @@ var Streams = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglob
 var Lists = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
 	const tool = `{"name":"t","inputSchema":{"type":"object"}},`
 	return map[string]repeated{
-		"list-of-60-mb":   {`{"tools":[`, tool, large, tool[:len(tool)-1] + "]}"},
-		"list-deep":       {`{"tools":[{"name":"t","inputSchema":`, `{"not":`, 14 * MiB, ""},
-		"list-values":     {`{"tools":[`, `{},`, 14 * MiB, "{}]}"},
-		"list-same-tool":  {`{"tools":[`, tool, 14 * MiB, tool[:len(tool)-1] + "]}"},
-		"list-many-tools": {`{"tools":[` + numbered(9_900, `{"name":"t%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},`), "", 0, "]}"},
-		"list-pages":      {`{"tools":[],"nextCursor":"`, "x", 10, `"}`},
-		headers:           {`{"tools":[`, " ", 1, "]}"},
+		"list-of-60-mb":  {`{"tools":[`, tool, large, tool[:len(tool)-1] + "]}"},
+		"list-deep":      {`{"tools":[{"name":"t","inputSchema":`, `{"not":`, 14 * MiB, ""},
+		"list-values":    {`{"tools":[`, `{},`, 14 * MiB, "{}]}"},
+		"list-same-tool": {`{"tools":[`, tool, 14 * MiB, tool[:len(tool)-1] + "]}"},
+		"list-many-tools": {`{"tools":[` + numbered(9_900,
+			`{"name":"t%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},`), "", 0, "]}"},
+		"list-pages": {`{"tools":[],"nextCursor":"`, "x", 10, `"}`},
+		headers:      {`{"tools":[`, " ", 1, "]}"},
 	}
 })
 

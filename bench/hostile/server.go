@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Server is a server with hostile responses: a model at /v1, tool servers below /mcp/ and webhook receivers below /hook/, each named as in the
-// tables.
+// Server is a server with hostile responses: a model at /v1, tool servers below /mcp/ and webhook receivers below /hook/, each
+// named as in the tables.
 type Server struct {
 	server *http.Server
 	// URL is its address; Asked counts the calls of the model.
@@ -116,7 +116,8 @@ func (f *Server) tools(w http.ResponseWriter, r *http.Request) {
 	begin := `{"jsonrpc":"2.0","id":` + string(msg.ID) + `,"result":`
 	switch msg.Method {
 	case "initialize":
-		fmt.Fprintf(w, `%s{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"Server","version":"1"}}}`, begin, msg.Params.Version)
+		fmt.Fprintf(w, `%s{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"Server","version":"1"}}}`, begin,
+			msg.Params.Version)
 	case "tools/list":
 		if list, ok := Lists()[name]; ok {
 			hostileResult(w, name, begin, list)

@@ -19,7 +19,8 @@ const Assets = "/assets/"
 var files embed.FS
 
 // policy lets the page load its own assets and call its own origin, nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'none'"
 
 // Console serves the start page at / and its assets below Assets.
 type Console struct{ page []byte }

@@ -62,7 +62,8 @@ func TestForm(t *testing.T) {
 	}
 	data, _ := got["data"].(map[string]any)
 	result, _ := data["result"].(map[string]any)
-	if got["seq"] != 3.0 || got["session_id"] != "ses_1" || result["is_error"] != false || data["cached"] != false || got["tool_call_completed"] != nil {
+	if got["seq"] != 3.0 || got["session_id"] != "ses_1" || result["is_error"] != false || data["cached"] != false ||
+		got["tool_call_completed"] != nil {
 		t.Errorf("got %s", text)
 	}
 	for _, absent := range []string{"delta", "step", "trace_id", "time"} {

@@ -56,8 +56,9 @@ func Document() ([]byte, error) {
 		"openapi": "3.1.0", "info": b.in.Info, "servers": []object{{"url": "/"}}, "tags": b.usedTags(), "paths": b.paths,
 		"components": object{"schemas": b.schemas, "responses": object{"Problem": object{
 			"description": "What went wrong, as an RFC 9457 problem.",
-			"headers":     object{"Retry-After": object{"description": "Seconds to wait before trying again, where known.", "schema": object{"type": "integer"}}},
-			"content":     object{"application/problem+json": object{"schema": ref("Problem")}},
+			"headers": object{"Retry-After": object{"description": "Seconds to wait before trying again, where known.",
+				"schema": object{"type": "integer"}}},
+			"content": object{"application/problem+json": object{"schema": ref("Problem")}},
 		}}},
 	}, "", " ")
 	if err != nil {

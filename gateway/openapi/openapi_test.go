@@ -72,11 +72,13 @@ func TestWhatTheGeneratorCannotSay(t *testing.T) {
 	d, text := read(t)
 	for path, header := range map[string]string{
 		"/v1/sessions/{session_id}/turns": "Idempotency-Key", "/v1/chat": "Idempotency-Key", "/v1/tools/{name}:invoke": "Idempotency-Key",
-		"/v1/turns/{turn_id}/events": "Last-Event-ID", "/v1/turns/{turn_id}:rerun": "Last-Event-ID", "/v1/sessions/{session_id}/events": "Last-Event-ID",
+		"/v1/turns/{turn_id}/events": "Last-Event-ID", "/v1/turns/{turn_id}:rerun": "Last-Event-ID",
+		"/v1/sessions/{session_id}/events": "Last-Event-ID",
 	} {
 		found := false
 		for _, op := range d.Paths[path] {
-			found = found || slices.ContainsFunc(op.Parameters, func(p struct{ Name, In string }) bool { return p.Name == header && p.In == "header" })
+			found = found || slices.ContainsFunc(op.Parameters,
+				func(p struct{ Name, In string }) bool { return p.Name == header && p.In == "header" })
 		}
 		if !found {
 			t.Errorf("%s does not describe the header %s", path, header)

@@ -33,10 +33,12 @@ func (b *builder) operation(path, method string, op object) object {
 			required := len(strs(b.resolve(body)["required"])) > 0
 			out["requestBody"] = object{"required": required, "content": object{"application/json": object{"schema": body}}}
 			if b.has(body, "idempotency_key") {
-				params = append(params, header("Idempotency-Key", "Makes retries safe: the same key and body give the same answer. At most 255 characters."))
+				params = append(params, header("Idempotency-Key",
+					"Makes retries safe: the same key and body give the same answer. At most 255 characters."))
 			}
 			if makesTurn(op) {
-				params = append(params, header("Last-Event-ID", "With the `Idempotency-Key` of the request that made the turn: the last cursor seen of the stream that goes on."))
+				params = append(params, header("Last-Event-ID",
+					"With the `Idempotency-Key` of the request that made the turn: the last cursor seen of the stream that goes on."))
 			}
 			continue
 		}
@@ -109,7 +111,8 @@ func (b *builder) responses(op object) object {
 // stream turns an operation into a stream of Server-Sent Events.
 func stream(op object, params []object) []object {
 	op["responses"] = object{
-		"200": eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for unnumbered events) and one Event as JSON in `data:`. " +
+		"200": eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for unnumbered events) " +
+			"and one Event as JSON in `data:`. " +
 			"A turn's stream ends with the event `end`; an error is reported as the event `error-status` with a Problem."),
 		"204":     readToTheEnd(),
 		"default": object{"$ref": "#/components/responses/Problem"},

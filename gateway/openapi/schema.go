@@ -97,8 +97,9 @@ func (b *builder) eventSchema() error {
 		payloads = append(payloads, ref(string(fields.Get(i).Message().Name())))
 	}
 	props["data"] = object{
-		"description": "What happened. `type` tells which of these it is: tool_call.started has a ToolCallStarted; turn.completed, turn.failed and turn.cancelled have a TurnEnded.",
-		"anyOf":       payloads,
+		"description": "What happened. `type` tells which of these it is: tool_call.started has a ToolCallStarted; turn.completed, " +
+			"turn.failed and turn.cancelled have a TurnEnded.",
+		"anyOf": payloads,
 	}
 	ev["required"] = []string{"seq", "type", "session_id", "turn_id", "data"}
 	delete(b.schemas, "WatchResponse")

@@ -103,7 +103,8 @@ func checkResumes(ctx context.Context, args any) error {
 		return nil
 	}
 	return fault.Invalid(KeyHeader, "must be given with %s", lastEventID).
-		Hint("Without the key of the request that made the turn this one would make another. The turn's events are at the path that its Location named, too.")
+		Hint("Without the key of the request that made the turn this one would make another. The turn's events are at the path that its " +
+			"Location named, too.")
 }
 
 // heldWriter withholds the response once there is a turn.

@@ -158,7 +158,8 @@ func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *h
 	defer timer.Stop()
 	ctx, err = s.deps.API.Annotate(ctx, r, sessionsv1.TurnService_WatchTurn_FullMethodName)
 	if err != nil {
-		return nil, false, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT, "a header of the request is malformed").Cause(err)
+		return nil, false, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT,
+			"a header of the request is malformed").Cause(err)
 	}
 	var header metadata.MD
 	if stream, err = s.client.WatchTurn(ctx, req); err == nil {

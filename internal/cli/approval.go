@@ -20,7 +20,8 @@ const approvalsPath = "/v1/approvals"
 
 func approvals() noun {
 	return noun{
-		name: "approval", plural: "approvals", short: "Approvals: what turns wait for people for", path: approvalsPath, get: true, more: approvalCommands,
+		name: "approval", plural: "approvals", short: "Approvals: what turns wait for people for", path: approvalsPath, get: true,
+		more: approvalCommands,
 		filters: []filter{
 			{name: "status", usage: "only those with this status, for example pending"},
 			{name: "kind", usage: "only those of this kind: approval, input, client_tool, resolution or child"},
@@ -53,8 +54,8 @@ func approvalCommands(a *app.App) []*cobra.Command {
 	}
 	answer := &cobra.Command{
 		Use: "answer ID [ANSWER]", Short: "Answer a question, or send the result of a tool that the client runs",
-		Long: "Answer what a turn waits for. For a question ANSWER is a JSON object that fits its schema ('windlass approval get ID' shows it);\n" +
-			"for a tool of the client it is the result as text. - reads standard input, @FILE a file.",
+		Long: "Answer what a turn waits for. For a question ANSWER is a JSON object that fits its schema ('windlass approval get ID' " +
+			"shows it);\nfor a tool of the client it is the result as text. - reads standard input, @FILE a file.",
 		Example: `  windlass approval answer apr_… '{"colour":"red"}'` + "\n  windlass approval answer apr_… --decline",
 		Args:    cobra.RangeArgs(1, 2), RunE: run(a, answerApproval),
 	}

@@ -30,8 +30,11 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 	}
 	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml or name")
 	root.PersistentFlags().String("server", "", "address of the server (default $"+serverEnv+", then "+defaultServer+")")
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
-	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "talk", Title: "Talk:"}, &cobra.Group{ID: "nouns", Title: "Look and change:"})
+	// the flag exists
+	_ = root.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
+	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "talk", Title: "Talk:"},
+		&cobra.Group{ID: "nouns", Title: "Look and change:"})
 	for _, c := range more {
 		c.GroupID = "run"
 	}

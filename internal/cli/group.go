@@ -19,7 +19,8 @@ import (
 
 func groups() noun {
 	return noun{
-		name: "group", plural: "tool_groups", short: "Tool groups: named sets of tools", path: "/v1/tool-groups", get: true, remove: true, more: groupCommands,
+		name: "group", plural: "tool_groups", short: "Tool groups: named sets of tools", path: "/v1/tool-groups", get: true, remove: true,
+		more:   groupCommands,
 		header: []string{"NAME", "SELECTORS", "TOOLS", "EXCLUDE", "MEMBERS", "UPDATED", "DESCRIPTION"},
 		read: typed((*registryv1.ToolGroup).GetName, func(m *registryv1.ToolGroup, now time.Time) []string {
 			var selectors []string
@@ -56,7 +57,8 @@ func orAll(glob string) string {
 
 func groupCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create NAME [--select SOURCE/TOOL]… [--effect CLASS]… [--label NAME=VALUE]… [--tool NAME]… [--exclude NAME]…", Short: "Create a tool group, which agents reference as group:NAME",
+		Use:   "create NAME [--select SOURCE/TOOL]… [--effect CLASS]… [--label NAME=VALUE]… [--tool NAME]… [--exclude NAME]…",
+		Short: "Create a tool group, which agents reference as group:NAME",
 		Example: "  windlass group create reading --select 'github/list_*' --select 'files/read_*' --exclude '*__*secret*'\n" +
 			"  windlass group create harmless --effect read",
 		Args: cobra.ExactArgs(1), RunE: run(a, createGroup),

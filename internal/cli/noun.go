@@ -107,7 +107,8 @@ func (n noun) removeCommand(a *app.App) *cobra.Command {
 				query.Set("force", "true")
 			}
 			for _, id := range c.args {
-				if _, err := c.client.Do(c.ctx, client.Request{Method: http.MethodDelete, Path: n.path + client.Path(id), Query: query}, nil); err != nil {
+				if _, err := c.client.Do(c.ctx, client.Request{Method: http.MethodDelete, Path: n.path + client.Path(id), Query: query},
+					nil); err != nil {
 					return err
 				}
 				if err := c.print(id, json.RawMessage(`{}`), func(w io.Writer) error {

@@ -31,7 +31,8 @@ func nounCommands(a *app.App) []*cobra.Command {
 
 // nouns lists all kinds of resources.
 func nouns() []noun {
-	return []noun{agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(), webhooks(), schedules()}
+	return []noun{agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(),
+		webhooks(), schedules()}
 }
 
 func agents() noun {
@@ -94,7 +95,8 @@ func tools() noun {
 
 func sources() noun {
 	return noun{
-		name: "source", plural: "sources", short: "Sources: where tools come from", path: "/v1/sources", get: true, remove: true, more: sourceCommands,
+		name: "source", plural: "sources", short: "Sources: where tools come from", path: "/v1/sources", get: true, remove: true,
+		more:   sourceCommands,
 		header: []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
 		read: typed((*registryv1.Source).GetName, func(m *registryv1.Source, now time.Time) []string {
 			where, state := m.GetUrl(), m.GetState()

@@ -21,8 +21,10 @@ func rerunCommand(a *app.App) *cobra.Command {
 	cmd.Flags().String("from", "", "first model step to run again, for example infer-2; failed: the one that failed; default: from the start")
 	cmd.Flags().String("agent", "", "agent of the new turn; without it that of the other one, as it is now")
 	cmd.Flags().String("model", "", "model of the new turn, provider/model; without it the agent's")
-	cmd.Flags().String("tools", "", "recorded: calls get the results that they had; live: they are run; default recorded, with --from failed live")
-	cmd.Flags().String("missing", "", "calls without a recorded result: fail (default, the model gets an error) or live_read (run those that only read)")
+	cmd.Flags().String("tools", "",
+		"recorded: calls get the results that they had; live: they are run; default recorded, with --from failed live")
+	cmd.Flags().String("missing", "",
+		"calls without a recorded result: fail (default, the model gets an error) or live_read (run those that only read)")
 	cmd.Flags().String("params", "", "params of the new session, as JSON; without them those of the other one")
 	cmd.Flags().String("key", "", "idempotency key: the same key and request give the same turn")
 	cmd.Flags().Bool("watch", false, "watch its events until it ends")
@@ -33,7 +35,8 @@ func rerunCommand(a *app.App) *cobra.Command {
 
 func rerunTurn(c *call) error {
 	body := map[string]any{}
-	for name, field := range map[string]string{"from": "from_step", "agent": "agent_id", "model": "model", "tools": "tools", "missing": "missing"} {
+	for name, field := range map[string]string{"from": "from_step", "agent": "agent_id", "model": "model", "tools": "tools",
+		"missing": "missing"} {
 		if v := flag(c.cmd, name); v != "" {
 			body[field] = v
 		}

@@ -104,7 +104,8 @@ func scheduleCommands(a *app.App) []*cobra.Command {
 	now := &cobra.Command{
 		Use: "run ID", Short: "Fire a schedule now, in addition to its times", Args: cobra.ExactArgs(1), RunE: run(a, runSchedule),
 	}
-	return []*cobra.Command{create, update, verb("pause", "Keep a schedule from firing"), verb("resume", "Let a paused schedule fire again"), now}
+	return []*cobra.Command{create, update, verb("pause", "Keep a schedule from firing"), verb("resume", "Let a paused schedule fire again"),
+		now}
 }
 
 func scheduleFlags(cmd *cobra.Command) {

@@ -19,8 +19,9 @@ import (
 func sourceCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
 		Use: "create NAME {--url URL | -- COMMAND [ARGUMENT…]}", Short: "Register an MCP server and list its tools",
-		Example: "  windlass source create notes --url http://127.0.0.1:9000/mcp\n  windlass source create files -- npx -y @modelcontextprotocol/server-filesystem /tmp",
-		Args:    cobra.MinimumNArgs(1), RunE: run(a, createSource),
+		Example: "  windlass source create notes --url http://127.0.0.1:9000/mcp\n  windlass source create files -- npx -y " +
+			"@modelcontextprotocol/server-filesystem /tmp",
+		Args: cobra.MinimumNArgs(1), RunE: run(a, createSource),
 	}
 	f := create.Flags()
 	f.String("url", "", "endpoint of a server over HTTP")

@@ -35,7 +35,8 @@ func steerTurn(c *call) error {
 	}
 	var got sessionsv1.SteerTurnResponse
 	raw, err := c.client.Do(c.ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/turns" + client.Path(c.args[0]) + ":steer", Body: map[string]any{"input": input}, Key: flag(c.cmd, "key"),
+		Method: http.MethodPost, Path: "/v1/turns" + client.Path(c.args[0]) + ":steer", Body: map[string]any{"input": input},
+		Key: flag(c.cmd, "key"),
 	}, &got)
 	if err != nil {
 		return err
@@ -67,7 +68,8 @@ func resolveCall(c *call) error {
 	if v := flag(c.cmd, "comment"); v != "" {
 		body["comment"] = v
 	}
-	raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/turns" + client.Path(c.args[0]) + ":resolve", Body: body}, nil)
+	raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/turns" + client.Path(c.args[0]) + ":resolve",
+		Body: body}, nil)
 	if err != nil {
 		return err
 	}

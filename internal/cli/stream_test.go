@@ -21,18 +21,22 @@ var (
 	began = frame("1", "turn.queued", `{"input":[{"text":"hello"}]}`) +
 		frame("2", "turn.started", `{"agent_id":"support","model":"openai/gpt","tools":["notes__list"]}`) +
 		frame("3", "message.started", `{"message_id":"msg_1","model":"openai/gpt"}`) +
-		frame("4", "message.completed", `{"message":{"id":"msg_1","role":"assistant","tool_calls":[{"call_id":"c1","tool":"notes__list","arguments_json":"{}"}]}}`) +
+		frame("4", "message.completed",
+			`{"message":{"id":"msg_1","role":"assistant","tool_calls":[{"call_id":"c1","tool":"notes__list","arguments_json":"{}"}]}}`) +
 		frame("5", "tool_call.started", `{"call_id":"c1","tool":"notes__list","arguments":{"a":1,"b":"x"}}`) +
 		frame("6", "tool_call.started", `{"call_id":"c2","tool":"notes__fail","arguments":{}}`)
-	ran = frame("7", "tool_call.completed", `{"result":{"call_id":"c1","tool":"notes__list","content":[{"text":"one\ntwo\u001b[2J"}]},"latency_ms":12}`) +
-		frame("8", "tool_call.completed", `{"result":{"call_id":"c2","tool":"notes__fail","content":[{"text":"no"}],"is_error":true},"code":"tool_unavailable","latency_ms":1}`) +
+	ran = frame("7", "tool_call.completed",
+		`{"result":{"call_id":"c1","tool":"notes__list","content":[{"text":"one\ntwo\u001b[2J"}]},"latency_ms":12}`) +
+		frame("8", "tool_call.completed",
+			`{"result":{"call_id":"c2","tool":"notes__fail","content":[{"text":"no"}],"is_error":true},"code":"tool_unavailable","latency_ms":1}`) +
 		frame("9", "message.started", `{"message_id":"msg_2"}`) + frame("9.1", "message.delta", `{"message_id":"msg_2","text":"You have "}`)
 	again = frame("10", "turn.recovered", `{}`) + frame("11", "message.reset", `{"message_id":"msg_2","reason":"worker lost"}`) +
 		frame("11.1", "message.delta", `{"message_id":"msg_2","text":"There are "}`)
 	answered  = frame("12", "message.completed", `{"message":{"id":"msg_2","role":"assistant","content":[{"text":"There are two."}]}}`)
 	completed = frame("13", "turn.completed", `{"status":"completed","stop_reason":"end","output":"There are two."}`) + end
-	broke     = frame("13", "turn.failed", `{"status":"failed","stop_reason":"error","error":{"code":"model_rejected","message":"The key is wrong."}}`) + end
-	stopped   = frame("13", "turn.completed", `{"status":"completed","stop_reason":"max_steps","output":"There are two.",`+
+	broke     = frame("13", "turn.failed",
+		`{"status":"failed","stop_reason":"error","error":{"code":"model_rejected","message":"The key is wrong."}}`) + end
+	stopped = frame("13", "turn.completed", `{"status":"completed","stop_reason":"max_steps","output":"There are two.",`+
 		`"limit_reached":{"code":"limit_reached","limit":"max_steps","value":"25","message":"It may take 25 steps.","hint":"Go on."}}`) + end
 	cancelled = frame("13", "turn.cancelled", `{"status":"cancelled","stop_reason":"cancelled"}`) + end
 )
@@ -85,7 +89,8 @@ func TestTurnWatch(t *testing.T) {
 func TestTurnWatchAsJSONLines(t *testing.T) {
 	r := streaming(t, began+ran+answered+completed).windlass("", "turn", "watch", "trn_1", "-o", "json")
 	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	if r.code != 0 || len(lines) != 12 || lines[9] != `{"seq":9,"delta":1,"type":"message.delta","data":{"message_id":"msg_2","text":"You have "}}` {
+	if r.code != 0 || len(lines) != 12 || lines[9] != `{"seq":9,"delta":1,"type":"message.delta","data":{"message_id":"msg_2","text":"You `+
+		`have "}}` {
 		t.Errorf("%d, %d lines\n%s", r.code, len(lines), r.out)
 	}
 }
@@ -101,7 +106,8 @@ func TestExitCodeOfATurn(t *testing.T) {
 		{"cancelled", cancelled, "turn trn_1 is cancelled", app.ExitTurnFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, args := range [][]string{{"turn", "watch", "trn_1"}, {"turn", "create", "ses_1", "hi", "--watch"}, {"chat", "hi"}, {"chat", "hi", "-o", "json"}} {
+			for _, args := range [][]string{{"turn", "watch", "trn_1"}, {"turn", "create", "ses_1", "hi", "--watch"}, {"chat", "hi"},
+				{"chat", "hi", "-o", "json"}} {
 				r := streaming(t, began+tc.stream).windlass("", args...)
 				if r.code != tc.code || !strings.Contains(r.err, tc.err) {
 					t.Errorf("%v = %d %q, want %d %q", args, r.code, r.err, tc.code, tc.err)
@@ -151,7 +157,8 @@ func TestChatReadsLines(t *testing.T) {
 	if r.code != app.ExitTurnFailed || r.out != "There are two.\n" {
 		t.Errorf("%d %q %q", r.code, r.out, r.err)
 	}
-	for _, want := range []string{`POST /v1/sessions {"agent_id":"support"}`, `POST /v1/sessions/ses_1/turns {"input":"first"}`, `POST /v1/sessions/ses_1/turns {"input":"second"}`} {
+	for _, want := range []string{`POST /v1/sessions {"agent_id":"support"}`, `POST /v1/sessions/ses_1/turns {"input":"first"}`,
+		`POST /v1/sessions/ses_1/turns {"input":"second"}`} {
 		if !f.seen(want) {
 			t.Errorf("requests %q lack %q", f.requests, want)
 		}
@@ -185,7 +192,8 @@ func TestInterruptCancelsTheTurnAndThenLeaves(t *testing.T) {
 			}
 		}}
 	}, "", "chat", "hello")
-	if r.code != app.ExitTurnFailed || !strings.Contains(r.err, "cancelling…") || !f.seen(`POST /v1/turns/trn_1:cancel {"reason":"cancelled in chat"}`) {
+	if r.code != app.ExitTurnFailed || !strings.Contains(r.err, "cancelling…") ||
+		!f.seen(`POST /v1/turns/trn_1:cancel {"reason":"cancelled in chat"}`) {
 		t.Errorf("%d %q %q", r.code, r.err, f.requests)
 	}
 }

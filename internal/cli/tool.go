@@ -42,7 +42,8 @@ func invokeTool(c *call) error {
 	}
 	var answer registryv1.InvokeToolResponse
 	raw, err := c.client.Do(c.ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/tools" + client.Path(c.args[0]) + ":invoke", Body: map[string]any{"arguments": arguments}, Key: flag(c.cmd, "key"),
+		Method: http.MethodPost, Path: "/v1/tools" + client.Path(c.args[0]) + ":invoke", Body: map[string]any{"arguments": arguments},
+		Key: flag(c.cmd, "key"),
 	}, &answer)
 	if err != nil {
 		return err

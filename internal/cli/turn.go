@@ -23,7 +23,9 @@ func turnCommands(a *app.App) []*cobra.Command {
 		RunE: run(a, createTurn),
 	}
 	create.Flags().Bool("watch", false, "watch its events until it ends")
-	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next), steer (give it to that turn) or fork (run in a new session)")
+	create.Flags().String("mode", "",
+		"when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next), steer (give it to that turn) or "+
+			"fork (run in a new session)")
 	create.Flags().String("key", "", "idempotency key: the same key and input give the same turn")
 	create.Flags().String("webhook-url", "", "tell this address when the turn ends; needs a webhook with --per-turn, which signs")
 	turnLimitFlags(create)
@@ -81,7 +83,8 @@ func createTurn(c *call) error {
 // sendInput creates a turn for a chat. It retries once if the connection fails, which the key makes safe.
 func sendInput(c *call, session, input string) (*sessionsv1.Turn, error) {
 	req := client.Request{
-		Method: http.MethodPost, Path: "/v1/sessions" + client.Path(session, "turns"), Body: map[string]any{"input": input}, Key: ids.New(ids.Event),
+		Method: http.MethodPost, Path: "/v1/sessions" + client.Path(session, "turns"), Body: map[string]any{"input": input},
+		Key: ids.New(ids.Event),
 	}
 	var t sessionsv1.Turn
 	_, err := c.client.Do(c.ctx, req, &t)

@@ -20,7 +20,8 @@ const webhooksPath = "/v1/webhooks"
 
 func webhooks() noun {
 	return noun{
-		name: "webhook", plural: "webhooks", short: "Webhooks: addresses that are notified when turns end or wait", path: webhooksPath, get: true, remove: true,
+		name: "webhook", plural: "webhooks", short: "Webhooks: addresses that are notified when turns end or wait", path: webhooksPath, get: true,
+		remove: true,
 		more:   webhookCommands,
 		header: []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
 		read: typed((*sessionsv1.Webhook).GetId, func(m *sessionsv1.Webhook, now time.Time) []string {
@@ -82,7 +83,8 @@ func deliveries() noun {
 
 func webhookCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create [URL]", Short: "Notify an address when turns end or wait; shows its signing secret only this once", Args: cobra.MaximumNArgs(1),
+		Use: "create [URL]", Short: "Notify an address when turns end or wait; shows its signing secret only this once",
+		Args:    cobra.MaximumNArgs(1),
 		Example: "windlass webhook create https://example.com/hooks --event turn.failed\nwindlass webhook create --per-turn",
 		RunE: run(a, func(c *call) error {
 			body := webhookBody(c)
@@ -137,7 +139,9 @@ func webhookCommands(a *app.App) []*cobra.Command {
 }
 
 func webhookFlags(cmd *cobra.Command) {
-	cmd.Flags().StringSlice("event", nil, "tell only of this: turn.completed, turn.failed, turn.cancelled, approval.requested, input.requested or resolution.requested; may be repeated (default all)")
+	cmd.Flags().StringSlice("event", nil,
+		"tell only of this: turn.completed, turn.failed, turn.cancelled, approval.requested, input.requested or resolution.requested; may be "+
+			"repeated (default all)")
 	cmd.Flags().String("agent", "", "tell only of turns of this agent")
 	cmd.Flags().String("description", "", "what it is for")
 	cmd.Flags().Bool("disabled", false, "send nothing to it")

@@ -247,7 +247,8 @@ func find(path string) (string, error) {
 	}
 	found, err := exec.LookPath(Program)
 	if err != nil {
-		return "", fmt.Errorf("%s is neither beside this program nor on PATH: run `make build`, or set temporal.address to a Temporal cluster", Program)
+		return "", fmt.Errorf("%s is neither beside this program nor on PATH: run `make build`, or set temporal.address to a Temporal cluster",
+			Program)
 	}
 	return found, nil
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/serve"
 )
 
-const cliIntro = "`windlass` is the program for users: it runs all of Windlass on one machine, and is a client of any Windlass server. `windlassd` runs\n" +
+const cliIntro = "`windlass` is the program for users: it runs all of Windlass on one machine, and is a client of any Windlass server. " +
+	"`windlassd` runs\n" +
 	"roles of a mesh. `windlass completion SHELL` prints a completion script for bash, zsh, fish or PowerShell.\n\n" +
-	"Exit codes:\n\n| Code | Meaning |\n|---|---|\n| 0 | ok |\n| 1 | error |\n| 2 | wrong usage |\n| 3 | not found |\n| 4 | denied |\n| 5 | the turn failed |"
+	"Exit codes:\n\n| Code | Meaning |\n|---|---|\n| 0 | ok |\n| 1 | error |\n| 2 | wrong usage |\n| 3 | not found |\n| 4 | denied |\n| 5 " +
+	"| the turn failed |"
 
 // writeCLI writes the page of commands.
 func writeCLI(w *writer, _ string) error {

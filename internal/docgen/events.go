@@ -11,11 +11,15 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-const eventsIntro = "`GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events` and the gRPC method `TurnService.WatchTurn` stream these events. So do\n" +
+const eventsIntro = "`GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events` and the gRPC method `TurnService.WatchTurn` stream " +
+	"these events. So do\n" +
 	"`POST /v1/sessions/{id}/turns`, `POST /v1/turns/{id}:rerun` and `POST /v1/chat` if the client accepts `text/event-stream`.\n\n" +
-	"Over HTTP an event is a frame of Server-Sent Events: `id` is the cursor, `event` the type, and `data` one JSON object on one line. Enum values are\n" +
-	"lower-case words; an unset value is `null` or empty. A stream starts with `retry:`, sends a comment every 15 s while there are no events, and\n" +
-	"ends with the frame `event: end` when the turn has ended. To resume after a lost connection, send the last id in the header `Last-Event-ID`\n" +
+	"Over HTTP an event is a frame of Server-Sent Events: `id` is the cursor, `event` the type, and `data` one JSON object on one line. " +
+	"Enum values are\n" +
+	"lower-case words; an unset value is `null` or empty. A stream starts with `retry:`, sends a comment every 15 s while there are no " +
+	"events, and\n" +
+	"ends with the frame `event: end` when the turn has ended. To resume after a lost connection, send the last id in the header " +
+	"`Last-Event-ID`\n" +
 	"or as `?after=`. [Architecture](../explanation/architecture.md#cursors) describes cursors."
 
 // kind is one kind of event data and its event types.
@@ -65,9 +69,13 @@ func writeEvents(w *writer, root string) error {
 	event := (&turnv1.Event{}).ProtoReflect().Descriptor()
 	table(w, event, notes)
 	shared := collector{seen: map[protoreflect.FullName]bool{}}
-	section(w, &shared, notes, all, false, "Durable events", "Durable events are stored in the journal. Within a session, `seq` increases by one without gaps. They can be read as long as the session exists.")
-	section(w, &shared, notes, all, true, "Transient events", "Transient events report progress and are not stored in the journal. They carry the `seq` of the `message.started` or `message.reset` that they "+
-		"follow. Their content is repeated in the `message.completed` or `tool_call.completed` that comes later.")
+	section(w, &shared, notes, all, false, "Durable events",
+		"Durable events are stored in the journal. Within a session, `seq` increases by one without gaps. They can be read as long as the "+
+			"session exists.")
+	section(w, &shared, notes, all, true, "Transient events",
+		"Transient events report progress and are not stored in the journal. They carry the `seq` of the `message.started` or `message.reset` "+
+			"that they "+
+			"follow. Their content is repeated in the `message.completed` or `tool_call.completed` that comes later.")
 	w.line("\n## Shared objects\n")
 	for len(shared.messages) > 0 { // messages referenced by a message are appended
 		m := shared.messages[0]

@@ -72,7 +72,8 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", 
 
 // title starts a page.
 func (w *writer) title(title, intro string) {
-	w.line("# %s\n\n<!-- Written by internal/docgen. Do not edit: run 'go generate ./internal/docgen'. -->\n\n%s", title, strings.TrimSpace(intro))
+	w.line("# %s\n\n<!-- Written by internal/docgen. Do not edit: run 'go generate ./internal/docgen'. -->\n\n%s", title,
+		strings.TrimSpace(intro))
 }
 
 // code formats text as code inside a table.

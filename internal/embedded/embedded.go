@@ -151,7 +151,8 @@ func listen(httpAddr, grpcAddr string) (web, grpc net.Listener, err error) {
 func listenOn(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: stop what uses the port, or choose another with %s (port 0 picks a free one): %w", addr, flag, err)
+		return nil, fmt.Errorf("cannot listen on %s: stop what uses the port, or choose another with %s (port 0 picks a free one): %w", addr,
+			flag, err)
 	}
 	return l, nil
 }

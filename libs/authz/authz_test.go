@@ -31,7 +31,8 @@ type policyFake struct {
 	denials int
 }
 
-func (f *policyFake) GetPermissions(ctx context.Context, req *policyv1.GetPermissionsRequest, _ ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {
+func (f *policyFake) GetPermissions(ctx context.Context, req *policyv1.GetPermissionsRequest,
+	_ ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {
 	f.mu.Lock()
 	f.asked++
 	delay, away := f.delay, f.away

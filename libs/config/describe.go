@@ -110,7 +110,8 @@ func typeName(n *node) string {
 
 // valueText formats a default. Empty values are omitted, and so are secrets, which print as redacted whether set or not.
 func valueText(v reflect.Value) string {
-	if !v.IsValid() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
+	if !v.IsValid() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int ||
+		(v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
 		return ""
 	}
 	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {

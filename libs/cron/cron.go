@@ -32,7 +32,8 @@ func fields() [5]field {
 		{name: "minute", min: 0, max: 59, example: `"*/15"`},
 		{name: "hour", min: 0, max: 23, example: `"9-17"`},
 		{name: "day of month", min: 1, max: 31, example: `"1,15"`},
-		{name: "month", min: 1, max: 12, names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, example: `"1-6" or "jan"`},
+		{name: "month", min: 1, max: 12, names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
+			example: `"1-6" or "jan"`},
 		{name: "day of week", min: 0, max: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, example: `"1-5" or "mon-fri"`},
 	}
 }
@@ -57,7 +58,8 @@ func Parse(text string) (Spec, error) {
 	}
 	parts := strings.Fields(text)
 	if len(parts) != 5 {
-		return Spec{}, fmt.Errorf(`%q has %d fields, want 5: "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK", for example "30 9 * * 1-5"`, text, len(parts))
+		return Spec{}, fmt.Errorf(`%q has %d fields, want 5: "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK", for example "30 9 * * 1-5"`, text,
+			len(parts))
 	}
 	var s Spec
 	for i, to := range []*set{&s.minute, &s.hour, &s.dom, &s.month, &s.dow} {
@@ -125,7 +127,8 @@ type Calendar struct{ Minute, Hour, DayOfMonth, Month, DayOfWeek []Range }
 
 // Calendars returns calendars whose union matches the expression. There are two if either day field may match.
 func (s Spec) Calendars() []Calendar {
-	c := Calendar{Minute: s.minute.ranges(), Hour: s.hour.ranges(), DayOfMonth: s.dom.ranges(), Month: s.month.ranges(), DayOfWeek: s.dow.ranges()}
+	c := Calendar{Minute: s.minute.ranges(), Hour: s.hour.ranges(), DayOfMonth: s.dom.ranges(), Month: s.month.ranges(),
+		DayOfWeek: s.dow.ranges()}
 	if !s.bothDays {
 		return []Calendar{c}
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 func TestHostsThatAreRefusedEarly(t *testing.T) {
-	local, public := newEgress(t, egress.Config{Profile: egress.Local}), newEgress(t, egress.Config{Profile: egress.Public, AllowHosts: []string{"10.0.0.7"}})
+	local, public := newEgress(t, egress.Config{Profile: egress.Local}),
+		newEgress(t, egress.Config{Profile: egress.Public, AllowHosts: []string{"10.0.0.7"}})
 	for host, allowed := range map[string][2]bool{
 		"127.0.0.1": {true, false}, "localhost": {true, false}, "LOCALHOST.": {true, false}, "x.localhost": {true, false},
 		"10.0.0.1": {true, false}, "10.0.0.7": {true, true}, "::1": {true, false}, "[fd00::1]": {true, false},

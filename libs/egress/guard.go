@@ -94,7 +94,8 @@ func (g *guard) check(ctx context.Context, _, address string, _ syscall.RawConn)
 		return nil
 	case Public:
 		if g.public.SafeAddr(addr) != nil {
-			return g.denied(ctx, addr, "it is not a public address: add its range to egress.allow or the host to egress.allow_hosts if that is intended")
+			return g.denied(ctx, addr,
+				"it is not a public address: add its range to egress.allow or the host to egress.allow_hosts if that is intended")
 		}
 		return nil
 	default:

@@ -80,7 +80,8 @@ func (r Resource) applyPath(dst, src protoreflect.Message, path string) error {
 	fd := dst.Descriptor().Fields().ByName(protoreflect.Name(names[0]))
 	switch {
 	case fd == nil:
-		return fault.Invalid("update_mask", "%q: there is no such field", path).Hint("The fields that can be changed are %s.", strings.Join(r.Mutable, ", "))
+		return fault.Invalid("update_mask", "%q: there is no such field", path).Hint("The fields that can be changed are %s.",
+			strings.Join(r.Mutable, ", "))
 	case slices.Contains(r.Fixed, names[0]):
 		if !src.Has(fd) && fd.Kind() != protoreflect.BoolKind { // false is a value, an empty text is not
 			return nil
@@ -104,7 +105,8 @@ func (r Resource) checkFixed(dst, src protoreflect.Message, fd protoreflect.Fiel
 	if fd.Kind() == protoreflect.StringKind {
 		text = fmt.Sprintf("%q", text)
 	}
-	return fault.Invalid(r.Name+"."+string(fd.Name()), "is %s and cannot be changed", text).Hint("Create another %s.", strings.ReplaceAll(r.Name, "_", " "))
+	return fault.Invalid(r.Name+"."+string(fd.Name()), "is %s and cannot be changed", text).Hint("Create another %s.",
+		strings.ReplaceAll(r.Name, "_", " "))
 }
 
 // AllBut lists the fields of a message type except the named ones.

@@ -13,6 +13,7 @@ func CheckName(pattern string) error {
 	if strange < 0 {
 		return nil
 	}
-	return fmt.Errorf(`%q is no valid pattern: only * and ? stand for something, and no tool has a %q in its name; write several patterns where one is not enough`,
+	return fmt.Errorf(`%q is no valid pattern: only * and ? stand for something, and no tool has a %q in its name; write several patterns `+
+		`where one is not enough`,
 		pattern, []rune(pattern[strange:])[0])
 }

@@ -5,9 +5,10 @@ import (
 	"path"
 )
 
-// AnyFile reports whether name fits at least one of the patterns as the shell matches file names: "*" and "?" do not stand for a slash, "[a-z]" stands
-// for one of several characters, and a backslash takes the meaning from the next one. It is for what configuration documents so: paths of programs,
-// where "/opt/agents/*" must not reach the folders below, and names of variables. No patterns fit nothing.
+// AnyFile reports whether name fits at least one of the patterns as the shell matches file names: "*" and "?" do not stand for a
+// slash, "[a-z]" stands for one of several characters, and a backslash takes the meaning from the next one. It is for what
+// configuration documents so: paths of programs, where "/opt/agents/*" must not reach the folders below, and names of variables.
+// No patterns fit nothing.
 func AnyFile(patterns []string, name string) bool {
 	for _, p := range patterns {
 		if ok, err := path.Match(p, name); ok && err == nil {

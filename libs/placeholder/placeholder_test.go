@@ -87,7 +87,8 @@ func TestFind(t *testing.T) {
 		"https://example.com/team": "red", "a": map[string]any{"b": map[string]any{"c": 1.5}, "x.y": true}, "a.b": map[string]any{"d": nil},
 	}
 	for path, want := range map[string]string{
-		"https://example.com/team": "red", "a.b.c": "1.5", "a.x.y": "true", "a.b.d": "null", "a.b": `{"d":null}`, "a": `{"b":{"c":1.5},"x.y":true}`,
+		"https://example.com/team": "red", "a.b.c": "1.5", "a.x.y": "true", "a.b.d": "null", "a.b": `{"d":null}`,
+		"a": `{"b":{"c":1.5},"x.y":true}`,
 	} {
 		got, ok := placeholder.Find(claims, path)
 		if !ok || placeholder.Text(got) != want {

@@ -71,7 +71,8 @@ func (c caller) options() []grpc.DialOption {
 
 // clientStats traces calls; metrics come from the server side.
 func clientStats() stats.Handler {
-	return otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())), otelgrpc.WithMeterProvider(noop.NewMeterProvider()))
+	return otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
+		otelgrpc.WithMeterProvider(noop.NewMeterProvider()))
 }
 
 // serverStats traces and measures calls.
@@ -109,7 +110,8 @@ func (c caller) bound(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, c.cfg.Timeout)
 }
 
-func (c caller) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (c caller) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption) error {
 	ctx, err := c.sign(ctx)
 	if err != nil {
 		return err
@@ -122,7 +124,8 @@ func (c caller) unary(ctx context.Context, method string, req, reply any, cc *gr
 	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
-func (c caller) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c caller) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+	opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, err := c.sign(ctx)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ func requestTooLarge(size int) error {
 }
 
 func responseTooLarge(size int) error {
-	return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RESPONSE_TOO_LARGE, "the answer has %d bytes, more than %d", size, MaxMessage).
+	return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RESPONSE_TOO_LARGE, "the answer has %d bytes, more than %d", size,
+		MaxMessage).
 		Hint("Ask for less at once, for example with a smaller page_size.")
 }
 

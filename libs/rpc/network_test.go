@@ -75,7 +75,8 @@ func newMesh(t *testing.T, n rpc.Network, l net.Listener, ring *authn.Keyring) *
 	t.Helper()
 	m := &mesh{network: n, listener: l, ring: ring, done: make(chan error, 1)}
 	var err error
-	if m.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{}}); err != nil {
+	if m.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring,
+		Authorizer: rpctest.AllowAll{}}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -258,18 +259,19 @@ func watch(t *testing.T, ctx context.Context, conn rpc.Conn) grpc.ServerStreamin
 func TestStreamOnEachNetwork(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		const count = 500 // many flow-control windows
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
-			if err := stream.SendHeader(metadata.Pairs("x-open", "1")); err != nil {
-				return err
-			}
-			for n := range uint32(count) {
-				if err := stream.Send(event(n)); err != nil {
+		sessionsv1.RegisterTurnServiceServer(m.server,
+			watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
+				if err := stream.SendHeader(metadata.Pairs("x-open", "1")); err != nil {
 					return err
 				}
-			}
-			stream.SetTrailer(metadata.Pairs("x-end", "1"))
-			return fault.NotFound("that was all")
-		}})
+				for n := range uint32(count) {
+					if err := stream.Send(event(n)); err != nil {
+						return err
+					}
+				}
+				stream.SetTrailer(metadata.Pairs("x-end", "1"))
+				return fault.NotFound("that was all")
+			}})
 		stream := watch(t, t.Context(), m.start(t))
 		header, err := stream.Header()
 		if err != nil || header.Get("x-open")[0] != "1" {
@@ -307,7 +309,8 @@ func TestAStreamThatIsRefused(t *testing.T) {
 
 func TestAStreamThatEndsWell(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error { return nil }})
+		sessionsv1.RegisterTurnServiceServer(m.server,
+			watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error { return nil }})
 		if _, err := watch(t, t.Context(), m.start(t)).Recv(); !errors.Is(err, io.EOF) {
 			t.Errorf("got %v, want io.EOF", err)
 		}
@@ -318,14 +321,15 @@ func TestAStreamThatEndsWell(t *testing.T) {
 func TestASlowReader(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		held := make(chan error, 1)
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
-			var err error
-			for n := uint32(0); err == nil; n++ {
-				err = stream.Send(event(n))
-			}
-			held <- err
-			return err
-		}})
+		sessionsv1.RegisterTurnServiceServer(m.server,
+			watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
+				var err error
+				for n := uint32(0); err == nil; n++ {
+					err = stream.Send(event(n))
+				}
+				held <- err
+				return err
+			}})
 		ctx, cancel := context.WithCancel(t.Context())
 		stream := watch(t, ctx, m.start(t))
 		if _, err := stream.Recv(); err != nil {
@@ -377,11 +381,12 @@ func TestStopCutsCallsInTheEnd(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}})
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
-			entered <- struct{}{}
-			<-stream.Context().Done()
-			return stream.Context().Err()
-		}})
+		sessionsv1.RegisterTurnServiceServer(m.server,
+			watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
+				entered <- struct{}{}
+				<-stream.Context().Done()
+				return stream.Context().Err()
+			}})
 		conn := m.start(t)
 		ends := make(chan error, 2)
 		stream := watch(t, context.WithoutCancel(t.Context()), conn)
@@ -441,10 +446,12 @@ func TestACallWaitsForItsRole(t *testing.T) {
 		}()
 		next := &mesh{network: m.network, listener: m.listener, ring: m.ring, done: make(chan error, 1)}
 		var err error
-		if next.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: m.ring, Authorizer: rpctest.AllowAll{}}); err != nil {
+		if next.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: m.ring,
+			Authorizer: rpctest.AllowAll{}}); err != nil {
 			t.Fatal(err)
 		}
-		policyv1.RegisterPolicyServiceServer(next.server, fake{get: func(context.Context) (*policyv1.Decision, error) { return &policyv1.Decision{}, nil }})
+		policyv1.RegisterPolicyServiceServer(next.server,
+			fake{get: func(context.Context) (*policyv1.Decision, error) { return &policyv1.Decision{}, nil }})
 		next.start(t)
 		if err := <-answer; err != nil {
 			t.Error(err)
@@ -455,7 +462,8 @@ func TestACallWaitsForItsRole(t *testing.T) {
 // A request that cannot be sent ends its stream: the handler does not wait until the caller's context ends.
 func TestARequestThatCannotBeSentEndsItsStream(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error { return nil }})
+		sessionsv1.RegisterTurnServiceServer(m.server,
+			watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error { return nil }})
 		conn := m.start(t)
 		_, err := sessionsv1.NewTurnServiceClient(conn).WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: "\xff"})
 		if status.Code(err) != codes.Internal {
@@ -480,7 +488,8 @@ func TestACallThatDoesNotWait(t *testing.T) {
 		if _, err := decide(conn).GetDecision(ctx, anyDecision, grpc.WaitForReady(false)); status.Code(err) != codes.Unavailable {
 			t.Errorf("unary: %v", err)
 		}
-		stream, err := sessionsv1.NewTurnServiceClient(conn).WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: "trn_1"}, grpc.WaitForReady(false))
+		stream, err := sessionsv1.NewTurnServiceClient(conn).WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: "trn_1"},
+			grpc.WaitForReady(false))
 		if err == nil {
 			_, err = stream.Recv()
 		}

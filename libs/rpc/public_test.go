@@ -94,11 +94,13 @@ func newPort(t *testing.T, authorizer rpc.Authorizer, register ...func(grpc.Serv
 		}
 	})
 	if p.users, err = grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(2*rpc.MaxMessage), grpc.MaxCallRecvMsgSize(2*rpc.MaxMessage), grpc.WaitForReady(true))); err != nil {
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(2*rpc.MaxMessage), grpc.MaxCallRecvMsgSize(2*rpc.MaxMessage),
+			grpc.WaitForReady(true))); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.users.Close() })
-	p.roles, err = rpc.Dial(rpc.TCP{Targets: map[string]string{"x": l.Addr().String()}}, "x", rpc.ClientConfig{Keyring: ring, As: authn.Service("registry")})
+	p.roles, err = rpc.Dial(rpc.TCP{Targets: map[string]string{"x": l.Addr().String()}}, "x",
+		rpc.ClientConfig{Keyring: ring, As: authn.Service("registry")})
 	if err != nil {
 		t.Fatal(err)
 	}

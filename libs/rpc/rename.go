@@ -12,8 +12,8 @@ import (
 	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 )
 
-// formerNames returns the methods of a service that had another name, by that name ("/package.Service/Method"): those whose service was renamed
-// (option former_service_name), and those that were renamed themselves (option former_name).
+// formerNames returns the methods of a service that had another name, by that name ("/package.Service/Method"): those whose
+// service was renamed (option former_service_name), and those that were renamed themselves (option former_name).
 func formerNames(service string) map[string]string {
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	if err != nil {
@@ -38,8 +38,8 @@ func formerNames(service string) map[string]string {
 	return out
 }
 
-// withFormerNames returns the services to register for desc, whose methods are streams: desc with its renamed methods under both names, and, if the
-// service was renamed, the same service under its former name. The former names are recorded.
+// withFormerNames returns the services to register for desc, whose methods are streams: desc with its renamed methods under both
+// names, and, if the service was renamed, the same service under its former name. The former names are recorded.
 func (s *Server) withFormerNames(desc *grpc.ServiceDesc) []*grpc.ServiceDesc {
 	handlers := map[string]grpc.StreamDesc{}
 	for _, m := range desc.Streams {

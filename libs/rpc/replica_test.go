@@ -29,7 +29,8 @@ func TestReplicasShareCalls(t *testing.T) {
 		m.start(t)
 		all, addrs = append(all, m), append(addrs, m.listener.Addr().String())
 	}
-	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{"role": strings.Join(addrs, ", ")}}, "role", rpc.ClientConfig{Keyring: ring, As: authn.Local()})
+	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{"role": strings.Join(addrs, ", ")}}, "role",
+		rpc.ClientConfig{Keyring: ring, As: authn.Local()})
 	if err != nil {
 		t.Fatal(err)
 	}

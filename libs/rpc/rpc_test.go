@@ -62,11 +62,15 @@ func TestChain(t *testing.T) {
 		code codes.Code
 	}{
 		{name: "the principal reaches the handler", get: ok, id: "dec_1"},
-		{name: "no token is refused", opts: []rpctest.Option{rpctest.WithPrincipal(nil)}, get: ok, id: "dec_1", code: codes.Unauthenticated, want: "unauthenticated"},
-		{name: "no permission is refused", opts: []rpctest.Option{rpctest.WithAuthorizer(denyAll{})}, get: ok, id: "dec_1", code: codes.PermissionDenied, want: "permission_denied"},
-		{name: "policy away is unavailable", opts: []rpctest.Option{rpctest.WithAuthorizer(policyAway{})}, get: ok, id: "dec_1", code: codes.Unavailable, want: "unavailable"},
+		{name: "no token is refused", opts: []rpctest.Option{rpctest.WithPrincipal(nil)}, get: ok, id: "dec_1", code: codes.Unauthenticated,
+			want: "unauthenticated"},
+		{name: "no permission is refused", opts: []rpctest.Option{rpctest.WithAuthorizer(denyAll{})}, get: ok, id: "dec_1",
+			code: codes.PermissionDenied, want: "permission_denied"},
+		{name: "policy away is unavailable", opts: []rpctest.Option{rpctest.WithAuthorizer(policyAway{})}, get: ok, id: "dec_1",
+			code: codes.Unavailable, want: "unavailable"},
 		{name: "a bad field is named", get: ok, id: "", code: codes.InvalidArgument, want: "invalid_argument"},
-		{name: "a panic is an internal error", get: func(context.Context) (*policyv1.Decision, error) { panic("secret") }, id: "dec_1", code: codes.Internal, want: "internal"},
+		{name: "a panic is an internal error", get: func(context.Context) (*policyv1.Decision, error) { panic("secret") }, id: "dec_1",
+			code: codes.Internal, want: "internal"},
 		{name: "a deadline is always there", get: func(ctx context.Context) (*policyv1.Decision, error) {
 			if _, ok := ctx.Deadline(); !ok {
 				return nil, errors.New("no deadline")
@@ -168,7 +172,8 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 	if _, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
 		t.Errorf("health: %v", err)
 	}
-	if _, err := (rpc.TCP{Listeners: map[string]string{"policy": l.Addr().String()}}).Listen("policy"); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := (rpc.TCP{Listeners: map[string]string{"policy": l.Addr().String()}}).Listen("policy"); err == nil ||
+		!strings.Contains(err.Error(), "another process") {
 		t.Errorf("a port in use must be said plainly: %v", err)
 	}
 	if _, err := (rpc.TCP{}).Listen("policy"); err == nil || !strings.Contains(err.Error(), "mesh.listen.policy") {

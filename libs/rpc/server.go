@@ -91,7 +91,8 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		grpc.StatsHandler(serverStats()),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor rejects unknown methods
-		grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(readLimit), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(readLimit), grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),

@@ -25,8 +25,10 @@ func TestMessagesOfManyValuesAreNotDecoded(t *testing.T) {
 	}{
 		{name: "empty texts", agent: &sessionsv1.Agent{Tools: slices.Repeat([]string{""}, 500_000)}, refused: true},
 		{name: "empty messages", agent: &sessionsv1.Agent{Approvals: slices.Repeat([]*policyv1.ApprovalRule{{}}, 500_000)}, refused: true},
-		{name: "lists of lists", agent: &sessionsv1.Agent{Approvals: slices.Repeat([]*policyv1.ApprovalRule{{Tools: slices.Repeat([]string{""}, 1000)}}, 200)}, refused: true},
-		{name: "packed numbers", agent: &sessionsv1.Agent{Approvals: []*policyv1.ApprovalRule{{Effects: slices.Repeat([]turnv1.EffectClass{1}, 500_000)}}}, refused: true},
+		{name: "lists of lists", agent: &sessionsv1.Agent{Approvals: slices.Repeat([]*policyv1.ApprovalRule{{Tools: slices.Repeat([]string{""},
+			1000)}}, 200)}, refused: true},
+		{name: "packed numbers", agent: &sessionsv1.Agent{Approvals: []*policyv1.ApprovalRule{{Effects: slices.Repeat([]turnv1.EffectClass{1},
+			500_000)}}}, refused: true},
 		{name: "a long text", agent: &sessionsv1.Agent{Instructions: strings.Repeat("x", 8<<20)}},
 		{name: "some values", agent: &sessionsv1.Agent{Tools: slices.Repeat([]string{""}, 90_000)}},
 		{name: "a role", agent: &sessionsv1.Agent{Tools: slices.Repeat([]string{""}, 500_000)}, role: true},

@@ -12,8 +12,10 @@ import (
 
 // patternWords describes the patterns used in our requests. A pattern that is not listed is shown as it is.
 var patternWords = map[string]string{
-	`^[a-z][a-z0-9_-]{0,62}$`:              `must begin with a lower-case letter and go on with lower-case letters, digits, "-" and "_", at most 63 in all`,
-	`^([a-z][a-z0-9_-]{0,62})?$`:           `must begin with a lower-case letter and go on with lower-case letters, digits, "-" and "_", at most 63 in all`,
+	`^[a-z][a-z0-9_-]{0,62}$`: `must begin with a lower-case letter and go on with lower-case letters, digits, "-" and "_", ` +
+		`at most 63 in all`,
+	`^([a-z][a-z0-9_-]{0,62})?$`: `must begin with a lower-case letter and go on with lower-case letters, digits, "-" and "_", ` +
+		`at most 63 in all`,
 	`^[A-Za-z0-9_-]{1,56}$`:                `must be letters, digits, "-" and "_", 1 to 56`,
 	`^[A-Za-z0-9_-]{1,64}$`:                `must be letters, digits, "-" and "_", 1 to 64`,
 	`^(|failed|(infer-)?[1-9][0-9]{0,3})$`: `must name a model step: "infer-2" or "2", or be "failed"`,

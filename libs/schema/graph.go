@@ -28,7 +28,8 @@ func replace(s *jsonschema.Schema, samePlace, deeper func(*jsonschema.Schema) *j
 	}
 	s.PrefixItems = replaceAll(s.PrefixItems, deeper)
 	s.Properties, s.PatternProperties = replaceMap(s.Properties, deeper), replaceMap(s.PatternProperties, deeper)
-	s.AdditionalProperties, s.AdditionalItems, s.Items = replaceAny(s.AdditionalProperties, deeper), replaceAny(s.AdditionalItems, deeper), replaceAny(s.Items, deeper)
+	s.AdditionalProperties, s.AdditionalItems, s.Items = replaceAny(s.AdditionalProperties, deeper), replaceAny(s.AdditionalItems, deeper),
+		replaceAny(s.Items, deeper)
 }
 
 func replaceOne(s **jsonschema.Schema, f func(*jsonschema.Schema) *jsonschema.Schema) {

@@ -85,9 +85,11 @@ func (g *guard) copy(s *jsonschema.Schema) *jsonschema.Schema {
 	out.Enum, out.Const, out.UniqueItems = nil, nil, false
 	h := &hook{
 		guard: g, rules: g.of.values[s], inPlace: 1 + inPlace,
-		object: len(s.PatternProperties) + count(s.Properties != nil, isSchema(s.AdditionalProperties), s.PropertyNames != nil, s.UnevaluatedProperties != nil),
-		array:  count(s.Items != nil, s.AdditionalItems != nil, s.Items2020 != nil, s.PrefixItems != nil, s.Contains != nil, s.UnevaluatedItems != nil),
-		fixed:  1 + inPlace + (len(s.Required)+len(s.Dependencies)+len(s.DependentRequired))/8,
+		object: len(s.PatternProperties) + count(s.Properties != nil, isSchema(s.AdditionalProperties), s.PropertyNames != nil,
+			s.UnevaluatedProperties != nil),
+		array: count(s.Items != nil, s.AdditionalItems != nil, s.Items2020 != nil, s.PrefixItems != nil, s.Contains != nil,
+			s.UnevaluatedItems != nil),
+		fixed: 1 + inPlace + (len(s.Required)+len(s.Dependencies)+len(s.DependentRequired))/8,
 	}
 	out.Format = &jsonschema.Format{Name: "value", Validate: h.check}
 	return &out

@@ -147,7 +147,8 @@ func isSchemaPlace(path string) bool {
 			if i == len(tokens) {
 				return false
 			}
-		case "items", "not", "if", "then", "else", "additionalProperties", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems":
+		case "items", "not", "if", "then", "else", "additionalProperties", "contains", "propertyNames", "unevaluatedProperties",
+			"unevaluatedItems":
 		default:
 			return false
 		}

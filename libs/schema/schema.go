@@ -43,7 +43,8 @@ func (c *Cache) Get(hash string) (Validator, bool) {
 func (c *Cache) Add(ctx context.Context, hash, tool string, text []byte) Validator {
 	s, err := compile(text)
 	if err != nil {
-		c.log.WarnContext(ctx, "input schema cannot be used, arguments are not checked", "tool", tool, "definition_hash", hash, "error", shorten(err.Error()))
+		c.log.WarnContext(ctx, "input schema cannot be used, arguments are not checked", "tool", tool, "definition_hash", hash, "error",
+			shorten(err.Error()))
 	}
 	c.compiled.Add(hash, s)
 	return Validator{schema: s}

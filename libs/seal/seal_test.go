@@ -85,7 +85,8 @@ func TestOlderKeysOpenOnly(t *testing.T) {
 
 func TestAShortKeyIsRefused(t *testing.T) {
 	for _, key := range []string{"", strings.Repeat("k", seal.MinKey-1)} {
-		if _, err := seal.New(secret.New(key)); err == nil || !strings.Contains(err.Error(), "32") || key != "" && strings.Contains(err.Error(), key) {
+		if _, err := seal.New(secret.New(key)); err == nil || !strings.Contains(err.Error(), "32") ||
+			key != "" && strings.Contains(err.Error(), key) {
 			t.Errorf("key of %d bytes: %v", len(key), err)
 		}
 	}

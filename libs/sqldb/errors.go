@@ -28,13 +28,17 @@ var (
 	// ErrInUse means that another DB, in this or another process, has the SQLite file open.
 	ErrInUse = errors.New("database file is in use: stop the other process that has it open, or give this one another data directory")
 	// ErrReadOnly means that the database is not writable.
-	ErrReadOnly error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database cannot be written: check the owner and the permissions of its file and directory, and that the file system is not mounted read-only")
+	ErrReadOnly error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE,
+		"database cannot be written: check the owner and the permissions of its file and directory, and that the file system is not mounted "+
+			"read-only")
 	// ErrDiskFull means that the database has no disk space left.
-	ErrDiskFull error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "disk is full: free some space where the database is, or move it; what was committed is kept")
+	ErrDiskFull error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE,
+		"disk is full: free some space where the database is, or move it; what was committed is kept")
 	// ErrUnavailable means that the database server is unreachable or accepts no connections. Retrying later may help.
 	ErrUnavailable error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database is not available")
 	// ErrText means that a value contains text which the database cannot store: NUL, or bytes that are not UTF-8.
-	ErrText error = fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT, "a text in the request holds a character that cannot be stored: NUL (U+0000), or bytes that are not UTF-8").
+	ErrText error = fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT,
+		"a text in the request holds a character that cannot be stored: NUL (U+0000), or bytes that are not UTF-8").
 		Hint("Remove the character and send the request again.")
 	// ErrConflict means that a transaction still conflicted with others after all retries. Retrying may help.
 	ErrConflict error = fault.New(codes.Aborted, faultv1.Reason_REASON_CONFLICT, "transaction conflict")
@@ -95,7 +99,8 @@ func lost(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
 	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) ||
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, driver.ErrBadConn) ||
 		pgconn.SafeToRetry(err) // closed before anything was sent
 }
 

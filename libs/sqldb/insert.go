@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Insert returns the statement that inserts a row: one placeholder for each of the columns, which are separated by commas. What is to happen in a
-// conflict can be appended. The text is put together once, as a package's variable.
+// Insert returns the statement that inserts a row: one placeholder for each of the columns, which are separated by commas. What
+// is to happen in a conflict can be appended. The text is put together once, as a package's variable.
 func Insert(table, columns string) string {
 	return "INSERT INTO " + table + " (" + columns + ") VALUES (" + Placeholders(1, Columns(columns)) + ")"
 }

@@ -19,10 +19,12 @@ func TestAStatementBesideAnOpenTransactionIsRefused(t *testing.T) {
 			"Write":  func() { _ = db.Write(t.Context(), func(sqldb.Tx) error { return nil }) },
 		}
 		for name, call := range beside {
-			if said := panics(func() { _ = db.Write(t.Context(), func(sqldb.Tx) error { call(); return nil }) }); !strings.Contains(said, name+" while") {
+			if said := panics(func() { _ = db.Write(t.Context(), func(sqldb.Tx) error { call(); return nil }) }); !strings.Contains(said,
+				name+" while") {
 				t.Errorf("%s in Write: %q", name, said)
 			}
-			if said := panics(func() { _ = db.Read(t.Context(), func(sqldb.Querier) error { call(); return nil }) }); !strings.Contains(said, name+" while") {
+			if said := panics(func() { _ = db.Read(t.Context(), func(sqldb.Querier) error { call(); return nil }) }); !strings.Contains(said,
+				name+" while") {
 				t.Errorf("%s in Read: %q", name, said)
 			}
 		}

@@ -18,7 +18,8 @@ func HoldCommits(t testing.TB, url, table string) (reached, release func()) {
 	for _, statement := range []string{
 		fmt.Sprintf(`CREATE FUNCTION public.hold_commit() RETURNS trigger LANGUAGE plpgsql AS
 			'BEGIN PERFORM pg_terminate_backend(%d); PERFORM pg_advisory_xact_lock(4711); RETURN NULL; END'`, listener.PgConn().PID()),
-		"CREATE CONSTRAINT TRIGGER hold_commit AFTER INSERT ON " + table + " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.hold_commit()",
+		"CREATE CONSTRAINT TRIGGER hold_commit AFTER INSERT ON " + table + " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION " +
+			"public.hold_commit()",
 		"SELECT pg_advisory_lock(4711)",
 	} {
 		if _, err := holder.Exec(t.Context(), statement); err != nil {

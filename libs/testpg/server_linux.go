@@ -167,7 +167,8 @@ func (s *server) asUser() []string {
 	if s.cred == nil {
 		return args
 	}
-	return append(args, "setpriv", fmt.Sprintf("--reuid=%d", s.cred.Uid), fmt.Sprintf("--regid=%d", s.cred.Gid), "--clear-groups", "--pdeathsig=QUIT")
+	return append(args, "setpriv", fmt.Sprintf("--reuid=%d", s.cred.Uid), fmt.Sprintf("--regid=%d", s.cred.Gid), "--clear-groups",
+		"--pdeathsig=QUIT")
 }
 
 // give makes the server's user the owner of a folder.

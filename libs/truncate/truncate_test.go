@@ -41,7 +41,8 @@ func TestTruncatedTextsKeepTheLimit(t *testing.T) {
 		if got := truncate.Cut(text, limit); len(got) > limit || !strings.HasPrefix(text, got) {
 			t.Fatalf("cut %q", got)
 		}
-		if got := truncate.Chars(text, limit); utf8.RuneCountInString(got) > limit+1 || !strings.HasPrefix(text, strings.TrimSuffix(got, "…")) && got != text {
+		if got := truncate.Chars(text, limit); utf8.RuneCountInString(got) > limit+1 ||
+			!strings.HasPrefix(text, strings.TrimSuffix(got, "…")) && got != text {
 			t.Fatalf("characters %q", got)
 		}
 		if got := truncate.Line(text, limit); utf8.RuneCountInString(got) > limit || strings.ContainsAny(got, "\n\t") {

@@ -51,7 +51,8 @@ func TestOpenAIStreams(t *testing.T) {
 		cached, thoughts int32
 	}{
 		{
-			name: "text with usage behind the end", pieces: []string{data(delta(`{"role":"assistant","content":""}`), says("Hel"), says("lo"), stops("stop"), usage, done)},
+			name: "text with usage behind the end", pieces: []string{data(delta(`{"role":"assistant","content":""}`), says("Hel"), says("lo"),
+				stops("stop"), usage, done)},
 			text: "Hello", input: 20, output: 7, cached: 5, thoughts: 3,
 		},
 		{name: "no DONE", pieces: []string{data(says("Hi"), stops("stop"))}, text: "Hi"},
@@ -59,23 +60,35 @@ func TestOpenAIStreams(t *testing.T) {
 		{name: "no empty line at the end", pieces: []string{data(says("Hi")), "data: " + stops("stop")}, text: "Hi"},
 		{name: "cut behind the end", pieces: []string{data(says("Hi"), stops("stop")), cut}, text: "Hi"},
 		{name: "CRLF", pieces: []string{strings.ReplaceAll(data(says("Hi"), stops("stop"), done), "\n", "\r\n")}, text: "Hi"},
-		{name: "no space behind the colon", pieces: []string{strings.ReplaceAll(data(says("Hi"), stops("stop"), done), "data: ", "data:")}, text: "Hi"},
-		{name: "keepalive comments", pieces: []string{": OPENROUTER PROCESSING\n\n", ": ping\n", data(says("Hi")), ":\n\n", data(stops("stop"), done)}, text: "Hi"},
-		{name: "other fields and a byte order mark", pieces: []string{"\ufeffid: 1\nretry: 5\nevent: message\n", data(says("Hi"), stops("stop"), done)}, text: "Hi"},
+		{name: "no space behind the colon", pieces: []string{strings.ReplaceAll(data(says("Hi"), stops("stop"), done), "data: ", "data:")},
+			text: "Hi"},
+		{name: "keepalive comments", pieces: []string{": OPENROUTER PROCESSING\n\n", ": ping\n", data(says("Hi")), ":\n\n",
+			data(stops("stop"), done)}, text: "Hi"},
+		{name: "other fields and a byte order mark", pieces: []string{"\ufeffid: 1\nretry: 5\nevent: message\n",
+			data(says("Hi"), stops("stop"), done)}, text: "Hi"},
 		{name: "UTF-8 split between pieces", pieces: split(data(says("Grüße, 世界 🌍"), stops("stop"), done)), text: "Grüße, 世界 🌍"},
-		{name: "an event over several data lines", pieces: []string{"data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hi\"}}]}\n\n", data(stops("stop"))}, text: "Hi"},
-		{name: "a line of a megabyte", pieces: []string{data(says(strings.Repeat("x", 1<<20)), stops("stop"), done)}, text: strings.Repeat("x", 1<<20)},
-		{name: "NUL and half a surrogate", pieces: []string{data(delta(`{"content":"a\u0000b\ud83dc"}`), stops("stop"))}, text: "a\uFFFDb\uFFFDc"},
-		{name: "nulls everywhere", pieces: []string{data(`{"id":null,"model":null,"error":null,"usage":null,"choices":[{"index":0,"delta":{"role":null,`+
-			`"content":null,"tool_calls":null,"reasoning_content":null},"finish_reason":null}]}`, `{"choices":null}`, says("Hi"), stops("stop"), done)}, text: "Hi"},
-		{name: "an empty finish reason before the real one", pieces: []string{data(chunk(`{"content":"Hi"}`, `""`), stops("length"), done)}, text: "Hi", finish: "length"},
+		{name: "an event over several data lines",
+			pieces: []string{"data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hi\"}}]}\n\n", data(stops("stop"))}, text: "Hi"},
+		{name: "a line of a megabyte", pieces: []string{data(says(strings.Repeat("x", 1<<20)), stops("stop"), done)},
+			text: strings.Repeat("x", 1<<20)},
+		{name: "NUL and half a surrogate", pieces: []string{data(delta(`{"content":"a\u0000b\ud83dc"}`), stops("stop"))},
+			text: "a\uFFFDb\uFFFDc"},
+		{name: "nulls everywhere",
+			pieces: []string{data(`{"id":null,"model":null,"error":null,"usage":null,"choices":[{"index":0,"delta":{"role":null,`+
+				`"content":null,"tool_calls":null,"reasoning_content":null},"finish_reason":null}]}`, `{"choices":null}`, says("Hi"), stops("stop"),
+				done)}, text: "Hi"},
+		{name: "an empty finish reason before the real one", pieces: []string{data(chunk(`{"content":"Hi"}`, `""`), stops("length"), done)},
+			text: "Hi", finish: "length"},
 		{name: "a finish reason of one's own", pieces: []string{data(says("Hi"), stops("eos"), done)}, text: "Hi"},
 		{name: "content filter", pieces: []string{data(says("Hi"), stops("content_filter"), done)}, text: "Hi", finish: "content_filter"},
 		{name: "a refusal", pieces: []string{data(delta(`{"refusal":"No."}`), stops("stop"), done)}, text: "No."},
-		{name: "content as parts", pieces: []string{data(delta(`{"content":[{"type":"text","text":"Hi"},{"type":"text","text":" you"}]}`), stops("stop"))}, text: "Hi you"},
-		{name: "a second choice", pieces: []string{data(says("Hi"), `{"choices":[{"index":1,"delta":{"content":"Ho"},"finish_reason":null}]}`, stops("stop"))}, text: "Hi"},
+		{name: "content as parts", pieces: []string{data(delta(`{"content":[{"type":"text","text":"Hi"},{"type":"text","text":" you"}]}`),
+			stops("stop"))}, text: "Hi you"},
+		{name: "a second choice", pieces: []string{data(says("Hi"), `{"choices":[{"index":1,"delta":{"content":"Ho"},"finish_reason":null}]}`,
+			stops("stop"))}, text: "Hi"},
 		{
-			name: "reasoning under both names", pieces: []string{data(delta(`{"reasoning_content":"Let ","reasoning":"Let "}`), delta(`{"reasoning":"me"}`), says("Hi"), stops("stop"))},
+			name: "reasoning under both names", pieces: []string{data(delta(`{"reasoning_content":"Let ","reasoning":"Let "}`),
+				delta(`{"reasoning":"me"}`), says("Hi"), stops("stop"))},
 			reasoning: "Let me", text: "Hi",
 		},
 		{
@@ -87,30 +100,36 @@ func TestOpenAIStreams(t *testing.T) {
 		},
 		{
 			name: "two calls interleaved",
-			pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`), call(`{"index":1,"id":"b","function":{"name":"two","arguments":"{\"x\":"}}`),
+			pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`),
+				call(`{"index":1,"id":"b","function":{"name":"two","arguments":"{\"x\":"}}`),
 				call(`{"index":0,"function":{"arguments":"}"}}`), call(`{"index":1,"function":{"arguments":"2}"}}`), stops("tool_calls"))},
 			calls: []string{`a one {}`, `b two {"x":2}`}, finish: "tool_calls",
 		},
 		{
-			name:   "two calls in one chunk, whole, arguments as objects",
-			pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":{"x":1}}},{"index":1,"id":"b","function":{"name":"two","arguments":{}}}`), stops("stop"))},
-			calls:  []string{`a one {"x":1}`, `b two {}`}, finish: "tool_calls",
+			name: "two calls in one chunk, whole, arguments as objects",
+			pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":{"x":1}}},{"index":1,"id":"b",`+
+				`"function":{"name":"two","arguments":{}}}`), stops("stop"))},
+			calls: []string{`a one {"x":1}`, `b two {}`}, finish: "tool_calls",
 		},
 		{
-			name: "calls without an index", pieces: []string{data(call(`{"id":"a","function":{"name":"one","arguments":"{\"x\":"}}`), call(`{"function":{"arguments":"1}"}}`),
+			name: "calls without an index", pieces: []string{data(call(`{"id":"a","function":{"name":"one","arguments":"{\"x\":"}}`),
+				call(`{"function":{"arguments":"1}"}}`),
 				call(`{"id":"b","function":{"name":"two"}}`), call(`{"id":"b","function":{"arguments":"{}"}}`), stops("tool_calls"))},
 			calls: []string{`a one {"x":1}`, `b two {}`}, finish: "tool_calls",
 		},
 		{
-			name: "calls without index and id", pieces: []string{data(call(`{"function":{"name":"one","arguments":"{}"}}`), call(`{"function":{"name":"one","arguments":"{}"}}`), stops("stop"))},
+			name: "calls without index and id", pieces: []string{data(call(`{"function":{"name":"one","arguments":"{}"}}`),
+				call(`{"function":{"name":"one","arguments":"{}"}}`), stops("stop"))},
 			calls: []string{`? one {}`, `? one {}`}, finish: "tool_calls",
 		},
 		{
-			name: "calls that are all number 0", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}`), call(`{"index":0,"id":"b","function":{"name":"two","arguments":"{}"}}`), stops("stop"))},
+			name: "calls that are all number 0", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}`),
+				call(`{"index":0,"id":"b","function":{"name":"two","arguments":"{}"}}`), stops("stop"))},
 			calls: []string{`a one {}`, `b two {}`}, finish: "tool_calls",
 		},
 		{
-			name: "the same id twice", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}`), call(`{"index":1,"id":"a","function":{"name":"two","arguments":"{}"}}`), stops("stop"))},
+			name: "the same id twice", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}`),
+				call(`{"index":1,"id":"a","function":{"name":"two","arguments":"{}"}}`), stops("stop"))},
 			calls: []string{`a one {}`, `? two {}`}, finish: "tool_calls",
 		},
 		{
@@ -118,11 +137,13 @@ func TestOpenAIStreams(t *testing.T) {
 			calls: []string{`a one {}`}, finish: "tool_calls",
 		},
 		{
-			name: "arguments that are no JSON", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{oops"}}`), stops("tool_calls"))},
+			name: "arguments that are no JSON", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{oops"}}`),
+				stops("tool_calls"))},
 			calls: []string{`a one {oops`}, finish: "tool_calls",
 		},
 		{
-			name: "a call cut at the limit", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x"}}`), stops("length"))},
+			name: "a call cut at the limit", pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x"}}`),
+				stops("length"))},
 			calls: []string{`a one {"x`}, finish: "length",
 		},
 		{name: "tool_calls without any", pieces: []string{data(says("Hi"), stops("tool_calls"))}, text: "Hi"},
@@ -201,12 +222,14 @@ func conversation() *inferencev1.GenerateRequest {
 	link := &turnv1.ContentPart{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: "https://example.com/x", Name: "x"}}}
 	temperature := 0.5
 	result := func(id, tool string, isError bool, content ...*turnv1.ContentPart) *turnv1.Message {
-		return &turnv1.Message{Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{CallId: id, Tool: tool, Content: content, IsError: isError}}
+		return &turnv1.Message{Role: turnv1.Role_ROLE_TOOL,
+			ToolResult: &turnv1.ToolResult{CallId: id, Tool: tool, Content: content, IsError: isError}}
 	}
 	return &inferencev1.GenerateRequest{
 		Model: "test/some/model", Instructions: "Be brief.", MaxOutputTokens: 100, Temperature: &temperature,
 		Tools: []*inferencev1.ToolDefinition{
-			{Name: "notes__list", Description: "List notes.", InputSchemaJson: `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}}}`},
+			{Name: "notes__list", Description: "List notes.",
+				InputSchemaJson: `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}}}`},
 			{Name: "notes__ping"},
 		},
 		Messages: []*turnv1.Message{

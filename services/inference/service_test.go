@@ -56,15 +56,19 @@ func TestTheDefaultIsTheFirstThatIsThere(t *testing.T) {
 		resolve string // a model that must be there too
 	}{
 		{name: "nothing", env: with(), want: "builtin/scripted"},
-		{name: "configured default", cfg: func(c *inference.Config) { c.DefaultModel = "anthropic/claude-x" }, env: keys, want: "anthropic/claude-x", resolve: "openai/gpt-x"},
-		{name: "configured provider", cfg: func(c *inference.Config) { c.Providers = []inference.ProviderConfig{mine} }, env: keys, want: "mine/m1", resolve: "mine/any/other"},
+		{name: "configured default", cfg: func(c *inference.Config) { c.DefaultModel = "anthropic/claude-x" }, env: keys,
+			want: "anthropic/claude-x", resolve: "openai/gpt-x"},
+		{name: "configured provider", cfg: func(c *inference.Config) { c.Providers = []inference.ProviderConfig{mine} }, env: keys,
+			want: "mine/m1", resolve: "mine/any/other"},
 		{name: "OpenAI's key", env: keys, want: "openai/gpt-5.4-mini", resolve: "ollama/llama4:8b"},
-		{name: "OpenAI's key and model", env: with("OPENAI_API_KEY", "k", "OPENAI_MODEL", "gpt-x"), want: "openai/gpt-x", resolve: "builtin/scripted"},
+		{name: "OpenAI's key and model", env: with("OPENAI_API_KEY", "k", "OPENAI_MODEL", "gpt-x"), want: "openai/gpt-x",
+			resolve: "builtin/scripted"},
 		{name: "Anthropic's key", env: with("ANTHROPIC_API_KEY", "k", "OLLAMA_HOST", local.URL), want: "anthropic/claude-sonnet-5-5"},
 		{name: "Anthropic's key and model", env: with("ANTHROPIC_API_KEY", "k", "ANTHROPIC_MODEL", "claude-x"), want: "anthropic/claude-x"},
 		{name: "Ollama", env: with("OLLAMA_HOST", strings.TrimPrefix(local.URL, "http://")), want: "ollama/llama4:8b"},
 		{name: "Ollama without models", env: with("OLLAMA_HOST", empty.URL), want: "builtin/scripted"},
-		{name: "Ollama that is away but wanted", cfg: func(c *inference.Config) { c.DefaultModel = "ollama/llama4" }, env: with(), want: "ollama/llama4"},
+		{name: "Ollama that is away but wanted", cfg: func(c *inference.Config) { c.DefaultModel = "ollama/llama4" }, env: with(),
+			want: "ollama/llama4"},
 		{name: "no detection", cfg: func(c *inference.Config) { c.Detect = false }, env: keys, want: "builtin/scripted"},
 		{
 			name: "a configured provider named like a found one", want: "openai/m1", env: keys,
@@ -89,7 +93,8 @@ func TestTheDefaultIsTheFirstThatIsThere(t *testing.T) {
 				t.Errorf("default %v, want %s", m, row.want)
 			}
 			if row.resolve != "" {
-				if m, err = client.ResolveModel(t.Context(), &inferencev1.ResolveModelRequest{Model: row.resolve}); err != nil || m.GetName() != row.resolve || m.GetDefault() {
+				if m, err = client.ResolveModel(t.Context(), &inferencev1.ResolveModelRequest{Model: row.resolve}); err != nil ||
+					m.GetName() != row.resolve || m.GetDefault() {
 					t.Errorf("%s: %v, %v", row.resolve, m, err)
 				}
 			}
@@ -101,7 +106,8 @@ func TestUnknownModels(t *testing.T) {
 	client := provide(t, "openai", "http://127.0.0.1:9")
 	for _, name := range []string{"nobody/x", "gpt-x", "test", "test/", "builtin/other", "/x"} {
 		_, err := client.ResolveModel(t.Context(), &inferencev1.ResolveModelRequest{Model: name})
-		if f := fault.From(err); f == nil || f.Code != codes.NotFound || f.Reason != faultv1.Reason_REASON_MODEL_UNKNOWN || !strings.Contains(f.Text(), "test, builtin") {
+		if f := fault.From(err); f == nil || f.Code != codes.NotFound || f.Reason != faultv1.Reason_REASON_MODEL_UNKNOWN ||
+			!strings.Contains(f.Text(), "test, builtin") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -128,11 +134,13 @@ func TestWrongConfiguration(t *testing.T) {
 		{one(inference.ProviderConfig{Name: "builtin", Kind: "openai"}), "is taken"},
 		{one(inference.ProviderConfig{Name: "a", Kind: "gemini"}), "openai, anthropic or scripted"},
 		{one(inference.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "localhost:1"}), "base_url"},
-		{one(inference.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "http://localhost:1", APIKey: secret.New(testKey)}), "name at least one model"},
+		{one(inference.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "http://localhost:1", APIKey: secret.New(testKey)}),
+			"name at least one model"},
 	} {
 		cfg := quiet()
 		row.change(&cfg)
-		if _, err := inference.New(t.Context(), cfg, deps); err == nil || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), testKey) {
+		if _, err := inference.New(t.Context(), cfg, deps); err == nil || !strings.Contains(err.Error(), row.says) ||
+			strings.Contains(err.Error(), testKey) {
 			t.Errorf("want %q: %v", row.says, err)
 		}
 	}

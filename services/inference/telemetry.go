@@ -30,7 +30,8 @@ func newMeter() (*meter, error) {
 	m.first, errs[1] = from.Float64Histogram("windlass.model.first_token", metric.WithUnit("s"),
 		metric.WithDescription("Time until the first piece of an answer."),
 		metric.WithExplicitBucketBoundaries(0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60))
-	m.tokens, errs[2] = from.Int64Counter("windlass.model.tokens", metric.WithDescription("Tokens read and written by models, estimates included."))
+	m.tokens, errs[2] = from.Int64Counter("windlass.model.tokens",
+		metric.WithDescription("Tokens read and written by models, estimates included."))
 	return &m, errors.Join(errs[:]...)
 }
 

@@ -75,7 +75,8 @@ func TestWhatBecomesOfQuestions(t *testing.T) {
 			})
 		}
 		several.Wait()
-		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: "interview", Answer: &mcpbridgev1.InputAnswer{Action: "cancel", State: []byte("x")}})
+		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: "interview",
+			Answer: &mcpbridgev1.InputAnswer{Action: "cancel", State: []byte("x")}})
 		if err == nil {
 			_, err = stream.Recv()
 		}
@@ -123,7 +124,8 @@ func TestReferenceServerAsks(t *testing.T) {
 			if more != nil || res.GetIsError() || !strings.Contains(strings.ToLower(res.String()), "ada") {
 				t.Errorf("got %v, %v", res, more)
 			}
-			if res, _ = b.ask(t, s, tool, `{}`, &mcpbridgev1.InputAnswer{Action: "decline", State: q.GetState()}); !strings.Contains(text(res), "declined") {
+			if res, _ = b.ask(t, s, tool, `{}`, &mcpbridgev1.InputAnswer{Action: "decline", State: q.GetState()}); !strings.Contains(text(res),
+				"declined") {
 				t.Errorf("declined: got %v", res)
 			}
 		})

@@ -86,7 +86,8 @@ func (c *connection) hopeless(ctx context.Context, err error) bool {
 		return true
 	}
 	sent, ok := errors.AsType[*sendError](err)
-	return ok && c.spec.kind != overStdio && (sent.status == 0 && sent.fate == notSent || sent.status == 401 || sent.status == 429 || sent.redirected)
+	return ok && c.spec.kind != overStdio && (sent.status == 0 && sent.fate == notSent || sent.status == 401 || sent.status == 429 ||
+		sent.redirected)
 }
 
 // discover makes the handshake of the new era.

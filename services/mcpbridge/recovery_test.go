@@ -217,7 +217,8 @@ func TestACrashIsQuotedAndNotRepeated(t *testing.T) {
 	s := stdioServer(t, "modern")
 	b := newBridge(t)
 	_, _, err := b.call(t.Context(), s, "crash", "{}")
-	if f := fault.From(err); f == nil || f.Reason != faultv1.Reason_REASON_OUTCOME_UNKNOWN || !strings.Contains(f.Message, "exit status 3") || !strings.Contains(f.Message, "last words") {
+	if f := fault.From(err); f == nil || f.Reason != faultv1.Reason_REASON_OUTCOME_UNKNOWN || !strings.Contains(f.Message, "exit status 3") ||
+		!strings.Contains(f.Message, "last words") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -130,7 +130,8 @@ func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1
 	case why != "":
 		return sp.clean(errorResult(why)), nil, nil
 	case asked != nil && !in.canAsk:
-		return errorResult("the tool asks the user something, and this call cannot wait for the answer; have an agent call it in a turn"), nil, nil
+		return errorResult("the tool asks the user something, and this call cannot wait for the answer; have an agent call it in a turn"), nil,
+			nil
 	case asked != nil:
 		return nil, asked, nil
 	}

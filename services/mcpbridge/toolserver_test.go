@@ -31,12 +31,14 @@ type toolServer struct {
 
 func newToolServer() *toolServer {
 	s := &toolServer{
-		MCPServer: server.NewMCPServer("test", "7.1", server.WithToolCapabilities(true), server.WithInstructions("be kind"), server.WithPaginationLimit(4)),
-		started:   make(chan struct{}, 100), cancelled: make(chan struct{}, 100), quit: make(chan struct{}),
+		MCPServer: server.NewMCPServer("test", "7.1", server.WithToolCapabilities(true), server.WithInstructions("be kind"),
+			server.WithPaginationLimit(4)),
+		started: make(chan struct{}, 100), cancelled: make(chan struct{}, 100), quit: make(chan struct{}),
 	}
 	s.AddTool(mcp.NewTool("echo", mcp.WithString("text"), mcp.WithReadOnlyHintAnnotation(true)), echo)
 	s.AddTool(mcp.NewToolWithRawSchema("strict", "keeps its schema", json.RawMessage(
-		`{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","oneOf":[{"required":["a"]},{"required":["b"]}],"x-own":{"z":1,"a":2}}`)), echo)
+		`{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","oneOf":[{"required":["a"]},{"required":["b"]}],`+
+			`"x-own":{"z":1,"a":2}}`)), echo)
 	s.AddTool(mcp.NewTool("add", mcp.WithNumber("a"), mcp.WithNumber("b")), add)
 	s.AddTool(mcp.NewTool("progress"), s.progress)
 	s.AddTool(mcp.NewTool("wait"), s.wait)
@@ -70,7 +72,8 @@ func newToolServer() *toolServer {
 		return mcp.NewToolResultText("grown"), nil
 	})
 	s.AddTool(mcp.NewTool("ask"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired}, MultiRoundTripResult: mcp.MultiRoundTripResult{RequestState: "s"}}, nil
+		return &mcp.CallToolResult{Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired},
+			MultiRoundTripResult: mcp.MultiRoundTripResult{RequestState: "s"}}, nil
 	})
 	s.AddTool(mcp.NewTool("interview", mcp.WithString("also")), s.interview)
 	s.AddTool(mcp.NewTool("crash"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -94,9 +97,11 @@ func (s *toolServer) interview(_ context.Context, r mcp.CallToolRequest) (*mcp.C
 	colour := server.ElicitationResponse(r.Params.InputResponses, "colour")
 	switch also := r.GetString("also", ""); {
 	case name == nil && colour == nil && also == "url":
-		return server.NewInputRequestBuilder("s0").Elicit("name", mcp.ElicitationParams{Mode: "url", Message: "go there", URL: "https://example.com/", ElicitationID: "e"}).ToolResult(), nil
+		return server.NewInputRequestBuilder("s0").Elicit("name",
+			mcp.ElicitationParams{Mode: "url", Message: "go there", URL: "https://example.com/", ElicitationID: "e"}).ToolResult(), nil
 	case name == nil && colour == nil && also != "":
-		return server.NewInputRequestBuilder("s0").Elicit("name", form("name", "Your name?")).Elicit("colour", form("colour", "Your colour?")).ToolResult(), nil
+		return server.NewInputRequestBuilder("s0").Elicit("name", form("name", "Your name?")).Elicit("colour",
+			form("colour", "Your colour?")).ToolResult(), nil
 	case colour == nil && name != nil && name.Action == mcp.ElicitationResponseActionAccept:
 		return server.NewInputRequestBuilder(fmt.Sprint(name.Content)).Elicit("colour", form("colour", "Your colour?")).ToolResult(), nil
 	case colour == nil && name == nil:
@@ -239,7 +244,8 @@ func stdioServer(t testing.TB, mode string) *mcpbridgev1.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &mcpbridgev1.Server{Id: "src_stdio", Name: "stdio " + mode, Command: []string{self}, Env: map[string]string{"WINDLASS_TEST_STDIO": mode}}
+	return &mcpbridgev1.Server{Id: "src_stdio", Name: "stdio " + mode, Command: []string{self},
+		Env: map[string]string{"WINDLASS_TEST_STDIO": mode}}
 }
 
 // eachTransport runs a test against the same tools over every transport and era.

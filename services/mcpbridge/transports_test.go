@@ -25,7 +25,8 @@ func TestDiscoverListsEveryPageByteForByte(t *testing.T) {
 		}
 		if res.GetProtocolVersion() != want || res.GetServerName() != "test" || res.GetServerVersion() != "7.1" ||
 			res.GetInstructions() != "be kind" || !res.GetListChanged() {
-			t.Errorf("server: got %v %v %v %v %v", res.GetProtocolVersion(), res.GetServerName(), res.GetServerVersion(), res.GetInstructions(), res.GetListChanged())
+			t.Errorf("server: got %v %v %v %v %v", res.GetProtocolVersion(), res.GetServerName(), res.GetServerVersion(), res.GetInstructions(),
+				res.GetListChanged())
 		}
 		tools := map[string]*mcpbridgev1.Tool{}
 		for _, tool := range res.GetTools() {
@@ -34,7 +35,8 @@ func TestDiscoverListsEveryPageByteForByte(t *testing.T) {
 		if len(tools) != 17 {
 			t.Errorf("got %d tools, want 17 over five pages", len(tools))
 		}
-		schema := `{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","oneOf":[{"required":["a"]},{"required":["b"]}],"x-own":{"z":1,"a":2}}`
+		schema := `{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","oneOf":[{"required":["a"]},{"required":["b"]}],` +
+			`"x-own":{"z":1,"a":2}}`
 		if got := string(tools["strict"].GetInputSchemaJson()); got != schema {
 			t.Errorf("schema: got %s", got)
 		}
@@ -159,7 +161,8 @@ func TestMetaAndHeadersArePassedOn(t *testing.T) {
 		if s.GetUrl() != "" {
 			s.Headers = map[string]string{"X-Key": "Bearer ${env:WINDLASS_TOOL_KEY}"}
 		}
-		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: "meta", Meta: map[string]string{"windlass/idempotency_key": "k1"}})
+		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: "meta",
+			Meta: map[string]string{"windlass/idempotency_key": "k1"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +170,8 @@ func TestMetaAndHeadersArePassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := text(res.GetResult()); !strings.Contains(got, `"windlass/idempotency_key":"k1"`) || !strings.Contains(got, `"progressToken":"`) {
+		if got := text(res.GetResult()); !strings.Contains(got, `"windlass/idempotency_key":"k1"`) ||
+			!strings.Contains(got, `"progressToken":"`) {
 			t.Errorf("meta: got %s", got)
 		}
 		if s.GetUrl() != "" {

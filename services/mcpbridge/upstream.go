@@ -120,7 +120,8 @@ func (u *upstream) open(ctx context.Context) (*connection, error) {
 	u.mu.Unlock()
 	if wait > 0 {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
-			return nil, &sendError{fate: notSent, retryAfter: wait, text: fmt.Sprintf("its process ended several times in a row and is started again in %s", wait.Round(time.Second))}
+			return nil, &sendError{fate: notSent, retryAfter: wait,
+				text: fmt.Sprintf("its process ended several times in a row and is started again in %s", wait.Round(time.Second))}
 		}
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return nil, err
@@ -212,7 +213,8 @@ func (u *upstream) reconnect() {
 		if err == nil || errors.Is(err, errRetired) || errors.Is(err, errClosed) {
 			return
 		}
-		u.pool.log.DebugContext(u.pool.life, "tool server is still away", slog.String("server_id", u.spec.id), slog.String("error", u.spec.redact(plain(err))))
+		u.pool.log.DebugContext(u.pool.life, "tool server is still away", slog.String("server_id", u.spec.id),
+			slog.String("error", u.spec.redact(plain(err))))
 	}
 }
 

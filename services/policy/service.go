@@ -113,7 +113,8 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 }
 
 // CheckApprovalRules implements PolicyService.
-func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest) (*policyv1.CheckApprovalRulesResponse, error) {
+func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest) (*policyv1.CheckApprovalRulesResponse,
+	error) {
 	return &policyv1.CheckApprovalRulesResponse{Faults: s.engine.CheckApprovals(req.GetRules())}, nil
 }
 

@@ -102,9 +102,10 @@ func TestListDecisionsPages(t *testing.T) {
 		t.Errorf("refusals: %v, %v", denied, err)
 	}
 	for name, bad := range map[string]*policyv1.ListDecisionsRequest{
-		"a garbage token":           {PageToken: "garbage"},
-		"a negative size":           {PageSize: -1},
-		"the token of another list": {PageToken: must(c.ListDecisions(t.Context(), &policyv1.ListDecisionsRequest{PageSize: 1})).GetNextPageToken(), DeniedOnly: true},
+		"a garbage token": {PageToken: "garbage"},
+		"a negative size": {PageSize: -1},
+		"the token of another list": {PageToken: must(c.ListDecisions(t.Context(),
+			&policyv1.ListDecisionsRequest{PageSize: 1})).GetNextPageToken(), DeniedOnly: true},
 	} {
 		if _, err := c.ListDecisions(t.Context(), bad); fault.From(err).Code != codes.InvalidArgument {
 			t.Errorf("%s: %v", name, err)
@@ -150,7 +151,8 @@ func TestDenialsAreMergedAndLimited(t *testing.T) {
 	c := client(t, cfg)
 	ids := map[string]bool{}
 	for range 50 {
-		d, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{Principal: authn.User("eve"), Permission: "registry.tools.list", Method: "/m"})
+		d, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{Principal: authn.User("eve"), Permission: "registry.tools.list",
+			Method: "/m"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +163,8 @@ func TestDenialsAreMergedAndLimited(t *testing.T) {
 	}
 	limited := 0
 	for i := range 60 {
-		_, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{Principal: authn.User("eve"), Permission: "p" + string(rune('A'+i)), Method: "/m"})
+		_, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{Principal: authn.User("eve"), Permission: "p" + string(rune('A'+i)),
+			Method: "/m"})
 		if fault.CodeOf(err) == "rate_limited" {
 			limited++
 		} else if err != nil {
@@ -204,7 +207,8 @@ func TestMissingParts(t *testing.T) {
 	if _, err := policy.New(policy.DefaultConfig(), policy.Deps{}); err == nil {
 		t.Error("no dependencies, no error")
 	}
-	if _, err := policy.New(policy.Config{DenialsPerSecond: -1}, policy.Deps{DB: &sqldb.DB{}, Log: slog.New(slog.DiscardHandler)}); err == nil {
+	if _, err := policy.New(policy.Config{DenialsPerSecond: -1},
+		policy.Deps{DB: &sqldb.DB{}, Log: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("a negative rate is accepted")
 	}
 }

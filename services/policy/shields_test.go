@@ -54,7 +54,8 @@ func TestCheckText(t *testing.T) {
 	if fault.CodeOf(err) != "invalid_blueprint" || !strings.Contains(err.Error(), `there is no shield "nope"`) {
 		t.Errorf("an unknown shield: %v", err)
 	}
-	if _, err := policy.New(policy.Config{Shields: []shield.Config{{Name: "a", Detector: "pii"}, {Name: "a", Detector: "pii"}}}, policy.Deps{DB: &sqldb.DB{}, Log: slog.New(slog.DiscardHandler)}); err == nil {
+	if _, err := policy.New(policy.Config{Shields: []shield.Config{{Name: "a", Detector: "pii"}, {Name: "a", Detector: "pii"}}},
+		policy.Deps{DB: &sqldb.DB{}, Log: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("two shields of one name were taken")
 	}
 }

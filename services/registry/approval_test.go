@@ -47,8 +47,10 @@ func TestACallWaitsForLeave(t *testing.T) {
 				asked.approval.GetDefinitionHash() != req.GetDefinitionHash() || asked.approval.GetVoid() {
 				t.Fatalf("asked: %+v", asked)
 			}
-			if got := w.policy.requests()[0]; got.GetApprovalRules()[0].GetName() != "of the agent" || got.GetArguments().GetFields()["text"].GetStringValue() != "hi" ||
-				got.GetArgumentsHash() != asked.approval.GetArgumentsHash() || got.GetApprovalId() != "" || got.GetEffect() != asked.approval.GetEffect() {
+			if got := w.policy.requests()[0]; got.GetApprovalRules()[0].GetName() != "of the agent" ||
+				got.GetArguments().GetFields()["text"].GetStringValue() != "hi" ||
+				got.GetArgumentsHash() != asked.approval.GetArgumentsHash() || got.GetApprovalId() != "" ||
+				got.GetEffect() != asked.approval.GetEffect() {
 				t.Errorf("policy was asked %v", got)
 			}
 			if row := r.row("k"); row != nil || len(w.bridge.seen()) != 0 {
@@ -123,16 +125,19 @@ func TestCallsThatCannotWait(t *testing.T) {
 	r := w.start(config())
 	r.notes()
 	w.policy.set(func() { w.policy.asks = &policyv1.ApprovalRule{Name: "ask"} })
-	if s := r.call(t.Context(), r.request("notes__send", "k")); s.completed.GetCode() != "approval_required" || !strings.Contains(s.text(), `rule "ask"`) {
+	if s := r.call(t.Context(), r.request("notes__send", "k")); s.completed.GetCode() != "approval_required" ||
+		!strings.Contains(s.text(), `rule "ask"`) {
 		t.Errorf("a caller who cannot wait: %+v %q", s, s.text())
 	}
-	_, err := r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "notes__send", Arguments: args(t, map[string]any{"text": "x"})})
+	_, err := r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "notes__send",
+		Arguments: args(t, map[string]any{"text": "x"})})
 	if fault.CodeOf(err) != "approval_required" || !strings.Contains(fault.From(err).Todo, "agent") {
 		t.Errorf("a direct call: %v", err)
 	}
 	w.policy.set(func() { w.policy.asks = nil })
 	r.meshTools()
-	_, err = r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "mesh__ask_user", Arguments: args(t, map[string]any{"question": "why?"})})
+	_, err = r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "mesh__ask_user",
+		Arguments: args(t, map[string]any{"question": "why?"})})
 	if fault.CodeOf(err) != "input_required" {
 		t.Errorf("a direct question: %v", err)
 	}
@@ -157,7 +162,8 @@ func TestATurnsToolsMustNotChange(t *testing.T) {
 		{"once that calls itself harmless", "once", "read", "", false, "definition_changed"},
 		{"read that became once", "read", "once", "", false, "definition_changed"},
 		{"once, with leave", "once", "once", "", true, "approval"},
-		{"once, with leave, and the arguments do not fit any more", "once", "once", `{"type":"object","required":["other"]}`, true, "definition_changed"},
+		{"once, with leave, and the arguments do not fit any more", "once", "once", `{"type":"object","required":["other"]}`, true,
+			"definition_changed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -38,7 +38,8 @@ func TestASourceThatIsAwayFailsFast(t *testing.T) {
 	}
 	for _, key := range []string{"two", "one"} {
 		s := r.call(t.Context(), r.request("notes__send", key))
-		if s.completed.GetCode() != "tool_unavailable" || !strings.Contains(s.text(), `could not be reached 3 times in a row`) || s.completed.GetUnresolved() {
+		if s.completed.GetCode() != "tool_unavailable" || !strings.Contains(s.text(), `could not be reached 3 times in a row`) ||
+			s.completed.GetUnresolved() {
 			t.Errorf("while it is away: %+v %q", s, s.text())
 		}
 		if row := r.row(key); row.GetState() != "failed" {

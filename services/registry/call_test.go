@@ -23,7 +23,8 @@ func TestCallOfATurn(t *testing.T) {
 	r := w.start(config())
 	r.notes()
 	w.bridge.set(func() {
-		w.bridge.call = func(_ context.Context, _ *mcpbridgev1.CallToolRequest, send func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+		w.bridge.call = func(_ context.Context, _ *mcpbridgev1.CallToolRequest, send func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
+			error) {
 			send(1, 2, "half")
 			res := answer("sent")
 			res.StructuredContent = structpb.NewStringValue("x")
@@ -38,7 +39,8 @@ func TestCallOfATurn(t *testing.T) {
 		t.Errorf("story %+v", s)
 	}
 	c := s.completed
-	if c.GetResult().GetCallId() != "call_1" || c.GetResult().GetTool() != "notes__send" || c.GetResult().GetStructuredContent().GetStringValue() != "x" ||
+	if c.GetResult().GetCallId() != "call_1" || c.GetResult().GetTool() != "notes__send" ||
+		c.GetResult().GetStructuredContent().GetStringValue() != "x" ||
 		c.GetCached() || c.GetUnresolved() || c.GetCode() != "" || c.GetExecutionId() != s.executing.GetExecutionId() {
 		t.Errorf("completed %v", c)
 	}
@@ -51,7 +53,8 @@ func TestCallOfATurn(t *testing.T) {
 		t.Errorf("meta %v", m)
 	}
 	row := r.row("trn_1/tool-1.0")
-	if row.GetState() != "done" || row.GetAttempts() != 1 || row.GetSubject() != "local" || row.GetArgumentsHash() == "" || row.GetEndTime() == nil {
+	if row.GetState() != "done" || row.GetAttempts() != 1 || row.GetSubject() != "local" || row.GetArgumentsHash() == "" ||
+		row.GetEndTime() == nil {
 		t.Errorf("row %v", row)
 	}
 	asked := w.policy.requests()[0]
@@ -61,7 +64,8 @@ func TestCallOfATurn(t *testing.T) {
 	}
 
 	again := r.call(t.Context(), r.request("notes__send", "trn_1/tool-1.0"))
-	if !again.completed.GetCached() || again.text() != "sent" || again.completed.GetExecutionId() != c.GetExecutionId() || len(w.bridge.seen()) != 1 {
+	if !again.completed.GetCached() || again.text() != "sent" || again.completed.GetExecutionId() != c.GetExecutionId() ||
+		len(w.bridge.seen()) != 1 {
 		t.Errorf("the key again: %+v, %d calls", again, len(w.bridge.seen()))
 	}
 	if again.decided.GetDecisionId() != s.decided.GetDecisionId() {
@@ -80,7 +84,8 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	w.policy.allow = []string{"notes__*", "mesh__*"}
 	r := w.start(config())
 	r.notes()
-	if _, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "off", Kind: "mcp", Url: "http://x/"}}); err != nil {
+	if _, err := r.sources.CreateSource(t.Context(),
+		&registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "off", Kind: "mcp", Url: "http://x/"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
@@ -88,11 +93,14 @@ func TestWhatTheModelIsTold(t *testing.T) {
 		change                 func(*registryv1.CallToolRequest)
 		want                   []string
 	}{
-		{name: "a wrong type", tool: "notes__send", args: `{"text":7}`, code: "invalid_tool_arguments", want: []string{"arguments/text", "want string", "not called", "call it again"}},
-		{name: "a missing argument", tool: "notes__send", args: `{}`, code: "invalid_tool_arguments", want: []string{"arguments/text: is required"}},
+		{name: "a wrong type", tool: "notes__send", args: `{"text":7}`, code: "invalid_tool_arguments",
+			want: []string{"arguments/text", "want string", "not called", "call it again"}},
+		{name: "a missing argument", tool: "notes__send", args: `{}`, code: "invalid_tool_arguments",
+			want: []string{"arguments/text: is required"}},
 		{name: "broken JSON", tool: "notes__send", args: `{"text":`, code: "invalid_tool_arguments", want: []string{"ends too early"}},
 		{name: "no object", tool: "notes__send", args: `[]`, code: "invalid_tool_arguments", want: []string{"an array"}},
-		{name: "far too long", tool: "notes__send", args: `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, code: "invalid_tool_arguments", want: []string{"longer than"}},
+		{name: "far too long", tool: "notes__send", args: `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, code: "invalid_tool_arguments",
+			want: []string{"longer than"}},
 		{name: "a misspelt name", tool: "notes__sent", args: `{}`, code: "not_found", want: []string{"notes__sent", "Did you mean notes__send"}},
 		{name: "a name without source", tool: "send", args: `{}`, code: "not_found", want: []string{"Did you mean notes__send"}},
 		{name: "nothing like it", tool: "weather", args: `{}`, code: "not_found", want: []string{"from the list"}},
@@ -102,7 +110,8 @@ func TestWhatTheModelIsTold(t *testing.T) {
 		},
 	} {
 		req := &registryv1.CallToolRequest{
-			Principal: authn.Local(), Tool: row.tool, DefinitionHash: r.pinned("notes__send").GetDefinitionHash(), ArgumentsJson: row.args, Key: row.name,
+			Principal: authn.Local(), Tool: row.tool, DefinitionHash: r.pinned("notes__send").GetDefinitionHash(), ArgumentsJson: row.args,
+			Key: row.name,
 		}
 		if row.change != nil {
 			row.change(req)
@@ -121,7 +130,8 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	req := r.request("notes__send", "denied")
 	w.policy.set(func() { w.policy.allow = nil })
 	s := r.call(t.Context(), req)
-	if s.decided == nil || s.decided.GetAllowed() || s.completed.GetCode() != "permission_denied" || !strings.Contains(s.text(), "may not use") {
+	if s.decided == nil || s.decided.GetAllowed() || s.completed.GetCode() != "permission_denied" ||
+		!strings.Contains(s.text(), "may not use") {
 		t.Errorf("denied: %+v", s)
 	}
 	if n := len(w.bridge.seen()); n != 0 {
@@ -155,20 +165,25 @@ func TestWhenTheServerFails(t *testing.T) {
 		{"unreachable, then well", "notes__send", unreachable, 2, "", "done", 1, false, 3},
 		{"in doubt, once", "notes__send", outcomeUnknown, 9, "outcome_unknown", "unresolved", 1, true, 0},
 		{"broken stream, once", "notes__send", func() error { return fault.Internal(nil) }, 9, "outcome_unknown", "unresolved", 1, true, 0},
-		{"bridge died under way, once", "notes__send", func() error { return fault.Unavailable(0, "transport is closing") }, 9, "outcome_unknown", "unresolved", 1, true, 0},
-		{"refused by the bridge", "notes__send", func() error { return fault.Invalid("server.url", "bad") }, 9, "tool_unavailable", "failed", 1, false, 0},
+		{"bridge died under way, once", "notes__send", func() error { return fault.Unavailable(0, "transport is closing") }, 9, "outcome_unknown",
+			"unresolved", 1, true, 0},
+		{"refused by the bridge", "notes__send", func() error { return fault.Invalid("server.url", "bad") }, 9, "tool_unavailable", "failed", 1,
+			false, 0},
 		{"in doubt, read, then well", "notes__read", outcomeUnknown, 2, "", "done", 3, false, 0},
 		{"in doubt, put, then well", "notes__put", outcomeUnknown, 1, "", "done", 2, false, 0},
 		{"in doubt, put, always", "notes__put", outcomeUnknown, 9, "tool_unavailable", "unresolved", 3, false, 0},
 		{"unreachable, read", "notes__read", unreachable, 9, "tool_unavailable", "failed", 1, false, 3},
-		{"timed out, read", "notes__read", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "deadline_exceeded", "unresolved", 1, false, 0},
-		{"timed out, once", "notes__send", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "outcome_unknown", "unresolved", 1, true, 0},
+		{"timed out, read", "notes__read", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "deadline_exceeded",
+			"unresolved", 1, false, 0},
+		{"timed out, once", "notes__send", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "outcome_unknown",
+			"unresolved", 1, true, 0},
 		{"ended without a result, once", "notes__send", func() error { return nil }, 9, "outcome_unknown", "unresolved", 1, true, 0},
 	} {
 		before := len(w.bridge.seen())
 		failures := 0
 		w.bridge.set(func() {
-			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
+				error) {
 				w.bridge.mu.Lock()
 				defer w.bridge.mu.Unlock()
 				if failures++; failures <= row.times {
@@ -222,7 +237,8 @@ func TestSlowCalls(t *testing.T) {
 	r := w.start(cfg)
 	r.notes()
 	w.bridge.set(func() {
-		w.bridge.call = func(ctx context.Context, req *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+		w.bridge.call = func(ctx context.Context, req *mcpbridgev1.CallToolRequest,
+			_ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
 			select {
 			case <-time.After(time.Duration(req.GetServer().GetCallTimeoutMs()) * time.Millisecond):
 				return nil, outcomeUnknown()
@@ -231,9 +247,11 @@ func TestSlowCalls(t *testing.T) {
 			}
 		}
 	})
-	for tool, code := range map[string]string{"notes__read": "deadline_exceeded", "notes__put": "deadline_exceeded", "notes__send": "outcome_unknown"} {
+	for tool, code := range map[string]string{"notes__read": "deadline_exceeded", "notes__put": "deadline_exceeded",
+		"notes__send": "outcome_unknown"} {
 		s := r.call(t.Context(), r.request(tool, tool))
-		if s.completed.GetCode() != code || !strings.Contains(s.text(), "did not answer within 30ms") || s.completed.GetUnresolved() != (tool == "notes__send") {
+		if s.completed.GetCode() != code || !strings.Contains(s.text(), "did not answer within 30ms") ||
+			s.completed.GetUnresolved() != (tool == "notes__send") {
 			t.Errorf("%s: %+v", tool, s)
 		}
 	}
@@ -248,7 +266,8 @@ func TestCallersShareAnExecution(t *testing.T) {
 	r.notes()
 	release := make(chan struct{})
 	w.bridge.set(func() {
-		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, send func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest,
+			send func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
 			send(1, 10, "begun")
 			select {
 			case <-release:
@@ -290,7 +309,8 @@ func TestCallersWhoGoAway(t *testing.T) {
 	release := make(chan struct{})
 	ended := make(chan error, 10)
 	w.bridge.set(func() {
-		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
+			error) {
 			select {
 			case <-release:
 				ended <- nil
@@ -333,7 +353,8 @@ func TestLargeResults(t *testing.T) {
 	r.notes()
 	reply := func(parts ...string) {
 		w.bridge.set(func() {
-			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
+				error) {
 				res := &mcpbridgev1.CallToolResult{}
 				for _, p := range parts {
 					res.Content = append(res.Content, answer(p).GetContent()...)
@@ -352,24 +373,29 @@ func TestLargeResults(t *testing.T) {
 		t.Errorf("the whole is %q", wholes[0].GetData())
 	}
 	id := wholes[0].GetArtifactId()
-	if id != "art_"+strings.TrimPrefix(s.completed.GetExecutionId(), "exe_") || wholes[0].GetName() != "notes__read.txt" || result.GetArtifactIds()[0] != id {
+	if id != "art_"+strings.TrimPrefix(s.completed.GetExecutionId(), "exe_") || wholes[0].GetName() != "notes__read.txt" ||
+		result.GetArtifactIds()[0] != id {
 		t.Errorf("artifact %s %s of execution %s", id, wholes[0].GetName(), s.completed.GetExecutionId())
 	}
 	if text := result.GetContent()[0].GetText(); text != strings.Repeat("a", 25)+
-		"\n[cut: of 153 bytes the first 25 and the last 11 are shown. The whole is artifact "+id+"; read parts of it with mesh__read_artifact.]\nnever shown" {
+		"\n[cut: of 153 bytes the first 25 and the last 11 are shown. The whole is artifact "+id+"; read parts of it with "+
+		"mesh__read_artifact.]\nnever shown" {
 		t.Errorf("preview %q", text)
 	}
-	if again := r.call(t.Context(), r.request("notes__read", "cut")); again.completed.GetWholes()[0].GetArtifactId() != id || !again.completed.GetCached() {
+	if again := r.call(t.Context(), r.request("notes__read", "cut")); again.completed.GetWholes()[0].GetArtifactId() != id ||
+		!again.completed.GetCached() {
 		t.Errorf("asked again: %v", again.completed)
 	}
-	direct, err := r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "notes__read", Arguments: args(t, map[string]any{"text": "x"})})
+	direct, err := r.tools.InvokeTool(t.Context(),
+		&registryv1.InvokeToolRequest{Name: "notes__read", Arguments: args(t, map[string]any{"text": "x"})})
 	if err != nil || len(direct.GetContent()) != 3 || len(direct.GetContent()[1].GetText()) != 80 {
 		t.Errorf("a direct caller gets it whole: %v, %v", direct, err)
 	}
 	reply(strings.Repeat("a", 6000))
 	for range 2 { // the second one comes from the ledger
 		s = r.call(t.Context(), r.request("notes__read", "huge"))
-		if s.completed.GetCode() != "too_large" || !s.completed.GetResult().GetIsError() || !strings.Contains(string(s.completed.GetWholes()[0].GetData()), "too large") {
+		if s.completed.GetCode() != "too_large" || !s.completed.GetResult().GetIsError() ||
+			!strings.Contains(string(s.completed.GetWholes()[0].GetData()), "too large") {
 			t.Errorf("huge: %+v", s)
 		}
 	}
@@ -390,10 +416,12 @@ func TestPinnedDefinitions(t *testing.T) {
 		w.bridge.tools["notes"] = []*mcpbridgev1.Tool{changed}
 	})
 	d, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: src.GetId()})
-	if err != nil || fmt.Sprint(d.GetChanged(), d.GetRemoved(), d.GetAdded()) != "[notes__send] [notes__put notes__read] []" || d.GetTotal() != 1 {
+	if err != nil || fmt.Sprint(d.GetChanged(), d.GetRemoved(), d.GetAdded()) != "[notes__send] [notes__put notes__read] []" ||
+		d.GetTotal() != 1 {
 		t.Fatalf("sync: %v, %v", d, err)
 	}
-	if s := r.call(t.Context(), old); s.completed.GetCode() != "definition_changed" || !strings.Contains(s.text(), "changed while the turn ran") {
+	if s := r.call(t.Context(), old); s.completed.GetCode() != "definition_changed" ||
+		!strings.Contains(s.text(), "changed while the turn ran") {
 		t.Errorf("under the pinned schema: %+v", s)
 	}
 	fresh := r.request("notes__send", "new")
@@ -405,7 +433,8 @@ func TestPinnedDefinitions(t *testing.T) {
 	if s := r.call(t.Context(), gone); s.completed.GetCode() != "not_found" {
 		t.Errorf("a tool that its source dropped: %+v", s)
 	}
-	defs, err := r.calls.GetDefinitions(t.Context(), &registryv1.GetDefinitionsRequest{Hashes: []string{"none", fresh.GetDefinitionHash(), old.GetDefinitionHash()}})
+	defs, err := r.calls.GetDefinitions(t.Context(),
+		&registryv1.GetDefinitionsRequest{Hashes: []string{"none", fresh.GetDefinitionHash(), old.GetDefinitionHash()}})
 	if err != nil || len(defs.GetTools()) != 2 || defs.GetTools()[0].GetDefinitionHash() != fresh.GetDefinitionHash() ||
 		!strings.Contains(defs.GetTools()[1].GetInputSchemaJson(), `"text"`) || defs.GetTools()[1].GetName() != "notes__send" {
 		t.Errorf("definitions: %v, %v", defs, err)

@@ -33,7 +33,8 @@ func TestDoubtStays(t *testing.T) {
 			t.Errorf("%s: row %v", when, row)
 		}
 	}
-	if s := r.call(t.Context(), r.request("notes__put", "another")); !strings.Contains(s.text(), "was not called") || r.row("another").GetState() != "failed" {
+	if s := r.call(t.Context(), r.request("notes__put", "another")); !strings.Contains(s.text(), "was not called") ||
+		r.row("another").GetState() != "failed" {
 		t.Errorf("one that was never sent: %q, %v", s.text(), r.row("another"))
 	}
 	w.bridge.set(func() { w.bridge.call = newBridge().call })

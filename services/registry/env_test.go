@@ -124,7 +124,8 @@ func (w *world) asleep(cfg registry.Config) *replica {
 
 func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
-	s, err := registry.New(cfg, registry.Deps{DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts, Log: slog.New(slog.DiscardHandler)})
+	s, err := registry.New(cfg, registry.Deps{DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

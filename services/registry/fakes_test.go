@@ -19,7 +19,8 @@ import (
 )
 
 // callFunc plays one call of a tool server.
-type callFunc func(ctx context.Context, req *mcpbridgev1.CallToolRequest, send func(done, total float64, message string)) (*mcpbridgev1.CallToolResult, error)
+type callFunc func(ctx context.Context, req *mcpbridgev1.CallToolRequest,
+	send func(done, total float64, message string)) (*mcpbridgev1.CallToolResult, error)
 
 // bridgeFake is a bridge with one scripted server behind every source.
 type bridgeFake struct {

@@ -97,13 +97,17 @@ func TestToolGroupsByEffectAndLabel(t *testing.T) {
 	}{
 		"reading":  {[]*registryv1.ToolSelector{{Source: "notes", Effects: read}, {Source: "bank", Effects: read}}, "bank__balance notes__read"},
 		"payments": {[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}}}, "bank__balance bank__pay"},
-		"both":     {[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}, Effects: read}, {Name: "put"}}, "bank__balance notes__put"},
+		"both": {[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}, Effects: read}, {Name: "put"}},
+			"bank__balance notes__put"},
 	} {
-		got, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{Name: name, Selectors: row.selectors}})
-		if err != nil || strings.Join(got.GetMembers(), " ") != row.want || len(got.GetSelectors()[0].GetEffects())+len(got.GetSelectors()[0].GetLabels()) == 0 {
+		got, err := r.groups.CreateToolGroup(t.Context(),
+			&registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{Name: name, Selectors: row.selectors}})
+		if err != nil || strings.Join(got.GetMembers(), " ") != row.want ||
+			len(got.GetSelectors()[0].GetEffects())+len(got.GetSelectors()[0].GetLabels()) == 0 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
-		resp, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{"group:" + name}, Principal: authn.Local()})
+		resp, err := r.calls.ResolveTools(t.Context(),
+			&registryv1.ResolveToolsRequest{Globs: []string{"group:" + name}, Principal: authn.Local()})
 		var names []string
 		for _, tool := range resp.GetTools() {
 			names = append(names, tool.GetName())
@@ -142,11 +146,13 @@ func TestToolGroupsRefuse(t *testing.T) {
 		"a bad name":          {create(&registryv1.ToolGroup{Name: "No"}), "invalid_argument", "lower-case"},
 		"a pattern as a name": {create(&registryv1.ToolGroup{Name: "x", Tools: []string{"a__*"}}), "invalid_argument", "selector"},
 		"a label too long": {
-			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{}, {Labels: map[string]string{"team": strings.Repeat("x", 257)}}}}),
+			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{},
+				{Labels: map[string]string{"team": strings.Repeat("x", 257)}}}}),
 			"invalid_argument", "tool_group.selectors[1].labels",
 		},
 		"a pattern that fits nothing": {
-			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{}, {Name: "de[l]ete"}}}), "invalid_argument", "tool_group.selectors[1].name",
+			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{}, {Name: "de[l]ete"}}}), "invalid_argument",
+			"tool_group.selectors[1].name",
 		},
 		"an exclusion that excludes nothing": {
 			create(&registryv1.ToolGroup{Name: "x", Exclude: []string{"notes__{create,delete}"}}), "invalid_argument", "tool_group.exclude[0]",

@@ -82,14 +82,16 @@ func TestASourceThatMustNotAsk(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
 	src := r.notes()
-	if _, err := r.sources.UpdateSource(t.Context(), &registryv1.UpdateSourceRequest{Source: &registryv1.Source{Id: src.GetId(), Elicitation: "off"}}); err != nil {
+	if _, err := r.sources.UpdateSource(t.Context(),
+		&registryv1.UpdateSourceRequest{Source: &registryv1.Source{Id: src.GetId(), Elicitation: "off"}}); err != nil {
 		t.Fatal(err)
 	}
 	r.call(t.Context(), r.waiting("notes__read", "k"))
 	if w.bridge.seen()[0].GetCanAsk() {
 		t.Error("it may ask")
 	}
-	_, err := r.sources.UpdateSource(t.Context(), &registryv1.UpdateSourceRequest{Source: &registryv1.Source{Id: src.GetId(), Elicitation: "sometimes"}})
+	_, err := r.sources.UpdateSource(t.Context(),
+		&registryv1.UpdateSourceRequest{Source: &registryv1.Source{Id: src.GetId(), Elicitation: "sometimes"}})
 	if err == nil {
 		t.Error("nonsense is accepted")
 	}
@@ -109,7 +111,8 @@ func TestAskUser(t *testing.T) {
 	r := w.start(config())
 	r.meshTools()
 	for globs, offered := range map[string]bool{"*": false, "*__ask_user": false, "mesh__*": true, "mesh__ask_user": true, "mesh__a*": true} {
-		resp, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{globs, "nothing"}, Principal: r.request("mesh__ask_user", "x").GetPrincipal()})
+		resp, err := r.calls.ResolveTools(t.Context(),
+			&registryv1.ResolveToolsRequest{Globs: []string{globs, "nothing"}, Principal: r.request("mesh__ask_user", "x").GetPrincipal()})
 		found := false
 		for _, tool := range resp.GetTools() {
 			found = found || tool.GetName() == "mesh__ask_user"
@@ -120,7 +123,8 @@ func TestAskUser(t *testing.T) {
 	}
 	for _, row := range []struct{ name, args, schema, action, content, text string }{
 		{
-			"text", `{"question":"why?"}`, `{"additionalProperties":false,"properties":{"answer":{"type":"string"}},"required":["answer"],"type":"object"}`,
+			"text", `{"question":"why?"}`,
+			`{"additionalProperties":false,"properties":{"answer":{"type":"string"}},"required":["answer"],"type":"object"}`,
 			"accept", `{"answer":"because"}`, "because",
 		},
 		{
@@ -128,7 +132,8 @@ func TestAskUser(t *testing.T) {
 			`{"additionalProperties":false,"properties":{"answer":{"enum":["a","b"],"type":"string"}},"required":["answer"],"type":"object"}`,
 			"accept", `{"answer":"b"}`, "b",
 		},
-		{"a form", `{"question":"why?","schema":{"type":"object","required":["n"]}}`, `{"required":["n"],"type":"object"}`, "accept", `{"n":3}`, `{"n":3}`},
+		{"a form", `{"question":"why?","schema":{"type":"object","required":["n"]}}`, `{"required":["n"],"type":"object"}`, "accept", `{"n":3}`,
+			`{"n":3}`},
 		{"declined", `{"question":"why?"}`, "", "decline", `{}`, "The user does not want to answer."},
 		{"nobody answered", `{"question":"why?"}`, "", "cancel", `{}`, "The user did not answer."},
 	} {

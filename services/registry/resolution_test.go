@@ -66,7 +66,8 @@ func TestSomebodySaysWhatBecameOfACall(t *testing.T) {
 			r, req := lost(t, w)
 			for i := range 2 { // the worker may die before it records the answer
 				s := r.call(t.Context(), says(req, "apr_1", row.verdict))
-				if s.err != nil || !strings.Contains(s.text(), row.text) || s.completed.GetResult().GetIsError() != row.isError || s.completed.GetUnresolved() {
+				if s.err != nil || !strings.Contains(s.text(), row.text) || s.completed.GetResult().GetIsError() != row.isError ||
+					s.completed.GetUnresolved() {
 					t.Errorf("round %d: %+v %q", i, s, s.text())
 				}
 				got := r.row("k")
@@ -132,7 +133,8 @@ func TestResolutionOfAKnownCallIsIgnored(t *testing.T) {
 		}
 	}
 	for _, verdict := range []turnv1.Verdict{wasDone, givenUp} {
-		if s := r.call(t.Context(), says(failed, "apr_1", verdict)); s.completed.GetCode() != "tool_unavailable" || !strings.Contains(s.text(), "did not run") {
+		if s := r.call(t.Context(), says(failed, "apr_1", verdict)); s.completed.GetCode() != "tool_unavailable" ||
+			!strings.Contains(s.text(), "did not run") {
 			t.Errorf("%s of a call that did not run: %+v", verdict, s)
 		}
 	}

@@ -78,11 +78,13 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s.upstream = upstream.New(upstream.Config{
 		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
 	}, deps.Bridge, builtin.New(deps.DB.Now, deps.Artifacts), deps.Log)
-	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available, deps.DB.Now, deps.Log)
+	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
+		deps.DB.Now, deps.Log)
 	s.executor = execute.New(execute.Config{
 		LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout, RetryPause: cfg.CallRetry,
 	}, execute.Deps{
-		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon,
+		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log,
+		Unavailable: s.syncer.Soon,
 	})
 	return s, nil
 }

@@ -39,18 +39,27 @@ func TestBadSourcesAreRefused(t *testing.T) {
 		{"no URL at all", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://[::1"}, "source.url"},
 		{"a password in the URL", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://me:secret@x/"}, "source.url"},
 		{"an empty program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{" "}}, "source.command"},
-		{"headers for a program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Headers: headers{"X": "y"}}, "source.headers"},
+		{"headers for a program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Headers: headers{"X": "y"}},
+			"source.headers"},
 		{"environment for a URL", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Env: headers{"X": "y"}}, "source.env"},
 		{"stdio for a URL", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Transport: "stdio"}, "source.transport"},
 		{"http for a program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Transport: "http"}, "source.transport"},
-		{"a token in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"authorization": "Bearer abc"}}, "source.headers.authorization"},
-		{"a key in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Api-Key": "abc"}}, "source.headers.X-Api-Key"},
-		{"a cookie in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"Cookie": "s=1"}}, "source.headers.Cookie"},
-		{"GitLab's token", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"PRIVATE-TOKEN": "abc"}}, "source.headers.PRIVATE-TOKEN"},
-		{"a key in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"OPENAI_API_KEY": "sk-1"}}, "source.env.OPENAI_API_KEY"},
-		{"a password in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"PGPASSWORD": "x"}}, "source.env.PGPASSWORD"},
-		{"a broken reference", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "${env:}"}}, "source.headers.X-Y"},
-		{"a header with a line break", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "a\r\nb: c"}}, "source.headers.X-Y"},
+		{"a token in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"authorization": "Bearer abc"}},
+			"source.headers.authorization"},
+		{"a key in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Api-Key": "abc"}},
+			"source.headers.X-Api-Key"},
+		{"a cookie in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"Cookie": "s=1"}},
+			"source.headers.Cookie"},
+		{"GitLab's token", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"PRIVATE-TOKEN": "abc"}},
+			"source.headers.PRIVATE-TOKEN"},
+		{"a key in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"OPENAI_API_KEY": "sk-1"}},
+			"source.env.OPENAI_API_KEY"},
+		{"a password in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"PGPASSWORD": "x"}},
+			"source.env.PGPASSWORD"},
+		{"a broken reference", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "${env:}"}},
+			"source.headers.X-Y"},
+		{"a header with a line break", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "a\r\nb: c"}},
+			"source.headers.X-Y"},
 		{"a NUL byte", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x", "a\x00b"}}, "source"},
 		{"a NUL byte in a label", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Labels: headers{"a": "\x00"}}, "source"},
 		{"another built-in source", &registryv1.Source{Name: "a", Kind: "builtin"}, "source.name"},
@@ -88,16 +97,20 @@ func TestGoodSources(t *testing.T) {
 	r := w.asleep(config())
 	for _, s := range []*registryv1.Source{
 		{Name: "a", Kind: "mcp", Url: "http://127.0.0.1:9000/mcp"},
-		{Name: "a-b_c1", Kind: "mcp", Url: "https://x/sse", Transport: "sse", Headers: map[string]string{"Authorization": "Bearer ${env:TOKEN}", "X-Plain": "v"}},
-		{Name: "p", Kind: "mcp", Command: []string{"npx", "server"}, Dir: "/x", Env: map[string]string{"API_KEY": "${env:API_KEY}", "KEYBOARD": "qwerty"}},
+		{Name: "a-b_c1", Kind: "mcp", Url: "https://x/sse", Transport: "sse",
+			Headers: map[string]string{"Authorization": "Bearer ${env:TOKEN}", "X-Plain": "v"}},
+		{Name: "p", Kind: "mcp", Command: []string{"npx", "server"}, Dir: "/x",
+			Env: map[string]string{"API_KEY": "${env:API_KEY}", "KEYBOARD": "qwerty"}},
 	} {
 		got, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: s})
-		if err != nil || got.GetState() != "ready" || got.GetRevision() != 1 || got.GetServerVersion() != "fake 1.2" || got.GetProtocolVersion() != "2025-11-25" ||
+		if err != nil || got.GetState() != "ready" || got.GetRevision() != 1 || got.GetServerVersion() != "fake 1.2" ||
+			got.GetProtocolVersion() != "2025-11-25" ||
 			got.GetSyncTime() == nil || !strings.HasPrefix(got.GetId(), "src_") {
 			t.Errorf("%s: %v, %v", s.GetName(), got, err)
 		}
 		for _, by := range []string{got.GetId(), got.GetName()} {
-			if again, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: by}); err != nil || again.String() != got.String() {
+			if again, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: by}); err != nil ||
+				again.String() != got.String() {
 				t.Errorf("by %s: %v, %v", by, again, err)
 			}
 		}
@@ -113,7 +126,8 @@ func TestGoodSources(t *testing.T) {
 	if err != nil || len(rest.GetSources()) != 1 || rest.GetSources()[0].GetName() != "p" || rest.GetNextPageToken() != "" {
 		t.Errorf("second page: %v, %v", rest, err)
 	}
-	if _, err := r.sources.ListSources(t.Context(), &registryv1.ListSourcesRequest{PageToken: "x"}); fault.CodeOf(err) != "invalid_page_token" {
+	if _, err := r.sources.ListSources(t.Context(),
+		&registryv1.ListSourcesRequest{PageToken: "x"}); fault.CodeOf(err) != "invalid_page_token" {
 		t.Errorf("garbage token: %v", err)
 	}
 }
@@ -127,7 +141,8 @@ func TestCheckedSourcesAreNotStored(t *testing.T) {
 	if err != nil || got.GetName() != "a" || got.GetId() != "" {
 		t.Errorf("a good source: %v, %v", got, err)
 	}
-	_, err = r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "a", Kind: "mcp"}, ValidateOnly: true})
+	_, err = r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "a", Kind: "mcp"},
+		ValidateOnly: true})
 	if f := fault.From(err); f == nil || len(f.Fields) != 1 || f.Fields[0].Path != "source.url" {
 		t.Errorf("a bad source: %v", err)
 	}
@@ -138,7 +153,8 @@ func TestCheckedSourcesAreNotStored(t *testing.T) {
 		t.Errorf("a good change: %v, %v", got, err)
 	}
 	list, err := r.sources.ListSources(t.Context(), &registryv1.ListSourcesRequest{})
-	if err != nil || len(list.GetSources()) != 1 || list.GetSources()[0].GetRevision() != have.GetRevision() || list.GetSources()[0].GetCallTimeoutSeconds() != 0 {
+	if err != nil || len(list.GetSources()) != 1 || list.GetSources()[0].GetRevision() != have.GetRevision() ||
+		list.GetSources()[0].GetCallTimeoutSeconds() != 0 {
 		t.Errorf("stored all the same: %v, %v", list, err)
 	}
 }
@@ -155,7 +171,8 @@ func TestUpdateSource(t *testing.T) {
 		}
 		return r.sources.UpdateSource(t.Context(), req)
 	}
-	got, err := update(&registryv1.Source{Effects: map[string]turnv1.EffectClass{"send": turnv1.EffectClass_EFFECT_CLASS_READ}, Labels: map[string]string{"a": "b"}}, "effects")
+	got, err := update(&registryv1.Source{Effects: map[string]turnv1.EffectClass{"send": turnv1.EffectClass_EFFECT_CLASS_READ},
+		Labels: map[string]string{"a": "b"}}, "effects")
 	if err != nil || got.GetRevision() != 2 || len(got.GetLabels()) != 0 || got.GetUrl() != src.GetUrl() {
 		t.Errorf("masked: %v, %v", got, err)
 	}
@@ -165,10 +182,12 @@ func TestUpdateSource(t *testing.T) {
 	if len(w.bridge.released) != 0 {
 		t.Error("connections were released for a change of effects")
 	}
-	if got, err = update(&registryv1.Source{CallTimeoutSeconds: 9, Name: "notes"}); err != nil || got.GetCallTimeoutSeconds() != 9 || len(got.GetEffects()) != 1 {
+	if got, err = update(&registryv1.Source{CallTimeoutSeconds: 9, Name: "notes"}); err != nil || got.GetCallTimeoutSeconds() != 9 ||
+		len(got.GetEffects()) != 1 {
 		t.Errorf("without a mask: %v, %v", got, err)
 	}
-	if got, err = update(&registryv1.Source{Command: []string{"x"}}, "url", "command", "state", "id"); err != nil || got.GetUrl() != "" || got.GetCommand()[0] != "x" {
+	if got, err = update(&registryv1.Source{Command: []string{"x"}}, "url", "command", "state", "id"); err != nil || got.GetUrl() != "" ||
+		got.GetCommand()[0] != "x" {
 		t.Errorf("to a program: %v, %v", got, err)
 	}
 	if len(w.bridge.released) != 1 || w.bridge.released[0] != src.GetId() {
@@ -192,7 +211,8 @@ func TestUpdateSource(t *testing.T) {
 	if got, err = update(&registryv1.Source{Disabled: true}, "disabled"); err != nil || !got.GetDisabled() {
 		t.Fatalf("switch off: %v, %v", got, err)
 	}
-	if _, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "notes"}); fault.CodeOf(err) != "failed_precondition" {
+	if _, err := r.sources.SyncSource(t.Context(),
+		&registryv1.SyncSourceRequest{SourceId: "notes"}); fault.CodeOf(err) != "failed_precondition" {
 		t.Errorf("sync of a source that is off: %v", err)
 	}
 	if _, err := r.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: "notes__send"}); fault.CodeOf(err) != "not_found" {
@@ -277,7 +297,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	} {
 		cfg := config()
 		change(&cfg)
-		_, err := registry.New(cfg, registry.Deps{DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts, Log: slog.New(slog.DiscardHandler)})
+		_, err := registry.New(cfg, registry.Deps{DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts,
+			Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}

@@ -20,7 +20,8 @@ func stopElsewhere(t *testing.T, w *world) {
 	one.notes()
 	told := make(chan error, 1)
 	w.bridge.set(func() {
-		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
+			error) {
 			<-ctx.Done()
 			told <- ctx.Err()
 			return nil, ctx.Err()
@@ -52,7 +53,8 @@ func TestStopCall(t *testing.T) {
 			r.notes()
 			reached, told := make(chan struct{}), make(chan error, 1)
 			w.bridge.set(func() {
-				w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+				w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest,
+					_ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
 					close(reached)
 					<-ctx.Done()
 					told <- ctx.Err()

@@ -33,7 +33,8 @@ func TestUnreachableSource(t *testing.T) {
 	w.bridge.discover = unreachable()
 	w.bridge.tools["late"] = []*mcpbridgev1.Tool{tool("a", "read")}
 	r := w.start(config())
-	src, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "late", Kind: "mcp", Url: "http://x/"}})
+	src, err := r.sources.CreateSource(t.Context(),
+		&registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "late", Kind: "mcp", Url: "http://x/"}})
 	if err != nil || src.GetState() != "unreachable" || src.GetLastError() != "connection refused" || src.GetSyncTime() != nil {
 		t.Fatalf("created: %v, %v", src, err)
 	}
@@ -68,7 +69,8 @@ func TestCallFindsSourceAway(t *testing.T) {
 			return nil, unreachable()
 		}
 	})
-	if s := r.call(t.Context(), r.request("notes__read", "k")); s.completed.GetCode() != "tool_unavailable" || !strings.Contains(s.text(), "connection refused") {
+	if s := r.call(t.Context(), r.request("notes__read", "k")); s.completed.GetCode() != "tool_unavailable" ||
+		!strings.Contains(s.text(), "connection refused") {
 		t.Errorf("story %+v", s)
 	}
 	w.eventually("the source is known to be away", func() bool { return r.state("notes") == "unreachable" })
@@ -118,7 +120,8 @@ func TestSlowServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := next.sources.SyncSource(ctx, &registryv1.SyncSourceRequest{SourceId: "notes"}); fault.From(err).Code != codes.DeadlineExceeded {
+	if _, err := next.sources.SyncSource(ctx,
+		&registryv1.SyncSourceRequest{SourceId: "notes"}); fault.From(err).Code != codes.DeadlineExceeded {
 		t.Errorf("an impatient caller: %v", err)
 	}
 	close(hold)

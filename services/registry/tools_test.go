@@ -25,7 +25,8 @@ func TestListToolsShowsWhatTheCallerMayUse(t *testing.T) {
 	}
 	w.bridge.tools["big"] = many
 	r.notes()
-	if _, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "big", Kind: "mcp", Url: "http://x/"}}); err != nil {
+	if _, err := r.sources.CreateSource(t.Context(),
+		&registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "big", Kind: "mcp", Url: "http://x/"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.policy.set(func() { w.policy.allow = []string{"notes__r*", "notes__send", "big__*7"} })
@@ -54,7 +55,8 @@ func TestListToolsShowsWhatTheCallerMayUse(t *testing.T) {
 		t.Errorf("of notes: %v", got)
 	}
 	got, err := r.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: "notes__read"})
-	if err != nil || got.GetOriginalName() != "read" || got.GetSource() != "notes" || !got.GetAvailable() || got.GetEffect() != turnv1.EffectClass_EFFECT_CLASS_READ ||
+	if err != nil || got.GetOriginalName() != "read" || got.GetSource() != "notes" || !got.GetAvailable() ||
+		got.GetEffect() != turnv1.EffectClass_EFFECT_CLASS_READ ||
 		got.GetInputSchemaJson() != string(tool("read", "read").GetInputSchemaJson()) || got.GetDescription() != "does read" {
 		t.Errorf("GetTool = %v, %v", got, err)
 	}
@@ -64,7 +66,8 @@ func TestListToolsShowsWhatTheCallerMayUse(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	resolved, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{"notes__*", "big__t00?7"}, Principal: authn.Local()})
+	resolved, err := r.calls.ResolveTools(t.Context(),
+		&registryv1.ResolveToolsRequest{Globs: []string{"notes__*", "big__t00?7"}, Principal: authn.Local()})
 	if err != nil || len(resolved.GetTools()) != 12 || resolved.GetTools()[10].GetName() != "notes__read" {
 		t.Errorf("resolved: %v, %v", resolved, err)
 	}
@@ -93,7 +96,8 @@ func TestInvokeTool(t *testing.T) {
 		t.Errorf("arguments %s", got)
 	}
 	w.bridge.set(func() {
-		w.bridge.call = func(_ context.Context, req *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+		w.bridge.call = func(_ context.Context, req *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
+			error) {
 			if req.GetTool() == "send" {
 				return nil, outcomeUnknown()
 			}
@@ -142,7 +146,8 @@ type unreachableBridge struct {
 	away, knocks int
 }
 
-func (k *unreachableBridge) CallTool(ctx context.Context, req *mcpbridgev1.CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[mcpbridgev1.CallToolResponse], error) {
+func (k *unreachableBridge) CallTool(ctx context.Context, req *mcpbridgev1.CallToolRequest,
+	opts ...grpc.CallOption) (grpc.ServerStreamingClient[mcpbridgev1.CallToolResponse], error) {
 	if k.knocks++; k.knocks <= k.away {
 		return nil, status.Error(codes.Unavailable, "connection refused")
 	}
@@ -193,7 +198,8 @@ func TestListExecutions(t *testing.T) {
 	if fmt.Sprint(keys) != "[k4 k2 k0]" {
 		t.Errorf("keys %v", keys)
 	}
-	if _, err := r.tools.ListExecutions(t.Context(), &registryv1.ListExecutionsRequest{PageToken: "zz"}); fault.CodeOf(err) != "invalid_page_token" {
+	if _, err := r.tools.ListExecutions(t.Context(),
+		&registryv1.ListExecutionsRequest{PageToken: "zz"}); fault.CodeOf(err) != "invalid_page_token" {
 		t.Errorf("garbage: %v", err)
 	}
 }

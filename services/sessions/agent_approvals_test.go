@@ -34,7 +34,8 @@ func (f *policyFake) deny(permissions ...string) {
 	f.denied = permissions
 }
 
-func (f *policyFake) ForgetTurns(_ context.Context, in *policyv1.ForgetTurnsRequest, _ ...grpc.CallOption) (*policyv1.ForgetTurnsResponse, error) {
+func (f *policyFake) ForgetTurns(_ context.Context, in *policyv1.ForgetTurnsRequest, _ ...grpc.CallOption) (*policyv1.ForgetTurnsResponse,
+	error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone {
@@ -44,7 +45,8 @@ func (f *policyFake) ForgetTurns(_ context.Context, in *policyv1.ForgetTurnsRequ
 	return &policyv1.ForgetTurnsResponse{}, nil
 }
 
-func (f *policyFake) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {
+func (f *policyFake) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse,
+	error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone {
@@ -57,7 +59,8 @@ func (f *policyFake) GetPermissions(context.Context, *policyv1.GetPermissionsReq
 	return resp, nil
 }
 
-func (*policyFake) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest, _ ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error) {
+func (*policyFake) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest,
+	_ ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error) {
 	resp := &policyv1.CheckApprovalRulesResponse{}
 	for i, r := range req.GetRules() {
 		if r.GetCondition() == "wrong" {
@@ -70,16 +73,21 @@ func (*policyFake) CheckApprovalRules(_ context.Context, req *policyv1.CheckAppr
 func TestApprovalRulesOfAgents(t *testing.T) {
 	k := newKit(t, options{})
 	good, bad := &policyv1.ApprovalRule{Name: "good", Condition: "true"}, &policyv1.ApprovalRule{Name: "bad", Condition: "wrong"}
-	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Approvals: []*policyv1.ApprovalRule{good, bad}}})
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a",
+		Approvals: []*policyv1.ApprovalRule{good, bad}}})
 	wantFault(t, err, "invalid_argument", "agent.approvals[1].condition")
-	_, err = k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Approvals: []*policyv1.ApprovalRule{good}}})
+	_, err = k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a",
+		Approvals: []*policyv1.ApprovalRule{good}}})
 	must(t, err)
-	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Approvals: []*policyv1.ApprovalRule{bad}}})
+	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "a",
+		Approvals: []*policyv1.ApprovalRule{bad}}})
 	wantFault(t, err, "invalid_argument", "agent.approvals[0].condition")
 	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Instructions: "x"}})
 	must(t, err)
 	apply := func(condition string) error {
-		_, err := k.agents.ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: "kind: agent\nid: b\napprovals:\n- name: large\n  tools: [bank__*]\n  condition: " + condition + "\n"})
+		_, err := k.agents.ApplyBundle(t.Context(),
+			&sessionsv1.ApplyBundleRequest{Yaml: "kind: agent\nid: b\napprovals:\n- name: large\n  tools: [bank__*]\n  condition: " + condition +
+				"\n"})
 		return err
 	}
 	must(t, apply("'true'"))

@@ -33,7 +33,8 @@ func TestAgentsOfEarlierVersionsStayReadable(t *testing.T) {
 		allSet(t, m.ProtoReflect())
 	}
 	back := convert.AgentToProto(store.Agent{
-		ID: "old", Revision: 1, CreateTime: want.GetCreateTime().AsTime(), UpdateTime: want.GetUpdateTime().AsTime(), Spec: convert.AgentFromProto(want),
+		ID: "old", Revision: 1, CreateTime: want.GetCreateTime().AsTime(), UpdateTime: want.GetUpdateTime().AsTime(),
+		Spec: convert.AgentFromProto(want),
 	})
 	if !proto.Equal(back, want) {
 		t.Errorf("converted forth and back it is %v\nwant %v", back, want)
@@ -42,7 +43,8 @@ func TestAgentsOfEarlierVersionsStayReadable(t *testing.T) {
 	must(t, err)
 	k := newKit(t, options{})
 	must(t, k.db.Write(t.Context(), func(tx sqldb.Tx) error {
-		if _, err := sqldb.Exec(t.Context(), tx, "INSERT INTO agents (tenant, id, revision, deleted, data) VALUES ('default', 'old', 1, 0, $1)", data); err != nil {
+		if _, err := sqldb.Exec(t.Context(), tx, "INSERT INTO agents (tenant, id, revision, deleted, data) VALUES ('default', 'old', 1, 0, $1)",
+			data); err != nil {
 			return err
 		}
 		_, err := sqldb.Exec(t.Context(), tx, "INSERT INTO agent_revisions (tenant, id, revision, data) VALUES ('default', 'old', 1, $1)", data)

@@ -51,7 +51,8 @@ func TestAgentRevisions(t *testing.T) {
 		wantFault(t, err, "invalid_argument", "agent.limits.max_identical_calls")
 		list, err := k.agents.ListAgentRevisions(t.Context(), &sessionsv1.ListAgentRevisionsRequest{AgentId: "helper", PageSize: 2})
 		must(t, err)
-		rest, err := k.agents.ListAgentRevisions(t.Context(), &sessionsv1.ListAgentRevisionsRequest{AgentId: "helper", PageToken: list.GetNextPageToken()})
+		rest, err := k.agents.ListAgentRevisions(t.Context(),
+			&sessionsv1.ListAgentRevisionsRequest{AgentId: "helper", PageToken: list.GetNextPageToken()})
 		must(t, err)
 		if len(list.GetRevisions()) != 2 || list.GetRevisions()[0].GetRevision() != 3 || len(rest.GetRevisions()) != 1 {
 			t.Errorf("revisions %v then %v", list, rest)
@@ -105,7 +106,8 @@ func TestApplyBundle(t *testing.T) {
 		{"dry run", goodBundle, true, "source calculator created 1|agent support created 1|"},
 		{"first", goodBundle, false, "source calculator created 1|agent support created 1|"},
 		{"again", goodBundle, false, "source calculator unchanged 1|agent support unchanged 1|"},
-		{"changed", strings.NewReplacer("9001", "9002", "kind.", "kinder.").Replace(goodBundle), false, "source calculator updated 2|agent support updated 2|"},
+		{"changed", strings.NewReplacer("9001", "9002", "kind.", "kinder.").Replace(goodBundle), false,
+			"source calculator updated 2|agent support updated 2|"},
 	} {
 		got, err := k.apply(row.yaml, row.dry)
 		must(t, err)
@@ -153,7 +155,8 @@ func TestABundleWithASourceThatTheRegistryRefusesAppliesNothing(t *testing.T) {
 
 func TestApplyBundleWarns(t *testing.T) {
 	k := newKit(t, options{})
-	k.sources.byName["calculator"] = &registryv1.Source{Name: "calculator", Kind: "mcp", State: "unreachable", LastError: "refused", Revision: 4}
+	k.sources.byName["calculator"] = &registryv1.Source{Name: "calculator", Kind: "mcp", State: "unreachable", LastError: "refused",
+		Revision: 4}
 	got, err := k.agents.ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: "kind: source\nname: calculator"})
 	must(t, err)
 	if a := got.GetApplied()[0]; a.GetAction() != "unchanged" || !strings.Contains(a.GetWarning(), "refused") {
@@ -168,7 +171,8 @@ func TestApplyBundleWarns(t *testing.T) {
 func TestPatternsThatNoToolFitsAreRefused(t *testing.T) {
 	k := newKit(t, options{})
 	for _, pattern := range []string{"notes__[cd]*", "notes__{create,delete}", "!notes__delete"} {
-		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "helper", Tools: []string{"calc__*", pattern}}})
+		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "helper",
+			Tools: []string{"calc__*", pattern}}})
 		wantFault(t, err, "invalid_argument", "agent.tools[1]")
 	}
 }

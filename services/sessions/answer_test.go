@@ -40,19 +40,25 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		code string
 		path []string
 	}{
-		{"a value that is not allowed", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Content: object(map[string]any{"colour": "green", "n": 1.5})}, "invalid_argument", []string{"content/colour", "content/n"}},
+		{"a value that is not allowed", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(),
+			Content: object(map[string]any{"colour": "green", "n": 1.5})}, "invalid_argument", []string{"content/colour", "content/n"}},
 		{"nothing", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId()}, "invalid_argument", []string{"content/colour"}},
-		{"a result for a question", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Result: "red"}, "invalid_argument", []string{"result"}},
-		{"a refusal with an answer", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "decline", Content: red}, "invalid_argument", []string{"action"}},
-		{"an answer for a client's tool", &sessionsv1.AnswerApprovalRequest{ApprovalId: run.GetId(), Content: red}, "invalid_argument", []string{"content"}},
+		{"a result for a question", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Result: "red"}, "invalid_argument",
+			[]string{"result"}},
+		{"a refusal with an answer", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "decline", Content: red},
+			"invalid_argument", []string{"action"}},
+		{"an answer for a client's tool", &sessionsv1.AnswerApprovalRequest{ApprovalId: run.GetId(), Content: red}, "invalid_argument",
+			[]string{"content"}},
 		{"leave", &sessionsv1.AnswerApprovalRequest{ApprovalId: leave.GetId(), Content: red}, "failed_precondition", nil},
 		{"an unknown outcome", &sessionsv1.AnswerApprovalRequest{ApprovalId: lost.GetId(), Result: "x"}, "failed_precondition", nil},
-		{"an action that is none", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "shrug"}, "invalid_argument", []string{"action"}},
+		{"an action that is none", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "shrug"}, "invalid_argument",
+			[]string{"action"}},
 	} {
 		_, err := k.approvals.AnswerApproval(t.Context(), row.req)
 		t.Run(row.name, func(t *testing.T) { wantFault(t, err, row.code, row.path...) })
 	}
-	_, err := k.approver(authn.User("bob")).AnswerApproval(t.Context(), &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Content: red})
+	_, err := k.approver(authn.User("bob")).AnswerApproval(t.Context(),
+		&sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Content: red})
 	wantFault(t, err, "not_found")
 	if turn := w.now(); len(turn.GetWaitingFor()) != 4 {
 		t.Errorf("turn %v", turn)
@@ -104,7 +110,8 @@ func TestAnswers(t *testing.T) {
 		}
 		w.result("tool-1.0.2", "c1", "red")
 		w.finish(turnv1.TurnStatus_TURN_STATUS_FAILED, "error")
-		if s := k.types(w.turn); strings.Count(s, "input.requested") != 3 || strings.Count(s, "input.provided") != 3 || strings.Count(s, "turn.resumed") != 1 {
+		if s := k.types(w.turn); strings.Count(s, "input.requested") != 3 || strings.Count(s, "input.provided") != 3 ||
+			strings.Count(s, "turn.resumed") != 1 {
 			t.Errorf("events %s", s)
 		}
 		_, err = k.exec.GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: k.turn(k.session().GetId(), "x").GetId(), WaitId: ask.GetId()})
@@ -127,7 +134,8 @@ func TestWhatBecameOfACall(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			k := newKit(t, options{})
 			w, ref := k.waiting(unknown("c1"))
-			req := &sessionsv1.ResolveToolCallRequest{TurnId: w.turn.GetId(), CallId: "c1", Outcome: row.outcome, Result: row.result, Comment: "asked the bank"}
+			req := &sessionsv1.ResolveToolCallRequest{TurnId: w.turn.GetId(), CallId: "c1", Outcome: row.outcome, Result: row.result,
+				Comment: "asked the bank"}
 			for range 2 {
 				a, err := k.turns.ResolveToolCall(t.Context(), req)
 				must(t, err)
@@ -137,7 +145,8 @@ func TestWhatBecameOfACall(t *testing.T) {
 			}
 			got, err := k.exec.GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: ref.GetId()})
 			must(t, err)
-			if d := got.GetDecisions(); got.GetVerdict() != row.verdict || len(d) != 1 || d[0].GetSubject() != "local" || d[0].GetComment() != "asked the bank" {
+			if d := got.GetDecisions(); got.GetVerdict() != row.verdict || len(d) != 1 || d[0].GetSubject() != "local" ||
+				d[0].GetComment() != "asked the bank" {
 				t.Errorf("wait %v", got)
 			}
 			if (got.GetResult() != nil) != (row.outcome == "done") {
@@ -167,7 +176,8 @@ func TestWhatBecameOfACall(t *testing.T) {
 		})
 		t.Run(row.name, func(t *testing.T) { wantFault(t, err, row.code, row.path...) })
 	}
-	_, err := k.as(authn.User("bob")).ResolveToolCall(t.Context(), &sessionsv1.ResolveToolCallRequest{TurnId: w.turn.GetId(), CallId: "c1", Outcome: "done"})
+	_, err := k.as(authn.User("bob")).ResolveToolCall(t.Context(),
+		&sessionsv1.ResolveToolCallRequest{TurnId: w.turn.GetId(), CallId: "c1", Outcome: "done"})
 	wantFault(t, err, "not_found")
 }
 
@@ -198,7 +208,8 @@ func TestClientTools(t *testing.T) {
 	must(t, err)
 	loaded, err := k.asWorker().LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
-	if got := loaded.GetClientTools(); len(got) != 2 || got[0].GetName() != "open" || got[0].GetInputSchema() == nil || got[1].GetDescription() != "opens" {
+	if got := loaded.GetClientTools(); len(got) != 2 || got[0].GetName() != "open" || got[0].GetInputSchema() == nil ||
+		got[1].GetDescription() != "opens" {
 		t.Errorf("tools %v", got)
 	}
 	for _, row := range []struct {
@@ -212,7 +223,8 @@ func TestClientTools(t *testing.T) {
 		{"no schema", []*sessionsv1.ClientTool{tool("a", map[string]any{"type": 7})}, "tools[0].input_schema"},
 		{"a schema of something else", []*sessionsv1.ClientTool{tool("a", map[string]any{"type": "string"})}, "tools[0].input_schema"},
 		{"a schema that expands", []*sessionsv1.ClientTool{tool("a", bomb())}, "tools[0].input_schema"},
-		{"a reference into the world", []*sessionsv1.ClientTool{tool("a", map[string]any{"$ref": "https://example.com/x"})}, "tools[0].input_schema"},
+		{"a reference into the world", []*sessionsv1.ClientTool{tool("a", map[string]any{"$ref": "https://example.com/x"})},
+			"tools[0].input_schema"},
 	} {
 		_, err := k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses, Input: "x", Tools: row.tool})
 		t.Run(row.name, func(t *testing.T) { wantFault(t, err, "invalid_argument", row.path) })

@@ -25,13 +25,15 @@ func (k *kit) artifacts(p *policyv1.Principal) sessionsv1.ArtifactServiceClient 
 func (w *worker) runWith(id string, data []byte) {
 	w.t.Helper()
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "files__read", ArgumentsJson: "{}"}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "files__read",
+		ArgumentsJson: "{}"}}}, 0)
 	l := w.lease("tool-1.0")
 	w.commit("tool-1.0", l, func(req *executionv1.CommitStepRequest) {
 		req.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{
 			CallId: "c1", Tool: "files__read", Content: text("the ends"), Truncated: true, ArtifactIds: []string{id},
 		}}}
-		req.Artifacts = []*executionv1.NewArtifact{{Id: id, Name: "files__read.txt", MediaType: "text/plain; charset=utf-8", Data: data, CallId: "c1"}}
+		req.Artifacts = []*executionv1.NewArtifact{{Id: id, Name: "files__read.txt", MediaType: "text/plain; charset=utf-8", Data: data,
+			CallId: "c1"}}
 	})
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("read")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
@@ -71,7 +73,8 @@ func TestArtifactsBelongToTheirSession(t *testing.T) {
 		}
 
 		for _, who := range []*policyv1.Principal{authn.User("mallory"), {Tenant: "other", Subject: "local"}} {
-			if _, err := k.artifacts(who).ReadArtifact(t.Context(), &sessionsv1.ReadArtifactRequest{ArtifactId: "art_1"}); status.Code(err) != codes.NotFound {
+			if _, err := k.artifacts(who).ReadArtifact(t.Context(),
+				&sessionsv1.ReadArtifactRequest{ArtifactId: "art_1"}); status.Code(err) != codes.NotFound {
 				t.Errorf("%s of %s reads it: %v", who.GetSubject(), who.GetTenant(), err)
 			}
 		}

@@ -19,7 +19,8 @@ func BenchmarkStep(b *testing.B) {
 	w.begin()
 	ctx, exec := b.Context(), k.asWorker()
 	claim := func(key string) *executionv1.ClaimStepResponse {
-		got, err := exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000, Model: "m"})
+		got, err := exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000,
+			Model: "m"})
 		must(b, err)
 		return got
 	}
@@ -54,7 +55,8 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("renew", func(b *testing.B) {
 		l := w.lease(stepkey.Infer(1))
 		for b.Loop() {
-			_, err := exec.RenewStep(ctx, &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(), TtlMs: 1000})
+			_, err := exec.RenewStep(ctx, &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(),
+				TtlMs: 1000})
 			must(b, err)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// TestACancelledModelCallIsCountedOnce: what a call has used until it was cut off counts in its turn and in budgets once, also when its worker sends
-// the commit again because the answer was lost, and when another worker comes too late.
+// TestACancelledModelCallIsCountedOnce: what a call has used until it was cut off counts in its turn and in budgets once, also
+// when its worker sends the commit again because the answer was lost, and when another worker comes too late.
 func TestACancelledModelCallIsCountedOnce(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
@@ -17,7 +17,8 @@ func TestACancelledModelCallIsCountedOnce(t *testing.T) {
 		w := k.worker(k.newTurn("hello"))
 		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
 		stale := w.lease("infer-1")
-		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: stale.GetFence(), TtlMs: 100})
+		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: stale.GetFence(),
+			TtlMs: 100})
 		must(t, err)
 		other := k.worker(w.turn)
 		other.owner = "w2"

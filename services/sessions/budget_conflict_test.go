@@ -8,8 +8,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// TestAClaimWithACommitMeetsAnotherDriver commits a step with the claim of one that another driver holds, and with the claim of one that another
-// driver has finished: what they reserved or used is in the budget.
+// TestAClaimWithACommitMeetsAnotherDriver commits a step with the claim of one that another driver holds, and with the claim of
+// one that another driver has finished: what they reserved or used is in the budget.
 func TestAClaimWithACommitMeetsAnotherDriver(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})

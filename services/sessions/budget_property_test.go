@@ -19,8 +19,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// TestABudgetIsPassedByReservedCallsAtMost has 20 turns take calls from one budget in any order, each of which uses another part or multiple of its
-// estimate. The budget is passed by no more than what the calls that were under way together used beyond what was reserved for them.
+// TestABudgetIsPassedByReservedCallsAtMost has 20 turns take calls from one budget in any order, each of which uses another part
+// or multiple of its estimate. The budget is passed by no more than what the calls that were under way together used beyond what
+// was reserved for them.
 func TestABudgetIsPassedByReservedCallsAtMost(t *testing.T) {
 	usualChecks(t, 6)
 	engines(t, func(t *testing.T, postgres bool) {
@@ -115,7 +116,8 @@ func (s *spending) act() {
 func (s *spending) claim(i int) {
 	w, before := s.idle[i], s.k.stands(s.budget)
 	step := &turnv1.StepRef{Key: stepkey.Infer(s.done[w] + 1), Kind: turnv1.StepKind_STEP_KIND_INFER}
-	got, err := w.exec.ClaimStep(context.Background(), &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 60_000})
+	got, err := w.exec.ClaimStep(context.Background(),
+		&executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 60_000})
 	must(s.k.t, err)
 	now := s.k.stands(s.budget)
 	switch {
@@ -137,7 +139,8 @@ func (s *spending) claim(i int) {
 		s.input = (call.bound - plain) / calls.Calls
 	}
 	if len(s.reserved) == 0 { // alone, the plain estimate decides
-		call.bound = budget.Estimate{ModelCalls: contract.ModelCallsOf(step, s.strategy), Input: s.input}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
+		call.bound = budget.Estimate{ModelCalls: contract.ModelCallsOf(step, s.strategy),
+			Input: s.input}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
 		now.ReservedTokens = call.bound
 	}
 	if now.GetUsedTokens()+now.GetReservedTokens() > s.max {

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// TestTwentyTurnsPassABudgetByOneStepAtMost has 20 turns of each strategy take the calls that their steps may make from one budget, where prompts and
-// answers are as estimated, and where both take many times that.
+// TestTwentyTurnsPassABudgetByOneStepAtMost has 20 turns of each strategy take the calls that their steps may make from one
+// budget, where prompts and answers are as estimated, and where both take many times that.
 func TestTwentyTurnsPassABudgetByOneStepAtMost(t *testing.T) {
 	const (
 		direct, react, reactText = turnv1.Strategy_STRATEGY_DIRECT, turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_REACT_TEXT
@@ -73,7 +73,8 @@ func TestTwentyTurnsPassABudgetByOneStepAtMost(t *testing.T) {
 						calls := contract.ModelCallsOf(step, tt.strategy)
 						wrote := int64(l.GetMaxOutputTokens()) * tt.times
 						used := &turnv1.Usage{
-							ModelCalls: int32(calls.Calls), InputTokens: int32(calls.Calls*prompt*tt.times + calls.Reread*wrote), OutputTokens: int32(calls.Calls * wrote),
+							ModelCalls: int32(calls.Calls), InputTokens: int32(calls.Calls*prompt*tt.times + calls.Reread*wrote),
+							OutputTokens: int32(calls.Calls * wrote),
 						}
 						mu.Lock()
 						most = max(most, int64(used.GetInputTokens()+used.GetOutputTokens()))
@@ -95,8 +96,8 @@ func TestTwentyTurnsPassABudgetByOneStepAtMost(t *testing.T) {
 	}
 }
 
-// TestAStepThatWaitsForABudget is told so, and waits no longer than it has to: it is let in when there is room, when it is to be cancelled, and
-// when its turn's time is up.
+// TestAStepThatWaitsForABudget is told so, and waits no longer than it has to: it is let in when there is room, when it is to be
+// cancelled, and when its turn's time is up.
 func TestAStepThatWaitsForABudget(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})

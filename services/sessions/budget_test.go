@@ -83,7 +83,8 @@ func TestAModelStepIsReservedThenSettled(t *testing.T) {
 		k := newKit(t, options{postgres: postgres})
 		b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 1000, MaxCost: "0.01", WarnAt: 10})
 		w := k.worker(k.newTurn("hello"))
-		w.beginWith(&turnv1.Surface{MaxOutputTokens: 300, PromptTokens: 100, Price: &turnv1.Price{InputMicros: 2_000_000, OutputMicros: 10_000_000}})
+		w.beginWith(&turnv1.Surface{MaxOutputTokens: 300, PromptTokens: 100,
+			Price: &turnv1.Price{InputMicros: 2_000_000, OutputMicros: 10_000_000}})
 		l := w.lease("infer-1")
 		if l.GetMaxOutputTokens() != 300 {
 			t.Errorf("may write %d tokens", l.GetMaxOutputTokens())
@@ -98,7 +99,8 @@ func TestAModelStepIsReservedThenSettled(t *testing.T) {
 		if now.GetUsedTokens() != 120 || now.GetUsedCost() != "0.00048" || now.GetReservedTokens() != 0 || now.GetReservedCost() != "" {
 			t.Errorf("settled: %v", now)
 		}
-		if warned := k.events(w.turn.GetSessionId(), "budget.warning"); len(warned) != 1 || warned[0].GetBudgetWarning().GetUse().GetUsed() != 120 {
+		if warned := k.events(w.turn.GetSessionId(), "budget.warning"); len(warned) != 1 ||
+			warned[0].GetBudgetWarning().GetUse().GetUsed() != 120 {
 			t.Errorf("warned: %v", warned)
 		}
 		got, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: w.turn.GetId()})
@@ -172,7 +174,8 @@ func TestAReservationIsTheSteps(t *testing.T) {
 		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
 		first := w.lease("infer-1")
 		reserved := k.stands(b.GetId()).GetReservedTokens()
-		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: first.GetFence(), TtlMs: 100})
+		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: first.GetFence(),
+			TtlMs: 100})
 		must(t, err)
 		other := k.worker(w.turn)
 		other.owner = "w2"
@@ -180,7 +183,8 @@ func TestAReservationIsTheSteps(t *testing.T) {
 		if second.GetMaxOutputTokens() != first.GetMaxOutputTokens() || k.stands(b.GetId()).GetReservedTokens() != reserved {
 			t.Errorf("the second attempt: %v; reserved %v, before %d", second, k.stands(b.GetId()), reserved)
 		}
-		_, err = k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: second.GetFence()})
+		_, err = k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1",
+			Fence: second.GetFence()})
 		must(t, err)
 		third := w.lease("infer-1")
 		other.used("infer-1", third, 20, 10, nil)
@@ -214,7 +218,8 @@ func (w *worker) claimSoon(key string) (*executionv1.ClaimStepResponse, error) {
 
 func (w *worker) claimRefSoon(step *turnv1.StepRef) (*executionv1.ClaimStepResponse, error) {
 	for {
-		got, err := w.exec.ClaimStep(context.Background(), &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 30_000})
+		got, err := w.exec.ClaimStep(context.Background(),
+			&executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 30_000})
 		if err != nil || got.GetBusy() == nil {
 			return got, err
 		}

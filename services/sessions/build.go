@@ -59,18 +59,21 @@ func newParts(s *Service, deps Deps) *parts {
 	p.agents = agent.New(agent.Deps{
 		Store: st, Approvals: deps.Policy, Groups: deps.Groups, Blueprints: p.blueprints.Checker, CheckLimits: p.limits.CheckAgent,
 	})
-	s.outbox = outbox.New(outbox.Config{Interval: cfg.SweepInterval, MaxOpen: cfg.MaxOpenWorkflows, MaxStarting: cfg.MaxStarting}, st, deps.Dispatcher, deps.Log)
+	s.outbox = outbox.New(outbox.Config{Interval: cfg.SweepInterval, MaxOpen: cfg.MaxOpenWorkflows, MaxStarting: cfg.MaxStarting}, st,
+		deps.Dispatcher, deps.Log)
 	s.workers = outbox.NewWorkers(st, deps.Bus, cfg.SweepInterval, deps.Log)
 	s.eraser = erase.New(erase.Eraser{
-		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
+		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval,
+		Now: st.NowUs,
 	})
 	p.sessions = session.New(session.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Blueprints: p.blueprints, Conversations: p.conversations, Keys: p.keys,
 		Bus: deps.Bus, Erase: s.eraser.Wake, Log: deps.Log,
 	})
 	p.reruns = rerun.New(rerun.Deps{
-		Store: st, Access: p.access, Sessions: p.sessions, Agents: p.agents, Conversations: p.conversations, Models: deps.Models, MaxBytes: cfg.MaxForkBytes,
-		Log: deps.Log,
+		Store: st, Access: p.access, Sessions: p.sessions, Agents: p.agents, Conversations: p.conversations, Models: deps.Models,
+		MaxBytes: cfg.MaxForkBytes,
+		Log:      deps.Log,
 	})
 	p.budgets = budget.New(budget.Deps{
 		Store: st, Prompts: p.conversations, CheckSession: p.access.CheckSession, OutputTokens: int64(cfg.ReserveOutputTokens),
@@ -90,10 +93,12 @@ func (p *parts) makeTurns() (err error) {
 	notifier, waker := api.Notifier{Webhooks: p.webhooks}, outbox.Waker{Outbox: p.outbox, Workers: p.workers}
 	p.waits = wait.New(wait.Deps{Store: st, Journal: p.journal, Times: cfg.Waits, Notifier: notifier, Waker: waker, Log: deps.Log})
 	p.turns = turn.New(turn.Config{
-		MaxQueued: cfg.MaxQueuedTurns, MaxInputs: cfg.MaxTurnInputs, StartDelay: cfg.StartDelay, LostAfter: cfg.LostAfter, MaxRestarts: cfg.MaxRestarts,
+		MaxQueued: cfg.MaxQueuedTurns, MaxInputs: cfg.MaxTurnInputs, StartDelay: cfg.StartDelay, LostAfter: cfg.LostAfter,
+		MaxRestarts: cfg.MaxRestarts,
 	}, turn.Deps{
-		Store: st, Journal: p.journal, Access: p.access, Keys: p.keys, Input: p.input, Limits: p.limits, Agents: p.agents, Blueprints: p.blueprints,
-		Sessions: p.sessions, Budgets: p.budgets, Waits: p.waits, Reruns: p.reruns, Webhooks: p.webhooks, Notifier: notifier,
+		Store: st, Journal: p.journal, Access: p.access, Keys: p.keys, Input: p.input, Limits: p.limits, Agents: p.agents,
+		Blueprints: p.blueprints,
+		Sessions:   p.sessions, Budgets: p.budgets, Waits: p.waits, Reruns: p.reruns, Webhooks: p.webhooks, Notifier: notifier,
 		Children: childrenOf{p.Service}, Waker: waker, Engine: deps.Dispatcher, Log: deps.Log,
 	})
 	p.children = child.New(child.Deps{
@@ -101,7 +106,8 @@ func (p *parts) makeTurns() (err error) {
 		OfferResults: cfg.OfferResults, Log: deps.Log,
 	})
 	p.schedules = schedule.New(cfg.Schedules, schedule.Deps{
-		Store: st, Turns: turn.Scheduled{Service: p.turns}, Calendars: deps.Dispatcher, Policy: deps.Policy, PollInterval: cfg.SweepInterval, Log: deps.Log,
+		Store: st, Turns: turn.Scheduled{Service: p.turns}, Calendars: deps.Dispatcher, Policy: deps.Policy, PollInterval: cfg.SweepInterval,
+		Log: deps.Log,
 	})
 	return nil
 }
@@ -122,8 +128,9 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		return err
 	}
 	steps := step.New(step.Deps{
-		Store: p.store, Journal: p.journal, Access: p.access, Agents: p.agents, Blueprints: p.blueprints, Limits: p.limits, Conversations: p.conversations,
-		Budgets: p.budgets, Waits: p.waits, Turns: p.turns, Children: p.children, Outbox: p.outbox, MaxLease: p.cfg.MaxLease,
+		Store: p.store, Journal: p.journal, Access: p.access, Agents: p.agents, Blueprints: p.blueprints, Limits: p.limits,
+		Conversations: p.conversations,
+		Budgets:       p.budgets, Waits: p.waits, Turns: p.turns, Children: p.children, Outbox: p.outbox, MaxLease: p.cfg.MaxLease,
 	})
 	approvals := approval.New(approval.Deps{Store: p.store, Access: p.access, Waits: p.waits, Input: p.input})
 	p.servers = servers{

@@ -55,9 +55,12 @@ func TestSchedulesAndWebhooksAreApplied(t *testing.T) {
 		}{
 			{"dry run", clockBundle, true, first},
 			{"first", clockBundle, false, first},
-			{"again", clockBundle, false, strings.ReplaceAll(strings.ReplaceAll(first, "created", "unchanged"), "pager unchanged 1", "pager unchanged 0")},
-			{"changed, dry", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), true, "schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|"},
-			{"changed", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), false, "schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|"},
+			{"again", clockBundle, false, strings.ReplaceAll(strings.ReplaceAll(first, "created", "unchanged"), "pager unchanged 1",
+				"pager unchanged 0")},
+			{"changed, dry", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), true,
+				"schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|"},
+			{"changed", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), false,
+				"schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|"},
 		} {
 			got, err := k.agents.ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: row.yaml, DryRun: row.dry})
 			must(t, err)
@@ -74,21 +77,24 @@ func TestSchedulesAndWebhooksAreApplied(t *testing.T) {
 				t.Errorf("%s: %s, want %s", row.name, out, row.want)
 			}
 		}
-		if v, w := schedule(), webhook(); v.GetCron() != "30 10 * * 1-5" || v.GetRevision() != 2 || w.GetUrl() != "https://example.com/calls" || w.GetSecret() != "" || !strings.HasPrefix(secret, "whsec_") {
+		if v, w := schedule(), webhook(); v.GetCron() != "30 10 * * 1-5" || v.GetRevision() != 2 || w.GetUrl() != "https://example.com/calls" ||
+			w.GetSecret() != "" || !strings.HasPrefix(secret, "whsec_") {
 			t.Errorf("schedule %v, webhook %v", v, w)
 		}
 
 		// A pause and a disabled address stay, unless the document speaks of them; what it does not name otherwise is cleared.
 		_, err := k.schedules().PauseSchedule(t.Context(), &sessionsv1.PauseScheduleRequest{ScheduleId: "morning"})
 		must(t, err)
-		_, err = k.webhooks().UpdateWebhook(t.Context(), &sessionsv1.UpdateWebhookRequest{Webhook: &sessionsv1.Webhook{Id: "pager", Disabled: true, Description: "by hand"}})
+		_, err = k.webhooks().UpdateWebhook(t.Context(),
+			&sessionsv1.UpdateWebhookRequest{Webhook: &sessionsv1.Webhook{Id: "pager", Disabled: true, Description: "by hand"}})
 		must(t, err)
 		_, err = k.apply(clockBundle, false)
 		must(t, err)
 		if v, w := schedule(), webhook(); !v.GetPaused() || !w.GetDisabled() || w.GetDescription() != "" {
 			t.Errorf("schedule %v, webhook %v", v, w)
 		}
-		_, err = k.apply(strings.NewReplacer("id: morning", "id: morning\npaused: false", "id: pager", "id: pager\ndisabled: false").Replace(clockBundle), false)
+		_, err = k.apply(strings.NewReplacer("id: morning", "id: morning\npaused: false", "id: pager",
+			"id: pager\ndisabled: false").Replace(clockBundle), false)
 		must(t, err)
 		if v, w := schedule(), webhook(); v.GetPaused() || w.GetDisabled() {
 			t.Errorf("schedule %v, webhook %v", v, w)
@@ -104,19 +110,24 @@ func TestWhatIsWrongWithSchedulesAndWebhooksInABundle(t *testing.T) {
 	must(t, err)
 	const schedule, webhook = "kind: schedule\nid: s\nagent_id: reporter\ninput: x\nparams: {topic: t}\n", "kind: webhook\nid: w\n"
 	for name, row := range map[string]struct{ yaml, code, field string }{
-		"no time":               {schedule, "invalid_argument", "document 1 (schedule s), line 1: cron"},
-		"a wrong time":          {schedule + "cron: 61 * * * *", "invalid_argument", "document 1 (schedule s), line 6: cron"},
-		"no id":                 {"kind: schedule\nagent_id: reporter\ninput: x\ninterval: 1h", "invalid_argument", "document 1 (schedule), line 1: id"},
-		"no agent":              {"kind: schedule\nid: s\ninput: x\ninterval: 1h", "invalid_argument", "document 1 (schedule s), line 1: agent_id"},
-		"an agent nobody made":  {"kind: schedule\nid: s\nagent_id: nobody\ninput: x\ninterval: 1h", "invalid_argument", "document 1 (schedule s), line 3: agent_id"},
-		"params that miss one":  {"kind: schedule\nid: s\nagent_id: reporter\ninput: x\ninterval: 1h\nparams: {topic: 3}", "invalid_argument", "document 1 (schedule s), line 6: params.topic"},
+		"no time":      {schedule, "invalid_argument", "document 1 (schedule s), line 1: cron"},
+		"a wrong time": {schedule + "cron: 61 * * * *", "invalid_argument", "document 1 (schedule s), line 6: cron"},
+		"no id": {"kind: schedule\nagent_id: reporter\ninput: x\ninterval: 1h", "invalid_argument",
+			"document 1 (schedule), line 1: id"},
+		"no agent": {"kind: schedule\nid: s\ninput: x\ninterval: 1h", "invalid_argument",
+			"document 1 (schedule s), line 1: agent_id"},
+		"an agent nobody made": {"kind: schedule\nid: s\nagent_id: nobody\ninput: x\ninterval: 1h", "invalid_argument",
+			"document 1 (schedule s), line 3: agent_id"},
+		"params that miss one": {"kind: schedule\nid: s\nagent_id: reporter\ninput: x\ninterval: 1h\nparams: {topic: 3}", "invalid_argument",
+			"document 1 (schedule s), line 6: params.topic"},
 		"a wrong overlap":       {schedule + "interval: 1h\noverlap: often", "invalid_argument", "document 1 (schedule s), line 7: overlap"},
 		"one schedule too many": {schedule + "interval: 1h", "limit_reached", ""},
 		"no url":                {webhook, "invalid_argument", "document 1 (webhook w), line 1: url"},
 		"a url with a password": {webhook + "url: https://a:b@example.com/", "invalid_argument", "document 1 (webhook w), line 3: url"},
-		"an unknown event":      {webhook + "url: https://example.com/\nevents: [turn.won]", "invalid_argument", "document 1 (webhook w), line 4: events[0]"},
-		"another kind of hook":  {"kind: webhook\nid: pager\nper_turn: true", "invalid_argument", "document 1 (webhook pager), line 3: per_turn"},
-		"one webhook too many":  {webhook + "url: https://example.com/", "limit_reached", ""},
+		"an unknown event": {webhook + "url: https://example.com/\nevents: [turn.won]", "invalid_argument",
+			"document 1 (webhook w), line 4: events[0]"},
+		"another kind of hook": {"kind: webhook\nid: pager\nper_turn: true", "invalid_argument", "document 1 (webhook pager), line 3: per_turn"},
+		"one webhook too many": {webhook + "url: https://example.com/", "limit_reached", ""},
 	} {
 		for _, dry := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, dry run %v", name, dry), func(t *testing.T) {
@@ -137,7 +148,8 @@ func TestWhatIsWrongWithSchedulesAndWebhooksInABundle(t *testing.T) {
 
 // What is too much only together with the rest of the bundle is found before anything is written, also by a dry run.
 func TestABundleThatIsTooMuchInItself(t *testing.T) {
-	const source, hook = "kind: source\nname: extra\nurl: http://127.0.0.1:1/\n---\nkind: agent\nid: helper\n", "---\nkind: webhook\nid: %s\n%s\n"
+	const source, hook = "kind: source\nname: extra\nurl: http://127.0.0.1:1/\n---\nkind: agent\nid: helper\n",
+		"---\nkind: webhook\nid: %s\n%s\n"
 	const schedule = "---\nkind: schedule\nid: %s\nagent_id: helper\ninput: x\ninterval: 1h\n"
 	for name, row := range map[string]struct{ yaml, code string }{
 		"two for each turn":       {fmt.Sprintf(hook+hook, "a", "per_turn: true", "b", "per_turn: true"), "already_exists"},
@@ -165,7 +177,8 @@ func TestABundleThatIsTooMuchInItself(t *testing.T) {
 						t.Error("a dry run shows a secret")
 					}
 				}
-				if hooks, err := k.webhooks().ListWebhooks(t.Context(), &sessionsv1.ListWebhooksRequest{}); err != nil || dry && len(hooks.GetWebhooks()) > 0 {
+				if hooks, err := k.webhooks().ListWebhooks(t.Context(), &sessionsv1.ListWebhooksRequest{}); err != nil ||
+					dry && len(hooks.GetWebhooks()) > 0 {
 					t.Errorf("%v, %v", hooks, err)
 				}
 			})
@@ -191,7 +204,8 @@ func TestABundleNeedsThePermissionsOfWhatIsInIt(t *testing.T) {
 	k.policy.denied = nil
 	_, err = k.apply(clockBundle, false)
 	must(t, err)
-	other := rpctest.ServeAs(t, "sessions", k.svc.Register, rpctest.WithPrincipal(&policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER}))
+	other := rpctest.ServeAs(t, "sessions", k.svc.Register,
+		rpctest.WithPrincipal(&policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER}))
 	_, err = sessionsv1.NewAgentServiceClient(other).ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: clockBundle})
 	wantFault(t, err, "already_exists")
 }

@@ -15,7 +15,8 @@ func (w *worker) asks(agent string) (*executionv1.CreateChildResponse, error) {
 	w.t.Helper()
 	w.begin()
 	return w.exec.CreateChild(w.t.Context(), &executionv1.CreateChildRequest{
-		TurnId: w.turn.GetId(), Step: "tool-1.0", Fence: w.lease("tool-1.0").GetFence(), CallId: "c", AgentId: agent, Input: "help", Background: true,
+		TurnId: w.turn.GetId(), Step: "tool-1.0", Fence: w.lease("tool-1.0").GetFence(), CallId: "c", AgentId: agent, Input: "help",
+		Background: true,
 	})
 }
 
@@ -81,12 +82,14 @@ func TestATurnTellsWhatItsSubAgentsWaitFor(t *testing.T) {
 	var asked []string
 	for step, background := range map[string]bool{"tool-1.0": false, "tool-1.1": true} {
 		made, err := k.exec.CreateChild(t.Context(), &executionv1.CreateChildRequest{
-			TurnId: parent.turn.GetId(), Step: step, Fence: parent.lease(step).GetFence(), CallId: step, AgentId: "helper", Input: "help", Background: background,
+			TurnId: parent.turn.GetId(), Step: step, Fence: parent.lease(step).GetFence(), CallId: step, AgentId: "helper", Input: "help",
+			Background: background,
 		})
 		must(t, err)
 		child := k.worker(&sessionsv1.Turn{Id: made.GetTurnId(), SessionId: made.GetSessionId()})
 		child.begin()
-		child.answer("infer-1", child.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}}}, 0)
+		child.answer("infer-1", child.lease("infer-1"),
+			&turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}}}, 0)
 		ref := child.waits("tool-1.0", approvalOf(nil))
 		if !background {
 			asked = append(asked, ref.GetId())

@@ -27,7 +27,8 @@ func TestParentsWaitForChildrenThatHaveEnded(t *testing.T) {
 			must(t, err)
 			parent := k.worker(k.turn(ses.GetId(), "hello"))
 			parent.begin()
-			parent.answer("infer-1", parent.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c", Tool: "helper", ArgumentsJson: "{}"}}}, 0)
+			parent.answer("infer-1", parent.lease("infer-1"),
+				&turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c", Tool: "helper", ArgumentsJson: "{}"}}}, 0)
 			lease := parent.lease("tool-1.0")
 			made, err := k.exec.CreateChild(t.Context(), &executionv1.CreateChildRequest{
 				TurnId: parent.turn.GetId(), Step: "tool-1.0", Fence: lease.GetFence(), CallId: "c", AgentId: "helper", Input: "help",

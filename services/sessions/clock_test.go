@@ -66,7 +66,8 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 			key = "infer-2"
 		}
 		from := first.Now()
-		claim := &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: pair[0].owner, TtlMs: int32(ttl.Milliseconds()), Model: "test/model"}
+		claim := &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: pair[0].owner, TtlMs: int32(ttl.Milliseconds()),
+			Model: "test/model"}
 		claimed, err := pair[0].exec.ClaimStep(t.Context(), claim)
 		must(t, err)
 		lease := claimed.GetLease()
@@ -80,7 +81,8 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 		if _, err := pair[1].exec.RenewStep(t.Context(), renewed); err != nil {
 			t.Fatalf("the other replica does not renew a lease: %v", err)
 		}
-		calls := []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}, {CallId: "c2", Tool: "bank__pay", ArgumentsJson: "{}"}}
+		calls := []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"},
+			{CallId: "c2", Tool: "bank__pay", ArgumentsJson: "{}"}}
 		pair[1].answer(key, lease, &turnv1.Message{ToolCalls: calls}, 0)
 	}
 	from := first.Now()

@@ -51,7 +51,8 @@ func TestModelsReadTheSummaryOthersTheMessages(t *testing.T) {
 		if now := loaded.GetContextBytes(); now <= 0 || now >= full {
 			t.Errorf("the context has %d bytes after %d", now, full)
 		}
-		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "calc__add", ArgumentsJson: "{}"}}}, 0)
+		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "calc__add",
+			ArgumentsJson: "{}"}}}, 0)
 		w.result("tool-1.0", "c1", "5")
 		got := w.context()
 		last := got.GetMessages()[len(got.GetMessages())-1]

@@ -23,7 +23,8 @@ func TestComparison(t *testing.T) {
 	w.commit("tool-1.0", w.lease("tool-1.0"), func(r *executionv1.CommitStepRequest) {
 		res := &turnv1.ToolResult{CallId: "x1", Tool: "calc__add", Content: text("b1")}
 		r.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
-		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res, Recorded: true}}}}
+		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res,
+			Recorded: true}}}}
 	})
 	w.result("tool-1.1", "x2", "c1")
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("done\ntwice")}, 0)
@@ -34,7 +35,8 @@ func TestComparison(t *testing.T) {
 	if got.GetAnswer().GetSame() || got.GetAnswer().GetDiff() != "@@ -1,1 +1,2 @@\n done\n+twice\n" {
 		t.Errorf("answer %v", got.GetAnswer())
 	}
-	if got.GetA().GetSteps() != 8 || got.GetB().GetSteps() != 6 || got.GetB().GetRerunOf() != a.GetId() || got.GetB().GetStopReason() != "end" ||
+	if got.GetA().GetSteps() != 8 || got.GetB().GetSteps() != 6 || got.GetB().GetRerunOf() != a.GetId() ||
+		got.GetB().GetStopReason() != "end" ||
 		got.GetA().GetUsage().GetModelCalls() != 3 || got.GetB().GetUsage().GetModelCalls() != 2 || got.GetA().GetModel() != "test/model" {
 		t.Errorf("turns %v and %v", got.GetA(), got.GetB())
 	}
@@ -57,7 +59,8 @@ func TestComparison(t *testing.T) {
 func rows(c *sessionsv1.TurnComparison) string {
 	var out string
 	for _, r := range c.GetTools() {
-		out += fmt.Sprintf("%s %s %v %v %v %v|", r.GetA().GetCallId(), r.GetB().GetCallId(), r.GetSameArguments(), r.GetSameResult(), r.GetB().GetTakenOver(), r.GetB().GetRecorded())
+		out += fmt.Sprintf("%s %s %v %v %v %v|", r.GetA().GetCallId(), r.GetB().GetCallId(), r.GetSameArguments(), r.GetSameResult(),
+			r.GetB().GetTakenOver(), r.GetB().GetRecorded())
 	}
 	return out
 }

@@ -78,7 +78,8 @@ func TestContextIsCutAtItsBound(t *testing.T) {
 func TestWhoRunsATurnIsGivenItsContext(t *testing.T) {
 	k := newKit(t, options{})
 	k.agent("assistant")
-	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner", Strategy: turnv1.Strategy_STRATEGY_PLAN}})
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner",
+		Strategy: turnv1.Strategy_STRATEGY_PLAN}})
 	must(t, err)
 	load := func(turn *sessionsv1.Turn, with bool) *executionv1.GetContextResponse {
 		t.Helper()

@@ -38,7 +38,8 @@ func TestExport(t *testing.T) {
 	x = export(&sessionsv1.ExportSessionRequest{Format: "markdown"})
 	rest := x.GetMarkdown()
 	for _, want := range []string{
-		"# what is ```1+2```?\n", "- Agent: `assistant`\n", "\n## User (", "\nwhat is ```1+2```?\n", "\n## Assistant (", "\nCalls `calc__add`:\n\n```json\n{}\n```\n",
+		"# what is ```1+2```?\n", "- Agent: `assistant`\n", "\n## User (", "\nwhat is ```1+2```?\n", "\n## Assistant (",
+		"\nCalls `calc__add`:\n\n```json\n{}\n```\n",
 		"\n### Result of `calc__add`\n\n```\n3\n```\n", "\nthree\n", "\nand more?\n", "\nwell\n", "\n> The turn was cancelled.\n",
 	} {
 		_, after, ok := strings.Cut(rest, want)
@@ -75,7 +76,8 @@ func TestAnExportIsInTheOrderOfTheConversation(t *testing.T) {
 	})
 	x, err := k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: w.turn.GetSessionId()})
 	must(t, err)
-	if got := said(&executionv1.GetContextResponse{Messages: x.GetMessages()}); got != want+"paid|" || want != "pay|calls|first|second|and hurry|" {
+	if got := said(&executionv1.GetContextResponse{Messages: x.GetMessages()}); got != want+"paid|" ||
+		want != "pay|calls|first|second|and hurry|" {
 		t.Errorf("export %s, the model read %s", got, want)
 	}
 	x, err = k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: w.turn.GetSessionId(), Format: "markdown"})

@@ -37,15 +37,17 @@ func newForger(t *testing.T, url string, turn *sessionsv1.Turn) *forger {
 	return &forger{t: t, nc: nc, heard: heard, turn: turn}
 }
 
-// strike publishes, for the place that the journal would fill next, an end of the turn, a message and deltas: bare, with a signature that was
-// heard, on the subjects of the session and of another tenant; and garbage, and all that was heard once more.
+// strike publishes, for the place that the journal would fill next, an end of the turn, a message and deltas: bare, with a
+// signature that was heard, on the subjects of the session and of another tenant; and garbage, and all that was heard once more.
 func (f *forger) strike(next uint32) {
 	f.t.Helper()
 	end := f.event(&turnv1.Event{Seq: next, Type: "turn.completed", Data: &turnv1.Event_TurnEnded{TurnEnded: &turnv1.TurnEnded{
 		Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, Output: "forged",
 	}}})
-	delta := f.event(&turnv1.Event{Seq: next - 1, Delta: 1, Type: "message.delta", Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}}})
-	loose := f.event(&turnv1.Event{Seq: next, Type: "turn.completed", Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}}})
+	delta := f.event(&turnv1.Event{Seq: next - 1, Delta: 1, Type: "message.delta",
+		Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}}})
+	loose := f.event(&turnv1.Event{Seq: next, Type: "turn.completed",
+		Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}}})
 	events, deltas := contract.EventSubject("default", f.turn.GetSessionId()), contract.DeltaSubject("default", f.turn.GetSessionId())
 	signed := nats.Header{}
 	for {
@@ -91,8 +93,8 @@ func (f *forger) event(e *turnv1.Event) []byte {
 
 func (f *forger) send(m *nats.Msg) { must(f.t, f.nc.PublishMsg(m)) }
 
-// A sender that can publish on the bus, but has not the mesh's key, shows watchers nothing, hides nothing and repeats nothing, live and to those
-// who come late.
+// A sender that can publish on the bus, but has not the mesh's key, shows watchers nothing, hides nothing and repeats nothing,
+// live and to those who come late.
 func TestForgedMessagesReachNoWatcher(t *testing.T) {
 	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
 	must(t, err)

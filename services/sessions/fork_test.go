@@ -43,7 +43,8 @@ func TestAForkGoesOnByItself(t *testing.T) {
 
 		req := &sessionsv1.ForkSessionRequest{SessionId: from.GetId(), Seq: end.GetLastSeq(), Title: "other way", IdempotencyKey: "k"}
 		fork := k.fork(req)
-		if fork.GetForkedFromSession() != from.GetId() || fork.GetForkedFromSeq() != end.GetLastSeq() || fork.GetLastSeq() != 1 || fork.GetTitle() != "other way" {
+		if fork.GetForkedFromSession() != from.GetId() || fork.GetForkedFromSeq() != end.GetLastSeq() || fork.GetLastSeq() != 1 ||
+			fork.GetTitle() != "other way" {
 			t.Errorf("fork %v", fork)
 		}
 		if again := k.fork(req); again.GetId() != fork.GetId() {
@@ -105,7 +106,8 @@ func TestAForkInTheMiddleOfATurn(t *testing.T) {
 	k.turn(ses, "later")
 	w := k.worker(turn)
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t"}, {CallId: "c2", Tool: "t"}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t"},
+		{CallId: "c2", Tool: "t"}}}, 0)
 	w.result("tool-1.2", "c2", "r2")
 	w.result("tool-1.1", "c1", "r1")
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c3", Tool: "t"}}}, 0)

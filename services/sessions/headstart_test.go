@@ -79,7 +79,8 @@ func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
 		k.agent("assistant")
 		ses := k.session()
 		first, second := k.turn(ses.GetId(), "one"), k.turn(ses.GetId(), "two")
-		if in := k.called(begin); in != (contract.TurnInput{Tenant: "default", TurnID: first.GetId(), SessionID: ses.GetId(), AgentID: "assistant"}) {
+		if in := k.called(begin); in != (contract.TurnInput{Tenant: "default", TurnID: first.GetId(), SessionID: ses.GetId(),
+			AgentID: "assistant"}) {
 			t.Fatalf("called for %+v", in)
 		}
 		if got := k.worker(first).ahead("hello"); got.GetThen().GetNextTurnId() != second.GetId() {
@@ -124,7 +125,8 @@ func TestACommitWithClaimsIsDoneOnce(t *testing.T) {
 	}
 	other := k.worker(w.turn)
 	other.owner = "w2"
-	if got := other.commitAll(&executionv1.CommitStepRequest{Claim: other.claimOf("infer-1"), Outcome: &turnv1.StepOutcome{Key: "infer-1"}}); got.GetBusy().GetOwner() != "w1" {
+	if got := other.commitAll(&executionv1.CommitStepRequest{Claim: other.claimOf("infer-1"),
+		Outcome: &turnv1.StepOutcome{Key: "infer-1"}}); got.GetBusy().GetOwner() != "w1" {
 		t.Errorf("a step of another: %v", got)
 	}
 }
@@ -146,7 +148,8 @@ func TestAStepThatIsThereIsNotTakenAlongWithACommit(t *testing.T) {
 			Next:     []*executionv1.ClaimStepRequest{w.claimOf("tool-1.0"), w.claimOf("tool-1.1"), w.claimOf("tool-1.2")},
 		})
 		next := got.GetNext()
-		if len(next) != 3 || next[0].GetBusy().GetOwner() != "w2" || next[1].GetDone().GetCallHash() != "theirs" || next[2].GetLease().GetFence() != 1 {
+		if len(next) != 3 || next[0].GetBusy().GetOwner() != "w2" || next[1].GetDone().GetCallHash() != "theirs" ||
+			next[2].GetLease().GetFence() != 1 {
 			t.Fatalf("what follows: %v", next)
 		}
 		other.commitAll(&executionv1.CommitStepRequest{Fence: held.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}}) // its lease stands
@@ -155,7 +158,8 @@ func TestAStepThatIsThereIsNotTakenAlongWithACommit(t *testing.T) {
 		for _, r := range k.watchTurn(w.turn, "") {
 			counts[r.GetEvent().GetType()+" "+r.GetEvent().GetStep()]++
 		}
-		for _, once := range []string{"message.completed infer-1", "step.finished infer-1", "step.started tool-1.0", "step.started tool-1.1", "step.started tool-1.2"} {
+		for _, once := range []string{"message.completed infer-1", "step.finished infer-1", "step.started tool-1.0", "step.started tool-1.1",
+			"step.started tool-1.2"} {
 			if counts[once] != 1 {
 				t.Errorf("%s is in the journal %d times", once, counts[once])
 			}
@@ -221,7 +225,8 @@ func TestAStepRestsBetweenAttempts(t *testing.T) {
 	w := k.worker(k.newTurn("hello"))
 	w.begin()
 	l := w.lease("infer-1")
-	_, err := k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: l.GetFence(), RestMs: 600})
+	_, err := k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: l.GetFence(),
+		RestMs: 600})
 	must(t, err)
 	if got, err := w.claim("infer-1"); err != nil || got.GetBusy() == nil || got.GetBusy().GetOwner() != "" {
 		t.Fatalf("claim of a step at rest: %v, %v", got, err)

@@ -82,7 +82,8 @@ var tables = testdb.New("sessions", func(ctx context.Context, db *sqldb.DB) erro
 
 func newKit(t testing.TB, o options) *kit {
 	t.Helper()
-	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db, policy: &policyFake{}, ledger: cmp.Or(o.ledger, &ledgerFake{})}
+	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db,
+		policy: &policyFake{}, ledger: cmp.Or(o.ledger, &ledgerFake{})}
 	if k.db == nil {
 		k.db = openDB(t, o.postgres, cmp.Or(o.conns, 1))
 	}
@@ -97,7 +98,8 @@ func newKit(t testing.TB, o options) *kit {
 		log = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
-		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models, Groups: o.groups,
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models,
+		Groups: o.groups,
 		Egress: out, Getenv: o.getenv(), Log: log,
 	})
 	must(t, err)
@@ -148,7 +150,8 @@ func (k *kit) as(p *policyv1.Principal) sessionsv1.TurnServiceClient {
 
 // asWorker returns the client of a worker.
 func (k *kit) asWorker() executionv1.ExecutionServiceClient {
-	return executionv1.NewExecutionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(authn.Service("worker"))))
+	return executionv1.NewExecutionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register,
+		rpctest.WithPrincipal(authn.Service("worker"))))
 }
 
 func (k *kit) agent(id string) {

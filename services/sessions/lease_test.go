@@ -65,11 +65,13 @@ func TestCommitIsIdempotentAndFenced(t *testing.T) {
 		t.Errorf("adopted %v, want %v", adopted.GetDone(), first.GetOutcome())
 	}
 	stale := func(fence uint32) error {
-		_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+		_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: fence,
+			Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
 		return err
 	}
 	wantFault(t, stale(2), "lease_lost")
-	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: 1, Outcome: &turnv1.StepOutcome{Key: "never-claimed"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: 1,
+		Outcome: &turnv1.StepOutcome{Key: "never-claimed"}})
 	wantFault(t, err, "lease_lost")
 	ms, err := k.sessions.ListMessages(t.Context(), &sessionsv1.ListMessagesRequest{SessionId: turn.GetSessionId()})
 	must(t, err)
@@ -83,7 +85,8 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
-	got, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref("infer-1"), Owner: "w1", TtlMs: 100})
+	got, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref("infer-1"), Owner: "w1",
+		TtlMs: 100})
 	must(t, err)
 	old := got.GetLease()
 	w2 := k.worker(turn)
@@ -97,14 +100,18 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 		taken = next.GetLease()
 		<-tick.C
 	}
-	if taken.GetAttempt() != 2 || taken.GetFence() != 2 || taken.GetMessageId() != old.GetMessageId() || taken.GetBaseSeq() <= old.GetBaseSeq() {
+	if taken.GetAttempt() != 2 || taken.GetFence() != 2 || taken.GetMessageId() != old.GetMessageId() ||
+		taken.GetBaseSeq() <= old.GetBaseSeq() {
 		t.Errorf("lease %v after %v", taken, old)
 	}
-	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: old.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: old.GetFence(),
+		Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
 	wantFault(t, err, "lease_lost")
-	_, err = k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(), TtlMs: 1000})
+	_, err = k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(),
+		TtlMs: 1000})
 	wantFault(t, err, "lease_lost")
-	_, err = k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(), Events: executing()})
+	_, err = k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(),
+		Events: executing()})
 	wantFault(t, err, "lease_lost")
 	w2.answer("infer-1", taken, &turnv1.Message{Content: text("done")}, 0)
 	w2.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
@@ -114,7 +121,8 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 }
 
 func executing() []*turnv1.Event {
-	return []*turnv1.Event{{Data: &turnv1.Event_ToolCallExecuting{ToolCallExecuting: &turnv1.ToolCallExecuting{CallId: "c", ExecutionId: "exe_1"}}}}
+	return []*turnv1.Event{{Data: &turnv1.Event_ToolCallExecuting{ToolCallExecuting: &turnv1.ToolCallExecuting{CallId: "c",
+		ExecutionId: "exe_1"}}}}
 }
 
 func (k *kit) types(turn *sessionsv1.Turn) string {
@@ -131,7 +139,8 @@ func TestAStepGivenBackIsNoRecovery(t *testing.T) {
 	w := k.worker(turn)
 	w.begin()
 	l := w.lease("tool-1.1")
-	appended, err := k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence(), Events: executing()})
+	appended, err := k.exec.AppendEvents(t.Context(),
+		&executionv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence(), Events: executing()})
 	must(t, err)
 	if appended.GetLastSeq() != l.GetBaseSeq()+1 {
 		t.Errorf("appended at %d, claim ended at %d", appended.GetLastSeq(), l.GetBaseSeq())
@@ -139,7 +148,8 @@ func TestAStepGivenBackIsNoRecovery(t *testing.T) {
 	release := &executionv1.ReleaseStepRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence()}
 	_, err = k.exec.ReleaseStep(t.Context(), release)
 	must(t, err)
-	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: l.GetFence(),
+		Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
 	wantFault(t, err, "lease_lost")
 	w.owner = "w2"
 	if again := w.lease("tool-1.1"); again.GetAttempt() != 2 {
@@ -148,7 +158,8 @@ func TestAStepGivenBackIsNoRecovery(t *testing.T) {
 	_, err = k.exec.ReleaseStep(t.Context(), release)
 	wantFault(t, err, "lease_lost")
 	w.finish(turnv1.TurnStatus_TURN_STATUS_FAILED, "error")
-	if s := k.types(turn); strings.Contains(s, "recovered") || strings.Count(s, "tool_call.started") != 1 || !strings.HasSuffix(s, "turn.failed") {
+	if s := k.types(turn); strings.Contains(s, "recovered") || strings.Count(s, "tool_call.started") != 1 ||
+		!strings.HasSuffix(s, "turn.failed") {
 		t.Errorf("events %s", s)
 	}
 }
@@ -161,13 +172,15 @@ func TestTheEndRefusesWhatComesLater(t *testing.T) {
 	running := w.lease("tool-1.1")
 	finish := w.lease("finish")
 	end := func(r *executionv1.CommitStepRequest) {
-		r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error", Error: &turnv1.TurnError{Code: "model_rejected", Message: "no"}}
+		r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error",
+			Error: &turnv1.TurnError{Code: "model_rejected", Message: "no"}}
 	}
 	first := w.commit("finish", finish, end)
 	if again := w.commit("finish", finish, end); !proto.Equal(first.GetOutcome(), again.GetOutcome()) {
 		t.Errorf("again %v", again)
 	}
-	_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: running.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
+	_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: running.GetFence(),
+		Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
 	wantFault(t, err, "lease_lost")
 	_, err = w.claim("tool-1.2")
 	wantFault(t, err, "turn_ended")
@@ -217,7 +230,8 @@ func TestLoadTurnAndToolCall(t *testing.T) {
 		t.Errorf("before the start: %v", before)
 	}
 	w.begin()
-	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "assistant", Instructions: "new ones"}})
+	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "assistant",
+		Instructions: "new ones"}})
 	must(t, err)
 	_, err = k.agents.DeleteAgent(t.Context(), &sessionsv1.DeleteAgentRequest{AgentId: "assistant"})
 	must(t, err)
@@ -230,7 +244,8 @@ func TestLoadTurnAndToolCall(t *testing.T) {
 	wantFault(t, err, "failed_precondition")
 	l := w.lease("infer-1")
 	w.answer("infer-1", l, &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t", ArgumentsJson: `{"a":1}`}}}, 0)
-	call, err := worker.GetToolCall(t.Context(), &executionv1.GetToolCallRequest{TurnId: turn.GetId(), MessageId: l.GetMessageId(), CallId: "c1"})
+	call, err := worker.GetToolCall(t.Context(), &executionv1.GetToolCallRequest{TurnId: turn.GetId(), MessageId: l.GetMessageId(),
+		CallId: "c1"})
 	must(t, err)
 	if call.GetArgumentsJson() != `{"a":1}` {
 		t.Errorf("call %v", call)

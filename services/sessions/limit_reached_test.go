@@ -22,11 +22,13 @@ func TestALimitIsTold(t *testing.T) {
 		{&turnv1.LimitReached{Limit: "turn_seconds", Scope: "turn"}, "its time is up", "limits.turn_seconds"},
 		{&turnv1.LimitReached{Limit: "max_output_tokens", Scope: "turn"}, "its window is full", "max_output_tokens of agent"},
 		{&turnv1.LimitReached{Limit: "max_output_tokens", Value: 50, Scope: "turn"}, "may have 50 tokens", "max_output_tokens of agent"},
-		{&turnv1.LimitReached{Limit: "max_tokens", Value: 700, Scope: "agent", BudgetId: "bgt_1"}, "by budget bgt_1 of the agent", "Raise max_tokens of budget bgt_1"},
+		{&turnv1.LimitReached{Limit: "max_tokens", Value: 700, Scope: "agent", BudgetId: "bgt_1"}, "by budget bgt_1 of the agent",
+			"Raise max_tokens of budget bgt_1"},
 		{&turnv1.LimitReached{Limit: "max_cost", Value: 250_000, Scope: "turn"}, "cost 0.25", "limits.max_cost"},
 		{
 			&turnv1.LimitReached{Limit: "max_tool_calls", Value: 3, Scope: "turn", BudgetId: "trn_above"},
-			"it and the turn trn_above that it works for may together make 3 tool calls", "Raise limits.max_tool_calls of the request of turn trn_above",
+			"it and the turn trn_above that it works for may together make 3 tool calls",
+			"Raise limits.max_tool_calls of the request of turn trn_above",
 		},
 	} {
 		t.Run(row.limit.GetLimit()+" "+row.limit.GetBudgetId(), func(t *testing.T) {

@@ -82,8 +82,8 @@ func (k *kit) undelivered(session string) []*turnv1.ChildCompleted {
 	return out
 }
 
-// TestResultsThatNobodyTakesHoldUpNoOthers has 60 results that their sessions do not take: their agent now demands a param, or too many turns wait.
-// Results that come after them are delivered, to the same tenant and to others.
+// TestResultsThatNobodyTakesHoldUpNoOthers has 60 results that their sessions do not take: their agent now demands a param, or
+// too many turns wait. Results that come after them are delivered, to the same tenant and to others.
 func TestResultsThatNobodyTakesHoldUpNoOthers(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{SweepInterval: 50 * time.Millisecond, MaxQueuedTurns: 2}})
@@ -176,7 +176,8 @@ func TestAResultWhoseAgentWasDeleted(t *testing.T) {
 		must(t, err)
 		k.end(k.read(made), completed, "helped")
 		got := k.undelivered(session)
-		if len(got) != 1 || got[0].GetTurnId() != made || !strings.HasPrefix(got[0].GetUndelivered(), `agent "boss" was deleted`) || !strings.HasSuffix(got[0].GetOutput(), "\n\nhelped") {
+		if len(got) != 1 || got[0].GetTurnId() != made || !strings.HasPrefix(got[0].GetUndelivered(), `agent "boss" was deleted`) ||
+			!strings.HasSuffix(got[0].GetOutput(), "\n\nhelped") {
 			t.Fatalf("the journal tells %v", got)
 		}
 		k.boss("boss")
@@ -187,7 +188,8 @@ func TestAResultWhoseAgentWasDeleted(t *testing.T) {
 // TestAResultIsGivenUp once it was offered for long enough, with a last word in the journal and one line in the log.
 func TestAResultIsGivenUp(t *testing.T) {
 	log := &lines{}
-	k := newKit(t, options{log: log, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, MaxQueuedTurns: 2, OfferResults: time.Millisecond}})
+	k := newKit(t, options{log: log, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, MaxQueuedTurns: 2,
+		OfferResults: time.Millisecond}})
 	k.boss("boss")
 	w := k.begins("boss")
 	session := w.turn.GetSessionId()

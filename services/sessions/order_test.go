@@ -97,7 +97,8 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	k.dispatcher.await(t, func(d *dispatcher) bool { return len(d.cancels) == 1 })
-	renewed, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), TtlMs: 1000})
+	renewed, err := k.exec.RenewStep(t.Context(),
+		&executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), TtlMs: 1000})
 	must(t, err)
 	if !renewed.GetCancelRequested() {
 		t.Error("the worker was not told")
@@ -194,7 +195,8 @@ func TestChat(t *testing.T) {
 	}()
 	got, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "what is 1 + 2?", IdempotencyKey: "k"})
 	must(t, err)
-	if got.GetAnswer() != "it is 3" || got.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || fmt.Sprint(got.GetToolsUsed()) != "[calc__add]" {
+	if got.GetAnswer() != "it is 3" || got.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED ||
+		fmt.Sprint(got.GetToolsUsed()) != "[calc__add]" {
 		t.Errorf("answer %v", got)
 	}
 	again, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "what is 1 + 2?", IdempotencyKey: "k"})
@@ -241,7 +243,8 @@ func TestChatTellsAtOnceThatPeopleAreWaitedFor(t *testing.T) {
 	}()
 	w := k.worker(k.onlyTurn())
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: `{}`}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay",
+		ArgumentsJson: `{}`}}}, 0)
 	ref := w.waits("tool-1.0", approvalOf(nil))
 	if r := <-got; r.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(r.GetWaitingFor()) != "["+ref.GetId()+"]" {
 		t.Errorf("answer %v", r)

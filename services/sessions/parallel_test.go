@@ -77,7 +77,8 @@ func TestOneBundleAppliedAtOnce(t *testing.T) {
 		o.postgres, o.conns = postgres, 16
 		k := newKit(t, o)
 		for round := range 3 {
-			yaml := strings.NewReplacer("morning", fmt.Sprintf("morning%d", round), "reporter", fmt.Sprintf("reporter%d", round), "pager", fmt.Sprintf("pager%d", round)).
+			yaml := strings.NewReplacer("morning", fmt.Sprintf("morning%d", round), "reporter", fmt.Sprintf("reporter%d", round), "pager",
+				fmt.Sprintf("pager%d", round)).
 				Replace(clockBundle) + fmt.Sprintf("---\nkind: source\nsource_kind: mcp\nname: notes%d\nurl: http://127.0.0.1:9/mcp\n", round)
 			var mu sync.Mutex
 			made := map[string]int{}

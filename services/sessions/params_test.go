@@ -46,7 +46,8 @@ func params(t testing.TB, kv map[string]any) *structpb.Struct {
 
 // blueprintKit has the agent of the bundle.
 func blueprintKit(t *testing.T, postgres bool) *kit {
-	k := newKit(t, options{postgres: postgres, cfg: sessions.Config{PlaceholderEnv: []string{"REGION"}}, env: map[string]string{"REGION": "eu"}})
+	k := newKit(t, options{postgres: postgres, cfg: sessions.Config{PlaceholderEnv: []string{"REGION"}},
+		env: map[string]string{"REGION": "eu"}})
 	_, err := k.apply(blueprintBundle, false)
 	must(t, err)
 	return k
@@ -60,7 +61,8 @@ func (k *kit) open(kv map[string]any) (*sessionsv1.Session, error) {
 func (k *kit) loadAs(p *policyv1.Principal, kv map[string]any) *executionv1.LoadTurnResponse {
 	k.t.Helper()
 	turns := k.as(p)
-	ses, err := sessionsv1.NewSessionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(p))).CreateSession(k.t.Context(),
+	ses, err := sessionsv1.NewSessionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register,
+		rpctest.WithPrincipal(p))).CreateSession(k.t.Context(),
 		&sessionsv1.CreateSessionRequest{AgentId: "support", Params: params(k.t, kv)})
 	must(k.t, err)
 	turn, err := turns.CreateTurn(k.t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "hi"})
@@ -81,14 +83,17 @@ func TestTurnsGetAResolvedBlueprint(t *testing.T) {
 		}{
 			{"nobody special", authn.User("bob"), "You serve red in eu, be kind. You are support at ${runner.host}. $${x} costs $$5."},
 			{
-				"an admin", &policyv1.Principal{Tenant: "default", Subject: "ann", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Roles: []string{"admin"}, Claims: org},
+				"an admin", &policyv1.Principal{Tenant: "default", Subject: "ann", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER,
+					Roles: []string{"admin"}, Claims: org},
 				"You serve red in eu, be kind. You are support at ${runner.host}. $${x} costs $$5.\n\nann is an admin of ACME.",
 			},
-			{"by claim", &policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Claims: params(t, map[string]any{"plan": "free"})}, "Be short."},
+			{"by claim", &policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER,
+				Claims: params(t, map[string]any{"plan": "free"})}, "Be short."},
 		} {
 			out := k.loadAs(row.user, map[string]any{"team": "red"})
 			a := out.GetAgent()
-			if out.GetUnresolved() != nil || a.GetInstructions() != row.instructions || a.GetModel() != "scripted/kind" || a.GetTools()[0] != "red__*" || a.GetInstructionRules() != nil {
+			if out.GetUnresolved() != nil || a.GetInstructions() != row.instructions || a.GetModel() != "scripted/kind" ||
+				a.GetTools()[0] != "red__*" || a.GetInstructionRules() != nil {
 				t.Errorf("%s: %v, %v", row.name, out.GetUnresolved(), a)
 			}
 			if out.GetParams().AsMap()["tone"] != "kind" {
@@ -105,7 +110,8 @@ func TestSessionsKeepTheirParams(t *testing.T) {
 		must(t, err)
 		read, err := k.sessions.GetSession(t.Context(), &sessionsv1.GetSessionRequest{SessionId: ses.GetId()})
 		must(t, err)
-		if m := read.GetParams().AsMap(); len(m) != 2 || m["team"] != "red" || m["tone"] != "kind" || ses.GetParams().String() != read.GetParams().String() {
+		if m := read.GetParams().AsMap(); len(m) != 2 || m["team"] != "red" || m["tone"] != "kind" ||
+			ses.GetParams().String() != read.GetParams().String() {
 			t.Errorf("params %v and %v", ses.GetParams(), read.GetParams())
 		}
 		fork, err := k.sessions.ForkSession(t.Context(), &sessionsv1.ForkSessionRequest{SessionId: ses.GetId()})
@@ -113,7 +119,8 @@ func TestSessionsKeepTheirParams(t *testing.T) {
 		if fork.GetParams().AsMap()["team"] != "red" {
 			t.Errorf("fork's params %v", fork.GetParams())
 		}
-		fork, err = k.sessions.ForkSession(t.Context(), &sessionsv1.ForkSessionRequest{SessionId: ses.GetId(), Params: params(t, map[string]any{"team": "blue"})})
+		fork, err = k.sessions.ForkSession(t.Context(),
+			&sessionsv1.ForkSessionRequest{SessionId: ses.GetId(), Params: params(t, map[string]any{"team": "blue"})})
 		must(t, err)
 		if fork.GetParams().AsMap()["team"] != "blue" {
 			t.Errorf("fork's own params %v", fork.GetParams())
@@ -141,14 +148,17 @@ func TestWhatCannotBeResolvedIsRefusedByName(t *testing.T) {
 	wantFault(t, err, "invalid_argument", "params.team")
 	good, err := k.open(map[string]any{"team": "red"})
 	must(t, err)
-	_, err = k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "hi", SessionId: good.GetId(), Params: params(t, map[string]any{"team": "red"})})
+	_, err = k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "hi", SessionId: good.GetId(),
+		Params: params(t, map[string]any{"team": "red"})})
 	wantFault(t, err, "invalid_argument", "params")
 	k.agent("bare")
-	_, err = k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "bare", Params: params(t, map[string]any{"a": 1})})
+	_, err = k.sessions.CreateSession(t.Context(),
+		&sessionsv1.CreateSessionRequest{AgentId: "bare", Params: params(t, map[string]any{"a": 1})})
 	wantFault(t, err, "invalid_argument", "params")
 
 	admin := authn.User("ann", "admin")
-	_, err = sessionsv1.NewSessionServiceClient(rpctest.ServeAs(t, "sessions", k.svc.Register, rpctest.WithPrincipal(admin))).CreateSession(t.Context(),
+	_, err = sessionsv1.NewSessionServiceClient(rpctest.ServeAs(t, "sessions", k.svc.Register,
+		rpctest.WithPrincipal(admin))).CreateSession(t.Context(),
 		&sessionsv1.CreateSessionRequest{AgentId: "support", Params: params(t, map[string]any{"team": "red"})})
 	wantFault(t, err, "invalid_blueprint")
 	if text := fault.From(err).Message; !strings.Contains(text, `${scope.claims.org.name} has no value: the user "ann" has no such claim`) {
@@ -164,14 +174,15 @@ func TestWhatCannotBeResolvedIsRefusedByName(t *testing.T) {
 		"instruction_rules: [{roles: [a], mode: prepend}]": "instruction_rules[0].",
 	} {
 		_, err := k.apply("kind: agent\nid: bad\n"+yaml, false)
-		if f := fault.From(err); fault.CodeOf(err) != "invalid_argument" || len(f.Fields) == 0 || !strings.Contains(f.Fields[0].Path, "line 3: "+field) {
+		if f := fault.From(err); fault.CodeOf(err) != "invalid_argument" || len(f.Fields) == 0 ||
+			!strings.Contains(f.Fields[0].Path, "line 3: "+field) {
 			t.Errorf("%s: %v", yaml, err)
 		}
 	}
 }
 
-// An agent that changes takes effect with the next turn; one that does not fit the session any more is refused by name, and ends a turn that was
-// accepted before.
+// An agent that changes takes effect with the next turn; one that does not fit the session any more is refused by name, and ends
+// a turn that was accepted before.
 func TestAChangedAgentHoldsForTheNextTurn(t *testing.T) {
 	k := blueprintKit(t, false)
 	ses, err := k.open(map[string]any{"team": "red"})

@@ -74,7 +74,8 @@ func TestWhoGivesATurnInputMayNotApproveItsCalls(t *testing.T) {
 			}},
 			{name: "who steers it by sending input to its session", ask: func() (*worker, *turnv1.WaitRef) {
 				w := k.paying()
-				_, err := k.as(root()).CreateTurn(k.t.Context(), &sessionsv1.CreateTurnRequest{SessionId: w.turn.GetSessionId(), Input: "now", Mode: "steer"})
+				_, err := k.as(root()).CreateTurn(k.t.Context(),
+					&sessionsv1.CreateTurnRequest{SessionId: w.turn.GetSessionId(), Input: "now", Mode: "steer"})
 				must(k.t, err)
 				return w, w.waits("tool-1.0", fourEyes(nil))
 			}},

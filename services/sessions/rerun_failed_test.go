@@ -25,7 +25,8 @@ func (m models) ResolveModel(_ context.Context, req *inferencev1.ResolveModelReq
 	case req.GetModel() == "other/model":
 		return &inferencev1.Model{Name: req.GetModel()}, nil
 	}
-	return nil, fault.New(codes.NotFound, faultv1.Reason_REASON_MODEL_UNKNOWN, "no model %q", req.GetModel()).Hint("Write provider/model. Providers: other.")
+	return nil, fault.New(codes.NotFound, faultv1.Reason_REASON_MODEL_UNKNOWN, "no model %q",
+		req.GetModel()).Hint("Write provider/model. Providers: other.")
 }
 
 // fails ends a step with an error, and the turn with it.

@@ -103,7 +103,8 @@ func TestARerunHasTheArtifactsOfItsRecordings(t *testing.T) {
 // plans is a turn that was at a plan of two steps, whose first one ended.
 func (k *kit) plans() *sessionsv1.Turn {
 	k.t.Helper()
-	_, err := k.agents.CreateAgent(k.t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner", Strategy: turnv1.Strategy_STRATEGY_PLAN}})
+	_, err := k.agents.CreateAgent(k.t.Context(),
+		&sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner", Strategy: turnv1.Strategy_STRATEGY_PLAN}})
 	must(k.t, err)
 	ses, err := k.sessions.CreateSession(k.t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "planner"})
 	must(k.t, err)
@@ -164,7 +165,8 @@ func TestARerunGoesOnInAPlan(t *testing.T) {
 			for _, s := range r.GetPlan().GetSteps() {
 				states = append(states, strings.TrimPrefix(s.GetStatus().String(), "PLAN_STEP_STATUS_")+":"+said(s.GetMessageId()))
 			}
-			if got := strings.Join(states, " "); got != row.states || said(r.GetPlan().GetMessageId()) != "msg_plan" || r.GetPlan().GetMessageId() == "msg_plan" ||
+			if got := strings.Join(states, " "); got != row.states || said(r.GetPlan().GetMessageId()) != "msg_plan" ||
+				r.GetPlan().GetMessageId() == "msg_plan" ||
 				r.GetPlans() != 1 || r.GetStrategy() != turnv1.Strategy_STRATEGY_PLAN {
 				t.Errorf("%s: %s in %v", from, got, r)
 			}
@@ -173,12 +175,14 @@ func TestARerunGoesOnInAPlan(t *testing.T) {
 			}
 		}
 		for id, strategy := range map[string]turnv1.Strategy{"other": turnv1.Strategy_STRATEGY_REACT, "router": turnv1.Strategy_STRATEGY_ROUTE} {
-			_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: id, Strategy: strategy, Agents: []string{"assist*"}}})
+			_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: id, Strategy: strategy,
+				Agents: []string{"assist*"}}})
 			must(t, err)
 			_, err = k.turns.RerunTurn(t.Context(), &sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "2", AgentId: id})
 			wantFault(t, err, "invalid_argument", "from_step")
 		}
-		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "auto", Strategy: turnv1.Strategy_STRATEGY_AUTO}})
+		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "auto",
+			Strategy: turnv1.Strategy_STRATEGY_AUTO}})
 		must(t, err)
 		loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{
 			TurnId: k.rerun(&sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "2", AgentId: "auto"}).GetId(),

@@ -84,13 +84,15 @@ func TestARerunBeginsInTheMiddle(t *testing.T) {
 		}
 		loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 		must(t, err)
-		if r := loaded.GetRerun(); loaded.GetAgent().GetModel() != "other/model" || r.GetFromStep() != 2 || r.GetTools() != "recorded" || r.GetMissing() != "fail" || r.GetMessages() != 3 {
+		if r := loaded.GetRerun(); loaded.GetAgent().GetModel() != "other/model" || r.GetFromStep() != 2 || r.GetTools() != "recorded" ||
+			r.GetMissing() != "fail" || r.GetMessages() != 3 {
 			t.Errorf("loaded %v with model %s", loaded.GetRerun(), loaded.GetAgent().GetModel())
 		}
 		w := k.worker(turn)
 		w.begin()
 		m := w.asked("infer-1", "x1", `{"n":"b"}`, "x2", `{"n":"a"}`, "x3", `{"n":"b"}`)
-		if a, b, c := k.recording(turn, m, "x1"), k.recording(turn, m, "x2"), k.recording(turn, m, "x3"); a != "b1" || b != "none" || c != "none" {
+		if a, b, c := k.recording(turn, m, "x1"), k.recording(turn, m, "x2"),
+			k.recording(turn, m, "x3"); a != "b1" || b != "none" || c != "none" {
 			t.Errorf("recordings %s, %s and %s: the calls taken over have had their results", a, b, c)
 		}
 		w.result("tool-1.0", "x1", "b1")
@@ -111,10 +113,13 @@ func TestARerunBeginsInTheMiddle(t *testing.T) {
 			t.Errorf("the other session has %s, had %s", s, before)
 		}
 		// Forks of the re-run, and a re-run of it.
-		if fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: turn.GetSessionId()}); k.words(fork.GetId()) != strings.Replace(whole, "a1|a2", "a2|a1", 1) { // as they came
+		// as they came
+		if fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: turn.GetSessionId()}); k.words(fork.GetId()) != strings.Replace(whole,
+			"a1|a2", "a2|a1", 1) {
 			t.Errorf("fork %s", k.words(fork.GetId()))
 		}
-		if fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: turn.GetSessionId(), Seq: turn.GetFirstSeq() + 2}); k.words(fork.GetId()) != "one|calls|3|first|" {
+		if fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: turn.GetSessionId(),
+			Seq: turn.GetFirstSeq() + 2}); k.words(fork.GetId()) != "one|calls|3|first|" {
 			t.Errorf("fork of its beginning %s", k.words(fork.GetId()))
 		}
 		again := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: turn.GetId(), FromStep: "2"})
@@ -181,7 +186,8 @@ func TestACallThatWasCutOffHasNoRecording(t *testing.T) {
 func TestWhatCannotBeRunAgain(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{MaxForkBytes: 1000}})
 	k.agent("assistant")
-	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner", Strategy: turnv1.Strategy_STRATEGY_PLAN}})
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner",
+		Strategy: turnv1.Strategy_STRATEGY_PLAN}})
 	must(t, err)
 	over := k.twoRounds(k.session().GetId(), "two")
 	ses := k.session().GetId()
@@ -203,11 +209,14 @@ func TestWhatCannotBeRunAgain(t *testing.T) {
 		{"active turn", &sessionsv1.RerunTurnRequest{TurnId: active.GetId()}, "turn_active", nil},
 		{"turn that never began", &sessionsv1.RerunTurnRequest{TurnId: waiting.GetId()}, "failed_precondition", nil},
 		{"step it has not", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "4"}, "invalid_argument", []string{"from_step"}},
-		{"step that is none", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "tool-1.0"}, "invalid_argument", []string{"from_step"}},
-		{"middle of a plan", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "2", AgentId: "planner"}, "invalid_argument", []string{"from_step"}},
+		{"step that is none", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "tool-1.0"}, "invalid_argument",
+			[]string{"from_step"}},
+		{"middle of a plan", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "2", AgentId: "planner"}, "invalid_argument",
+			[]string{"from_step"}},
 		{"unknown agent", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), AgentId: "nobody"}, "not_found", nil},
 		{"what is no model", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Model: "gpt"}, "invalid_argument", []string{"model"}},
-		{"live calls are never missing", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Tools: "live", Missing: "fail"}, "invalid_argument", []string{"missing"}},
+		{"live calls are never missing", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Tools: "live", Missing: "fail"}, "invalid_argument",
+			[]string{"missing"}},
 		{"too much before it", &sessionsv1.RerunTurnRequest{TurnId: after.GetId()}, "too_large", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

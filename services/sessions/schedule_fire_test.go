@@ -14,7 +14,8 @@ import (
 // fire is the clock.
 func (k *kit) fire(id string, due time.Time) *executionv1.FireScheduleResponse {
 	k.t.Helper()
-	got, err := k.asWorker().FireSchedule(k.t.Context(), &executionv1.FireScheduleRequest{Tenant: "default", ScheduleId: id, DueMicros: due.UnixMicro()})
+	got, err := k.asWorker().FireSchedule(k.t.Context(),
+		&executionv1.FireScheduleRequest{Tenant: "default", ScheduleId: id, DueMicros: due.UnixMicro()})
 	must(k.t, err)
 	return got
 }
@@ -76,7 +77,8 @@ func TestAFireIsOneTurn(t *testing.T) {
 			t.Error("the next fire is in the same session")
 		}
 		v := k.scheduled("one")
-		if v.GetLastTurnId() != next.GetId() || v.GetLastFireTime() == nil || len(v.GetRecent()) != 2 || v.GetRecent()[0].GetTurnId() != next.GetId() {
+		if v.GetLastTurnId() != next.GetId() || v.GetLastFireTime() == nil || len(v.GetRecent()) != 2 ||
+			v.GetRecent()[0].GetTurnId() != next.GetId() {
 			t.Errorf("schedule %v", v)
 		}
 		turns, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{})
@@ -247,7 +249,8 @@ func TestEqualRequestsToRunAScheduleAnswerAlike(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range answers {
 			all.Go(func() {
-				got, err := []*kit{k, other}[i%2].schedules().RunSchedule(t.Context(), &sessionsv1.RunScheduleRequest{ScheduleId: "one", IdempotencyKey: "k"})
+				got, err := []*kit{k, other}[i%2].schedules().RunSchedule(t.Context(),
+					&sessionsv1.RunScheduleRequest{ScheduleId: "one", IdempotencyKey: "k"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -256,7 +259,8 @@ func TestEqualRequestsToRunAScheduleAnswerAlike(t *testing.T) {
 		}
 		all.Wait()
 		for _, got := range answers {
-			if got.GetOutcome() != "started" || got.GetTurnId() == "" || got.GetTurnId() != answers[0].GetTurnId() || got.GetSessionId() != answers[0].GetSessionId() {
+			if got.GetOutcome() != "started" || got.GetTurnId() == "" || got.GetTurnId() != answers[0].GetTurnId() ||
+				got.GetSessionId() != answers[0].GetSessionId() {
 				t.Errorf("answered %v and %v", got, answers[0])
 			}
 		}

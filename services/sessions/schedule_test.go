@@ -69,12 +69,14 @@ func TestScheduleLives(t *testing.T) {
 		k := newKit(t, options{postgres: postgres})
 		k.agent("assistant")
 		made := k.schedule(&sessionsv1.Schedule{Id: "morning", Cron: "30 9 * * 1-5", TimeZone: "Europe/Berlin"})
-		if made.GetAgentId() != "assistant" || made.GetCreatedBy() != "local" || made.GetOverlap() != "skip" || made.GetRevision() != 1 || len(made.GetNext()) != 3 {
+		if made.GetAgentId() != "assistant" || made.GetCreatedBy() != "local" || made.GetOverlap() != "skip" || made.GetRevision() != 1 ||
+			len(made.GetNext()) != 3 {
 			t.Errorf("made %v", made)
 		}
 		berlin, err := time.LoadLocation("Europe/Berlin")
 		must(t, err)
-		if at := made.GetNext()[0].AsTime().In(berlin); at.Hour() != 9 || at.Minute() != 30 || at.Weekday() == time.Sunday || !at.After(time.Now()) {
+		if at := made.GetNext()[0].AsTime().In(berlin); at.Hour() != 9 || at.Minute() != 30 || at.Weekday() == time.Sunday ||
+			!at.After(time.Now()) {
 			t.Errorf("next at %v", at)
 		}
 		k.becomes("morning", (*sessionsv1.Schedule).GetSynced)
@@ -82,7 +84,8 @@ func TestScheduleLives(t *testing.T) {
 			at := d.timetables["morning"]
 			return at.Zone == "Europe/Berlin" && len(at.Calendars) == 1 && at.Every == 0 && at.Revision == 1
 		})
-		_, err = k.schedules().CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "morning", Input: "x", Interval: "1m"}})
+		_, err = k.schedules().CreateSchedule(t.Context(),
+			&sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "morning", Input: "x", Interval: "1m"}})
 		wantFault(t, err, "already_exists")
 		other := k.schedule(&sessionsv1.Schedule{})
 		if !strings.HasPrefix(other.GetId(), "sch_") {
@@ -100,10 +103,12 @@ func TestScheduleLives(t *testing.T) {
 			UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"interval", "description"}},
 		})
 		must(t, err)
-		if now.GetCron() != "" || now.GetTimeZone() != "" || now.GetInterval() != "15m" || now.GetDescription() != "often" || now.GetRevision() != 2 {
+		if now.GetCron() != "" || now.GetTimeZone() != "" || now.GetInterval() != "15m" || now.GetDescription() != "often" ||
+			now.GetRevision() != 2 {
 			t.Errorf("updated %v", now)
 		}
-		_, err = k.schedules().UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "morning", Description: "x", Revision: 1}})
+		_, err = k.schedules().UpdateSchedule(t.Context(),
+			&sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "morning", Description: "x", Revision: 1}})
 		wantFault(t, err, "conflict")
 		paused, err := k.schedules().PauseSchedule(t.Context(), &sessionsv1.PauseScheduleRequest{ScheduleId: "morning"})
 		must(t, err)
@@ -144,13 +149,17 @@ func TestScheduleSaysWhatIsWrong(t *testing.T) {
 		{"two times", &sessionsv1.Schedule{Input: "x", Cron: "* * * * *", Interval: "5m"}, "invalid_argument", "schedule.interval", "not both"},
 		{"a bad cron", &sessionsv1.Schedule{Input: "x", Cron: "61 * * * *"}, "invalid_argument", "schedule.cron", `minute "61"`},
 		{"a cron with six fields", &sessionsv1.Schedule{Input: "x", Cron: "0 0 * * * *"}, "invalid_argument", "schedule.cron", "30 9 * * 1-5"},
-		{"a bad zone", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Mars/Olympus"}, "invalid_argument", "schedule.time_zone", "Europe/Berlin"},
-		{"a zone of this machine", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Local"}, "invalid_argument", "schedule.time_zone", "Europe/Berlin"},
-		{"a zone without cron", &sessionsv1.Schedule{Input: "x", Interval: "1h", TimeZone: "UTC"}, "invalid_argument", "schedule.time_zone", "belongs to cron"},
+		{"a bad zone", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Mars/Olympus"}, "invalid_argument", "schedule.time_zone",
+			"Europe/Berlin"},
+		{"a zone of this machine", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Local"}, "invalid_argument",
+			"schedule.time_zone", "Europe/Berlin"},
+		{"a zone without cron", &sessionsv1.Schedule{Input: "x", Interval: "1h", TimeZone: "UTC"}, "invalid_argument", "schedule.time_zone",
+			"belongs to cron"},
 		{"a bad interval", &sessionsv1.Schedule{Input: "x", Interval: "often"}, "invalid_argument", "schedule.interval", "1h30m"},
 		{"too short an interval", &sessionsv1.Schedule{Input: "x", Interval: "1500ms"}, "invalid_argument", "schedule.interval", "whole seconds"},
 		{"no input", &sessionsv1.Schedule{Interval: "1h"}, "invalid_argument", "schedule.input", "empty"},
-		{"agent and session", &sessionsv1.Schedule{Input: "x", Interval: "1h", AgentId: "assistant", SessionId: ses}, "invalid_argument", "schedule.session_id", "not both"},
+		{"agent and session", &sessionsv1.Schedule{Input: "x", Interval: "1h", AgentId: "assistant", SessionId: ses}, "invalid_argument",
+			"schedule.session_id", "not both"},
 		{"an unknown agent", &sessionsv1.Schedule{Input: "x", Interval: "1h", AgentId: "nobody"}, "not_found", "", "nobody"},
 		{"an unknown session", &sessionsv1.Schedule{Input: "x", Interval: "1h", SessionId: "ses_none"}, "not_found", "", "ses_none"},
 	} {
@@ -167,7 +176,8 @@ func TestScheduleSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 	k.schedule(&sessionsv1.Schedule{Id: "one", Cron: "0 9 * * *"})
-	_, err := k.schedules().UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "one", Cron: "often"}})
+	_, err := k.schedules().UpdateSchedule(t.Context(),
+		&sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "one", Cron: "often"}})
 	wantFault(t, err, "invalid_argument", "schedule.cron")
 	_, err = k.schedules().UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{
 		Schedule: &sessionsv1.Schedule{Id: "one"}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"when"}},
@@ -179,7 +189,8 @@ func TestAScheduleBelongsToWhoMadeIt(t *testing.T) {
 	k := newKit(t, options{idle: true})
 	k.agent("assistant")
 	ann, bob, admin := k.schedulesAs(authn.User("ann")), k.schedulesAs(authn.User("bob")), k.schedulesAs(authn.User("root", "admin"))
-	_, err := ann.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers", Input: "x", Interval: "1h"}})
+	_, err := ann.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers", Input: "x",
+		Interval: "1h"}})
 	must(t, err)
 	_, err = bob.GetSchedule(t.Context(), &sessionsv1.GetScheduleRequest{ScheduleId: "hers"})
 	wantFault(t, err, "not_found")
@@ -190,7 +201,8 @@ func TestAScheduleBelongsToWhoMadeIt(t *testing.T) {
 	if len(list.GetSchedules()) != 0 {
 		t.Errorf("bob sees %v", list)
 	}
-	_, err = admin.UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers", Input: "do it for me"}})
+	_, err = admin.UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers",
+		Input: "do it for me"}})
 	wantFault(t, err, "failed_precondition")
 	_, err = admin.UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers", Interval: "2h"}})
 	must(t, err)
@@ -231,17 +243,20 @@ func TestThereAreOnlySoManySchedules(t *testing.T) {
 	create := func(c sessionsv1.ScheduleServiceClient) (*sessionsv1.Schedule, error) {
 		return c.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Input: "x", Interval: "1h"}})
 	}
-	mine, eves := k.schedules(), k.schedulesAs(&policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER})
+	mine, eves := k.schedules(), k.schedulesAs(&policyv1.Principal{Tenant: "default", Subject: "eve",
+		Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER})
 	_, err := create(mine)
 	must(t, err)
 	last, err := create(mine)
 	must(t, err)
-	if _, err = create(mine); fault.CodeOf(err) != "limit_reached" || !strings.Contains(fault.From(err).Todo, "sessions.schedules.max_per_user") {
+	if _, err = create(mine); fault.CodeOf(err) != "limit_reached" ||
+		!strings.Contains(fault.From(err).Todo, "sessions.schedules.max_per_user") {
 		t.Errorf("a third of one user: %v", err)
 	}
 	_, err = create(eves)
 	must(t, err)
-	if _, err = create(eves); fault.CodeOf(err) != "limit_reached" || !strings.Contains(fault.From(err).Todo, "sessions.schedules.max_schedules") {
+	if _, err = create(eves); fault.CodeOf(err) != "limit_reached" ||
+		!strings.Contains(fault.From(err).Todo, "sessions.schedules.max_schedules") {
 		t.Errorf("a fourth of all: %v", err)
 	}
 	_, err = mine.DeleteSchedule(t.Context(), &sessionsv1.DeleteScheduleRequest{ScheduleId: last.GetId()})

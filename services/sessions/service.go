@@ -101,7 +101,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, err
 	}
 	switch {
-	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Ledger == nil, deps.Egress == nil,
+	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Ledger == nil,
+		deps.Egress == nil,
 		deps.Getenv == nil, deps.Log == nil:
 		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Ledger, Egress, Getenv and Log")
 	}
@@ -141,8 +142,8 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	executionv1.RegisterExecutionServiceServer(r, s.servers.execution)
 }
 
-// Run starts workflows, delivers to webhooks, recovers lost turns and keeps the bus's delta stream until ctx ends; then it disconnects the watchers, waits for
-// calls under way and returns nil.
+// Run starts workflows, delivers to webhooks, recovers lost turns and keeps the bus's delta stream until ctx ends; then it
+// disconnects the watchers, waits for calls under way and returns nil.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.hub.Stop()
 	return s.sweep(ctx)

@@ -175,7 +175,8 @@ func TestSteerIsRefused(t *testing.T) {
 		{"both", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x", Content: text("y")}, "invalid_argument", []string{"input"}},
 		{"no turn", &sessionsv1.SteerTurnRequest{TurnId: "trn_nope", Input: "x"}, "not_found", nil},
 		{"a turn that waits for another one", &sessionsv1.SteerTurnRequest{TurnId: behind.GetId(), Input: "x"}, "failed_precondition", nil},
-		{"another body with the same key", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x", IdempotencyKey: "k"}, "idempotency_conflict", nil},
+		{"another body with the same key", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x", IdempotencyKey: "k"}, "idempotency_conflict",
+			nil},
 		{"too many", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x"}, "rate_limited", nil},
 	} {
 		_, err := k.turns.SteerTurn(t.Context(), row.req)
@@ -242,7 +243,8 @@ func TestManySteerAtOnce(t *testing.T) {
 			types = append(types, e.GetType())
 		}
 		slices.Sort(types)
-		if s := strings.Join(types, " "); strings.Count(s, "approval.resolved") != 1 || strings.Count(s, "turn.resumed") != 1 || strings.Count(s, "input.accepted") != 8 {
+		if s := strings.Join(types, " "); strings.Count(s, "approval.resolved") != 1 || strings.Count(s, "turn.resumed") != 1 ||
+			strings.Count(s, "input.accepted") != 8 {
 			t.Errorf("events %s", s)
 		}
 	})

@@ -34,7 +34,8 @@ func TestStepsOfChoicesAndPlans(t *testing.T) {
 		r.Outcome.Plan, r.Outcome.MessageId, r.Outcome.Usage = []string{"this", "that"}, m.GetId(), &turnv1.Usage{InputTokens: 5, ModelCalls: 2}
 		r.Events = []*turnv1.Event{
 			{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}},
-			{Data: &turnv1.Event_PlanUpdated{PlanUpdated: &turnv1.PlanUpdated{MessageId: m.GetId(), Steps: []*turnv1.PlanStep{{Id: 1, Title: "this"}}}}},
+			{Data: &turnv1.Event_PlanUpdated{PlanUpdated: &turnv1.PlanUpdated{MessageId: m.GetId(),
+				Steps: []*turnv1.PlanStep{{Id: 1, Title: "this"}}}}},
 		}
 	})
 	if fmt.Sprint(planned.GetPlan()) != "[this that]" || planned.GetMessageId() != "msg_plan" {

@@ -46,8 +46,9 @@ func TestTurnFromInputToAnswer(t *testing.T) {
 		for _, e := range k.watchTurn(turn, "") {
 			types = append(types, e.GetEvent().GetType())
 		}
-		want := "[turn.queued step.started turn.started step.finished step.started message.started message.completed usage.updated step.finished " +
-			"step.started tool_call.started tool_call.completed step.finished step.started message.started message.completed usage.updated " +
+		want := "[turn.queued step.started turn.started step.finished step.started message.started message.completed usage.updated " +
+			"step.finished step.started tool_call.started tool_call.completed step.finished step.started message.started " +
+			"message.completed usage.updated " +
 			"step.finished step.started step.finished turn.completed]"
 		if fmt.Sprint(types) != want {
 			t.Errorf("events %v, want %v", types, want)

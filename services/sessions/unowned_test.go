@@ -23,8 +23,8 @@ func (k *kit) notified(c <-chan bus.Msg, turn *sessionsv1.Turn, n int) map[strin
 	return counts
 }
 
-// A service that was killed leaves turns without a lease: one that no worker began, one whose worker committed a step and did not come to claim
-// the next. The next service finds them without their workflows, and no other turn.
+// A service that was killed leaves turns without a lease: one that no worker began, one whose worker committed a step and did not
+// come to claim the next. The next service finds them without their workflows, and no other turn.
 func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		killed := newKit(t, options{postgres: postgres, idle: true})
@@ -33,7 +33,8 @@ func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 		waiting, queued := killed.turn(session, "waits"), killed.turn(session, "is behind it")
 		w := killed.worker(waiting)
 		w.begin()
-		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}}}, 0)
+		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay",
+			ArgumentsJson: "{}"}}}, 0)
 		w.waits("tool-1.0", approvalOf(nil))
 		held := killed.turn(killed.session().GetId(), "has a worker")
 		killed.worker(held).lease("begin")
@@ -53,7 +54,8 @@ func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 		calls := listener.hear(contract.WakeSubject("default"))
 		k := newKit(t, options{db: killed.db, bus: b, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, StartDelay: time.Hour}})
 		counts := k.notified(calls, unbegun, 3) // the last in the order of the sweep, so the others were passed over
-		for name, turn := range map[string]*sessionsv1.Turn{"waiting": waiting, "queued": queued, "held": held, "resting": resting.turn, "over": over} {
+		for name, turn := range map[string]*sessionsv1.Turn{"waiting": waiting, "queued": queued, "held": held, "resting": resting.turn,
+			"over": over} {
 			if counts[turn.GetId()] > 0 {
 				t.Errorf("workers were called to a turn that is %s", name)
 			}

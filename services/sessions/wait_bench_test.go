@@ -24,7 +24,8 @@ func BenchmarkListApprovals(b *testing.B) {
 				}
 				if err := tx.AddWait(b.Context(), store.Wait{
 					Tenant: authn.DefaultTenant, ID: fmt.Sprintf("apr_%05d", i), TurnID: fmt.Sprintf("trn_%05d", i), SessionID: "ses_1", Owner: "local",
-					StepKey: "tool-1.0", Kind: 1, CreateUs: int64(1000 + i), ExpiresUs: 1 << 60, Request: &store.WaitRequest{}, Answer: &store.WaitAnswer{},
+					StepKey: "tool-1.0", Kind: 1, CreateUs: int64(1000 + i), ExpiresUs: 1 << 60, Request: &store.WaitRequest{},
+					Answer: &store.WaitAnswer{},
 				}, roles); err != nil {
 					return err
 				}

@@ -104,7 +104,8 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 			t.Errorf("it expires in %v days", days)
 		}
 		turn := w.now()
-		if turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(turn.GetWaitingFor()) != "["+ref.GetId()+"]" || turn.GetUsage().GetToolCalls() != 0 {
+		if turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(turn.GetWaitingFor()) != "["+ref.GetId()+"]" ||
+			turn.GetUsage().GetToolCalls() != 0 {
 			t.Fatalf("turn %v", turn)
 		}
 		list, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{Status: turnv1.TurnStatus_TURN_STATUS_WAITING})
@@ -114,7 +115,8 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 		}
 		a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
 		must(t, err)
-		if a.GetKind() != "approval" || a.GetStatus() != "pending" || a.GetTool() != "bank__pay" || a.GetQuorum() != 1 || a.GetRequester() != "local" ||
+		if a.GetKind() != "approval" || a.GetStatus() != "pending" || a.GetTool() != "bank__pay" || a.GetQuorum() != 1 ||
+			a.GetRequester() != "local" ||
 			a.GetArguments().GetFields()["amount"].GetNumberValue() != 5 || a.GetMessage() != "money leaves" || a.GetExpireTime() == nil {
 			t.Errorf("approval %v", a)
 		}
@@ -128,7 +130,8 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 		if len(again.GetDecisions()) != 1 {
 			t.Errorf("the same decision again gives %v", again)
 		}
-		if o := w.outcome("wait-1.0"); o.GetKind() != turnv1.StepKind_STEP_KIND_WAIT || o.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_APPROVED ||
+		if o := w.outcome("wait-1.0"); o.GetKind() != turnv1.StepKind_STEP_KIND_WAIT ||
+			o.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_APPROVED ||
 			o.GetAnswer().GetWaitId() != ref.GetId() {
 			t.Errorf("outcome %v", o)
 		}
@@ -138,7 +141,8 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 		}
 		wait, err := k.asWorker().GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: ref.GetId()})
 		must(t, err)
-		if wait.GetVerdict() != turnv1.Verdict_VERDICT_APPROVED || wait.GetRequest().GetArgumentsHash() != "args1" || len(wait.GetDecisions()) != 1 {
+		if wait.GetVerdict() != turnv1.Verdict_VERDICT_APPROVED || wait.GetRequest().GetArgumentsHash() != "args1" ||
+			len(wait.GetDecisions()) != 1 {
 			t.Errorf("wait %v", wait)
 		}
 		w.result("tool-1.0.2", "c1", "paid")
@@ -170,7 +174,8 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 	}
 	_, err := decide(t, k.approvals, first.GetId(), "deny")
 	must(t, err)
-	if turn := w.now(); turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(turn.GetWaitingFor()) != "["+second.GetId()+"]" {
+	if turn := w.now(); turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING ||
+		fmt.Sprint(turn.GetWaitingFor()) != "["+second.GetId()+"]" {
 		t.Errorf("after one of two: %v", turn)
 	}
 	if o := w.outcome("wait-1.0"); o.GetDeadlineMicros() != 0 || o.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_DENIED {
@@ -191,7 +196,10 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 func TestWhoMayDecide(t *testing.T) {
 	k := newKit(t, options{})
 	lead, other, admin := authn.User("ann", "lead"), authn.User("bob"), authn.User("root", "admin")
-	w, byRole := k.waiting(approvalOf(func(r *executionv1.WaitRequest) { r.ApproverRoles, r.AllowRequester = []string{"lead", "boss"}, false }))
+	w, byRole := k.waiting(approvalOf(func(r *executionv1.WaitRequest) {
+		r.ApproverRoles, r.AllowRequester = []string{"lead", "boss"},
+			false
+	}))
 	byOther := w.waits("tool-1.1", approvalOf(func(r *executionv1.WaitRequest) { r.AllowRequester = false }))
 	answer := w.waits("tool-1.2", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c3"})
 	for _, row := range []struct {
@@ -244,7 +252,8 @@ func TestQuorumAndHashes(t *testing.T) {
 	k := newKit(t, options{})
 	_, ref := k.waiting(approvalOf(func(r *executionv1.WaitRequest) { r.ApproverRoles, r.Quorum = []string{"lead"}, 2 }))
 	ann, bob := k.approver(authn.User("ann", "lead")), k.approver(authn.User("bob", "lead"))
-	_, err := ann.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{ApprovalId: ref.GetId(), Decision: "approve", ArgumentsHash: "args2"})
+	_, err := ann.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{ApprovalId: ref.GetId(), Decision: "approve",
+		ArgumentsHash: "args2"})
 	wantFault(t, err, "conflict")
 	for range 2 {
 		a, err := decide(t, ann, ref.GetId(), "approve")
@@ -253,7 +262,8 @@ func TestQuorumAndHashes(t *testing.T) {
 			t.Fatalf("after the first: %v", a)
 		}
 	}
-	a, err := bob.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{ApprovalId: ref.GetId(), Decision: "approve", ArgumentsHash: "args1"})
+	a, err := bob.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{ApprovalId: ref.GetId(), Decision: "approve",
+		ArgumentsHash: "args1"})
 	must(t, err)
 	if a.GetStatus() != "approved" || len(a.GetDecisions()) != 2 {
 		t.Errorf("after the second: %v", a)
@@ -402,7 +412,8 @@ func TestOnlyToolStepsWait(t *testing.T) {
 		"a time that is over": {&executionv1.CommitStepRequest{
 			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs = -1 }),
 		}, "wait.expires_in_ms"},
-		"nothing to wait for": {&executionv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: &executionv1.WaitRequest{}}, "wait.kind"},
+		"nothing to wait for": {&executionv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: &executionv1.WaitRequest{}},
+			"wait.kind"},
 	} {
 		row.req.TurnId, row.req.Fence = w.turn.GetId(), l.GetFence()
 		_, err := k.exec.CommitStep(t.Context(), row.req)
@@ -430,7 +441,8 @@ func TestTwoApproversAtOnce(t *testing.T) {
 		wantFault(t, first, "approval_resolved")
 		a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
 		must(t, err)
-		if o := w.outcome("wait-1.0").GetAnswer().GetVerdict(); len(a.GetDecisions()) != 1 || strings.ToLower(strings.TrimPrefix(o.String(), "VERDICT_")) != a.GetStatus() {
+		if o := w.outcome("wait-1.0").GetAnswer().GetVerdict(); len(a.GetDecisions()) != 1 ||
+			strings.ToLower(strings.TrimPrefix(o.String(), "VERDICT_")) != a.GetStatus() {
 			t.Errorf("approval %v, outcome %v", a, o)
 		}
 	})

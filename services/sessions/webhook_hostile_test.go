@@ -14,7 +14,8 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// TestHostileReceiversAreBounded: whatever a receiver answers, little of it is read and one attempt comes to an end. The second attempt is taken.
+// TestHostileReceiversAreBounded: whatever a receiver answers, little of it is read and one attempt comes to an end. The second
+// attempt is taken.
 func TestHostileReceiversAreBounded(t *testing.T) {
 	o := hooked()
 	o.cfg.Webhooks.Timeout = time.Minute // every row ends by itself

@@ -100,7 +100,8 @@ func TestAnAttemptIsOneRequest(t *testing.T) {
 func TestAPortThatDoesNotExistIsRefused(t *testing.T) {
 	k := newKit(t, hooked())
 	for _, port := range []string{"99999", "65536", "0", "18446744073709551617"} {
-		_, err := k.webhooks().CreateWebhook(t.Context(), &sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{Url: "https://example.com:" + port + "/hook"}})
+		_, err := k.webhooks().CreateWebhook(t.Context(),
+			&sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{Url: "https://example.com:" + port + "/hook"}})
 		if !fault.Is(err, faultv1.Reason_REASON_INVALID_ARGUMENT) || !strings.Contains(err.Error(), "port") {
 			t.Errorf("port %s: %v", port, err)
 		}

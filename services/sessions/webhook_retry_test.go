@@ -22,10 +22,12 @@ func TestAReceiverMayAskForAPause(t *testing.T) {
 		code      int
 		low, high time.Duration
 	}{
-		"seconds":                        {func() string { return "7200" }, 503, 2 * time.Hour, 2*time.Hour + time.Minute},
-		"a date":                         {func() string { return time.Now().Add(3 * time.Hour).UTC().Format(http.TimeFormat) }, 429, 3*time.Hour - 2*time.Second, 3*time.Hour + time.Minute},
-		"longer than it is tried":        {func() string { return "99999999999999999999" }, 503, 24*time.Hour - time.Minute, 24 * time.Hour},
-		"a date after it is given up":    {func() string { return "Fri, 31 Dec 2199 23:59:59 GMT" }, 503, 24*time.Hour - time.Minute, 24 * time.Hour},
+		"seconds": {func() string { return "7200" }, 503, 2 * time.Hour, 2*time.Hour + time.Minute},
+		"a date": {func() string { return time.Now().Add(3 * time.Hour).UTC().Format(http.TimeFormat) }, 429,
+			3*time.Hour - 2*time.Second, 3*time.Hour + time.Minute},
+		"longer than it is tried": {func() string { return "99999999999999999999" }, 503, 24*time.Hour - time.Minute, 24 * time.Hour},
+		"a date after it is given up": {func() string { return "Fri, 31 Dec 2199 23:59:59 GMT" }, 503, 24*time.Hour - time.Minute,
+			24 * time.Hour},
 		"less than our own pause":        {func() string { return "0" }, 503, time.Hour / 2, 2 * time.Hour},
 		"a date that is past":            {func() string { return "Thu, 01 Jan 1970 00:00:00 GMT" }, 503, time.Hour / 2, 2 * time.Hour},
 		"something that cannot be read":  {func() string { return "soon" }, 500, time.Hour / 2, 2 * time.Hour},
@@ -69,7 +71,8 @@ func TestThePauseThatWasAskedForIsKept(t *testing.T) {
 	k.deliveries(w.GetId(), settled(1))
 }
 
-// The key is changed as the documentation says: it is known to all before it seals, and the old one stays until all is sealed with the new one.
+// The key is changed as the documentation says: it is known to all before it seals, and the old one stays until all is sealed
+// with the new one.
 func TestTheSealKeyIsChangedInPlace(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		o := hooked()
@@ -104,7 +107,8 @@ func TestTheSealKeyIsChangedInPlace(t *testing.T) {
 				t.Errorf("secret %d was sealed again: %v", i, resealed)
 			}
 		}
-		if text := log.String(); !strings.Contains(text, gone.GetId()) || strings.Contains(text, fresh.Reveal()) || strings.Contains(text, old.Reveal()) {
+		if text := log.String(); !strings.Contains(text, gone.GetId()) || strings.Contains(text, fresh.Reveal()) ||
+			strings.Contains(text, old.Reveal()) {
 			t.Errorf("log: %s", text)
 		}
 		o.cfg.OldSealKeys = nil
@@ -126,7 +130,8 @@ func TestSealKeysAreChecked(t *testing.T) {
 		out, err := egress.New(egress.Config{Profile: egress.Local})
 		must(t, err)
 		_, err = sessions.New(cfg, sessions.Deps{
-			DB: openDB(t, false, 0), Bus: openBus(t, bus.Config{URL: bus.Embedded}), Dispatcher: &dispatcher{}, Registry: &sources{}, Policy: &policyFake{},
+			DB: openDB(t, false, 0), Bus: openBus(t, bus.Config{URL: bus.Embedded}), Dispatcher: &dispatcher{}, Registry: &sources{},
+			Policy: &policyFake{},
 			Ledger: &ledgerFake{}, Egress: out, Getenv: options{}.getenv(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err == nil || !strings.Contains(err.Error(), "seal_key") || strings.Contains(err.Error(), "short") {

@@ -267,7 +267,8 @@ func TestADeliveryIsGivenUp(t *testing.T) {
 	turn := k.newTurn("hello")
 	k.end(turn, completed, "an answer")
 	d := k.deliveries(w.GetId(), settled(1))[0]
-	if d.GetStatus() != "failed" || d.GetError() != "answered 503 Service Unavailable" || d.GetNextAttemptTime() != nil || d.GetEndTime() == nil {
+	if d.GetStatus() != "failed" || d.GetError() != "answered 503 Service Unavailable" || d.GetNextAttemptTime() != nil ||
+		d.GetEndTime() == nil {
 		t.Errorf("delivery %v", d)
 	}
 	_, err := k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: turn.GetSessionId()})
@@ -300,7 +301,8 @@ func TestWhatATurnWaitsForIsTold(t *testing.T) {
 	hook := k.webhook(&sessionsv1.Webhook{Url: r.URL, Events: []string{"approval.requested", "input.requested", "resolution.requested"}})
 	w := k.withCalls()
 	ask := func(key string, kind turnv1.WaitKind) *turnv1.WaitRef {
-		return w.waits(key, &executionv1.WaitRequest{Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay", Message: strings.Repeat("m", 5000)})
+		return w.waits(key, &executionv1.WaitRequest{Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay",
+			Message: strings.Repeat("m", 5000)})
 	}
 	for key, row := range map[string]struct {
 		kind      turnv1.WaitKind
@@ -320,7 +322,8 @@ func TestWhatATurnWaitsForIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove: the person who started the turn does not know the sub-agent, and must learn that it waits for them.
+// TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove: the person who started the turn does not know the sub-agent, and must learn
+// that it waits for them.
 func TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove(t *testing.T) {
 	k := newKit(t, hooked())
 	r := receive(t)
@@ -342,7 +345,8 @@ func TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove(t *testing.T) {
 	must(t, err)
 	child := k.worker(&sessionsv1.Turn{Id: made.GetTurnId(), SessionId: made.GetSessionId()})
 	child.begin()
-	child.answer("infer-1", child.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}}}, 0)
+	child.answer("infer-1", child.lease("infer-1"),
+		&turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}}}, 0)
 	child.waits("tool-1.0", approvalOf(nil))
 	for _, hook := range []*sessionsv1.Webhook{above, all, named} {
 		if got := k.deliveries(hook.GetId(), settled(1)); got[0].GetTurnId() != child.turn.GetId() || got[0].GetType() != "approval.requested" {

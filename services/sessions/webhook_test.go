@@ -42,7 +42,8 @@ func TestWebhooksAreChecked(t *testing.T) {
 			}
 		})
 	}
-	_, err := newKit(t, options{}).webhooks().CreateWebhook(t.Context(), &sessionsv1.CreateWebhookRequest{Webhook: &hook{Url: "https://example.com/"}})
+	_, err := newKit(t, options{}).webhooks().CreateWebhook(t.Context(),
+		&sessionsv1.CreateWebhookRequest{Webhook: &hook{Url: "https://example.com/"}})
 	wantFault(t, err, "failed_precondition")
 	if hint := fault.From(err).Todo; !strings.Contains(hint, "sessions.seal_key") {
 		t.Errorf("without a key: %v", err)
@@ -52,7 +53,8 @@ func TestWebhooksAreChecked(t *testing.T) {
 func TestAWebhookMayBeNamed(t *testing.T) {
 	k := newKit(t, hooked())
 	create := func(id string) (*sessionsv1.Webhook, error) {
-		return k.webhooks().CreateWebhook(t.Context(), &sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{Id: id, Url: "https://example.com/"}})
+		return k.webhooks().CreateWebhook(t.Context(),
+			&sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{Id: id, Url: "https://example.com/"}})
 	}
 	first, err := create("pager")
 	must(t, err)
@@ -105,7 +107,8 @@ func TestAWebhookIsChanged(t *testing.T) {
 	k.webhook(&sessionsv1.Webhook{PerTurn: true})
 	_, err = k.webhooks().CreateWebhook(t.Context(), &sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{PerTurn: true}})
 	wantFault(t, err, "already_exists")
-	_, err = k.webhooks().CreateWebhook(t.Context(), &sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{Url: "https://example.com/"}})
+	_, err = k.webhooks().CreateWebhook(t.Context(),
+		&sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{Url: "https://example.com/"}})
 	wantFault(t, err, "limit_reached")
 
 	page, err := k.webhooks().ListWebhooks(t.Context(), &sessionsv1.ListWebhooksRequest{PageSize: 1})

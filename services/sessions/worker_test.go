@@ -115,7 +115,8 @@ func (w *worker) finish(status turnv1.TurnStatus, reason string) *executionv1.Co
 func (w *worker) run(answer string) *executionv1.CommitStepResponse {
 	w.t.Helper()
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "calc__add", ArgumentsJson: "{}"}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "calc__add",
+		ArgumentsJson: "{}"}}}, 0)
 	w.result("tool-1.1", "c1", "3")
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text(answer)}, 0)
 	return w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")

@@ -31,7 +31,8 @@ func (r *run) judge() {
 		turns += len(room.ended)
 	}
 	r.t.Logf("seed %d; faults: %v", r.plan.seed, r.faults)
-	r.t.Logf("%d operations (%d with unknown outcome), %d partitions checked, %d sessions with %d turns, %d streams compared, %d effects compared, %d violations",
+	r.t.Logf("%d operations (%d with unknown outcome), %d partitions checked, %d sessions with %d turns, %d streams compared, %d effects "+
+		"compared, %d violations",
 		report.Operations, report.Unknown, report.Partitions, len(rooms), turns, streams, effects, len(report.Violations))
 	r.t.Log(r.tally())
 }
@@ -70,7 +71,8 @@ func (r *run) sameStream(what string, w *harness.Watcher, want []harness.Event) 
 		got = harness.Durables(w.Events())
 		return len(got) >= len(want)
 	})
-	if same := func(a, b harness.Event) bool { return a.Seq == b.Seq && a.Type == b.Type && a.TurnID == b.TurnID }; !slices.EqualFunc(got, want, same) {
+	if same := func(a, b harness.Event) bool { return a.Seq == b.Seq && a.Type == b.Type && a.TurnID == b.TurnID }; !slices.EqualFunc(got,
+		want, same) {
 		r.t.Errorf("a watcher of %s saw\n%s\nthe journal has\n%s", what, listed(got), listed(want))
 	}
 }

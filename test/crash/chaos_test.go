@@ -176,7 +176,8 @@ func (c *riot) draw(ctx context.Context, dice *rand.Rand) string {
 		return "frozen " + name
 	case kind < 9 && len(links) > 0:
 		modes := netfault.Faults()
-		return c.breakLink(ctx, links[dice.IntN(len(links))], modes[dice.IntN(len(modes))], time.Duration(1+dice.IntN(maxBreak))*time.Second, dice.IntN(2) == 0)
+		return c.breakLink(ctx, links[dice.IntN(len(links))], modes[dice.IntN(len(modes))], time.Duration(1+dice.IntN(maxBreak))*time.Second,
+			dice.IntN(2) == 0)
 	case kind == 9 && db != nil:
 		c.h.count("database faults", 1)
 		db.Stop()

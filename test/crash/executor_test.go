@@ -13,8 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// hosted is an executor in sh. It writes down each start (mode, attempt, its id of the session, its process). In its first round it tells its
-// session and says a word, and waits for the test's leave; then it calls the tool. With the tool's result it answers ten words.
+// hosted is an executor in sh. It writes down each start (mode, attempt, its id of the session, its process). In its first round
+// it tells its session and says a word, and waits for the test's leave; then it calls the tool. With the tool's result it answers
+// ten words.
 const hosted = `#!/bin/sh
 read -r invocation
 field() { printf '%s' "$invocation" | sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"; }
@@ -30,7 +31,8 @@ echo '{"type":"tool_call","id":"c1","name":"faulty__slow_once","arguments":{"cal
 echo '{"type":"end"}'
 `
 
-// executorThinks is a mesh with a hosted agent in the middle of its first round: it has told its session, and the watcher has seen its word.
+// executorThinks is a mesh with a hosted agent in the middle of its first round: it has told its session, and the watcher has
+// seen its word.
 func executorThinks(t *testing.T, workers int) (*scene, string) {
 	t.Helper()
 	slot(t)

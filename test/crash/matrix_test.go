@@ -32,7 +32,8 @@ type cell struct {
 // short are the cells of `make test`: one for each kind of recovery.
 var short = []string{
 	"accepted/gateway", "accepted/sessions", "started/worker", "model sent/inference", "model done not reported/worker",
-	"policy asked/policy", "policy asked/registry", "approval waiting/sessions", "parked/worker", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
+	"policy asked/policy", "policy asked/registry", "approval waiting/sessions", "parked/worker", "tool done not reported/mcpbridge",
+	"idempotent tool done not reported/registry",
 	"journal written not published/sessions", "terminal written not acknowledged/worker", "terminal written not acknowledged/sessions",
 	"before the first step/worker without Temporal", "between two steps/worker without Temporal",
 	"line registry.tool-closed", "line worker.call-done",
@@ -40,7 +41,8 @@ var short = []string{
 
 // shortLarge are those on PostgreSQL with two processes of each role: what is other there.
 var shortLarge = []string{
-	"accepted/sessions", "model half-streamed/worker", "policy asked/policy", "approval waiting/gateway", "idempotent tool done not reported/registry",
+	"accepted/sessions", "model half-streamed/worker", "policy asked/policy", "approval waiting/gateway",
+	"idempotent tool done not reported/registry",
 	"tool done not reported/mcpbridge", "journal written not published/database restarted", "database away",
 	"before the first step/worker without Temporal", "between two steps/worker without Temporal",
 	"model half-streamed/stall worker->inference", "model done not reported/half down worker->sessions", "tool sent/cut registry->mcpbridge",

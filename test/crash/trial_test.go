@@ -281,7 +281,8 @@ func (r *trial) checkTools(events []harness.Event, l leeway) {
 		case state == "unresolved" && once && l.inDoubt && told[row.Str("tool")] == unknown:
 		case state == "failed" && l.unreached && len(acts) == 0 && told[row.Str("tool")] == unreached:
 		default:
-			r.t.Errorf("%s: the ledger has state %q, the tool acted %d times, the model was told %q", row.Str("tool"), state, len(acts), told[row.Str("tool")])
+			r.t.Errorf("%s: the ledger has state %q, the tool acted %d times, the model was told %q", row.Str("tool"), state, len(acts),
+				told[row.Str("tool")])
 		}
 	}
 }

@@ -77,7 +77,8 @@ func TestUpInACrashLoop(t *testing.T) {
 	c := harness.NewClient(t, url)
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "a"})
 	session := c.Session("a")
-	_, _, _ = c.Do(t.Context(), http.MethodPost, "/v1/sessions/"+session+"/turns", harness.JSON{"input": "tell a story"}) // its answer may be lost
+	// its answer may be lost
+	_, _, _ = c.Do(t.Context(), http.MethodPost, "/v1/sessions/"+session+"/turns", harness.JSON{"input": "tell a story"})
 	for n, up := 1, first; ; n++ {
 		from := time.Now()
 		if !harness.Eventually(patience, up.Gone) {

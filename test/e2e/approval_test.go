@@ -30,9 +30,11 @@ func TestApprovals(t *testing.T) {
 
 // guarded creates an agent with a tool that requires an approval, and returns a session with it.
 func guarded(c *harness.Client, id string, expires int) string {
-	c.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted", "approvals": []harness.JSON{{
-		"name": "careful", "tools": []string{"mesh__uuid"}, "reason": "somebody should look", "allow_requester": true, "expires_seconds": expires,
-	}}})
+	c.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted",
+		"approvals": []harness.JSON{{
+			"name": "careful", "tools": []string{"mesh__uuid"}, "reason": "somebody should look", "allow_requester": true,
+			"expires_seconds": expires,
+		}}})
 	return c.Session(id)
 }
 
@@ -53,7 +55,8 @@ func approveCall(t *testing.T, c *harness.Client) {
 	turn := c.Turn(session, "call:mesh__uuid {} then say:done")
 	w := c.Watch("/v1/turns/" + turn + "/events")
 	a := waits(t, w, c, turn)
-	if a.Str("status") != "pending" || a.Str("tool") != "mesh__uuid" || a.Str("rule") != "careful" || a.Str("message") != "somebody should look" ||
+	if a.Str("status") != "pending" || a.Str("tool") != "mesh__uuid" || a.Str("rule") != "careful" ||
+		a.Str("message") != "somebody should look" ||
 		a.Str("arguments_hash") == "" || a.Str("definition_hash") == "" {
 		t.Errorf("approval = %v", a)
 	}
@@ -63,7 +66,8 @@ func approveCall(t *testing.T, c *harness.Client) {
 	}
 	events := w.End()
 	harness.CheckStream(t, events)
-	inOrder(t, events, "tool_call.started", "approval.requested", "turn.paused", "approval.resolved", "turn.resumed", "tool_call.completed", "turn.completed")
+	inOrder(t, events, "tool_call.started", "approval.requested", "turn.paused", "approval.resolved", "turn.resumed", "tool_call.completed",
+		"turn.completed")
 }
 
 // chatThatWaits: a chat returns while the turn waits for a person, who may be its caller.

@@ -67,7 +67,8 @@ func TestBlueprints(t *testing.T) {
 	chat := c.Must("POST", "/v1/chat", harness.JSON{"message": "hello", "session_id": id})
 	other := c.Must("POST", "/v1/chat", harness.JSON{"message": "hello", "agent_id": "desk", "params": harness.JSON{"team": "blue"}})
 	mu.Lock()
-	if len(system) != 3 || system[1] != "system: Now serve red.\n\nThe user is local." || system[2] != "system: Now serve blue.\n\nThe user is local." {
+	if len(system) != 3 || system[1] != "system: Now serve red.\n\nThe user is local." ||
+		system[2] != "system: Now serve blue.\n\nThe user is local." {
 		t.Errorf("a changed agent: %q (%v, %v)", system, chat, other)
 	}
 	mu.Unlock()
@@ -107,14 +108,17 @@ func refusedBlueprints(t *testing.T, c *harness.Client) {
 			harness.JSON{"id": "bad", "instructions": "${env.HOME}"},
 			expect{400, "invalid_argument", "instructions", "${env.HOME} is not allowed"},
 		},
-		{"an unknown namespace", "PATCH", "/v1/agents/desk", harness.JSON{"instructions": "${secret.x}"}, expect{400, "invalid_argument", "instructions", "${secret.x} is unknown"}},
-		{"a param that there is not", "PATCH", "/v1/agents/desk", harness.JSON{"instructions": "${params.tema}"}, expect{400, "invalid_argument", "instructions", "${params.tema} is unknown"}},
+		{"an unknown namespace", "PATCH", "/v1/agents/desk", harness.JSON{"instructions": "${secret.x}"},
+			expect{400, "invalid_argument", "instructions", "${secret.x} is unknown"}},
+		{"a param that there is not", "PATCH", "/v1/agents/desk", harness.JSON{"instructions": "${params.tema}"},
+			expect{400, "invalid_argument", "instructions", "${params.tema} is unknown"}},
 		{
 			"a broken schema", "PATCH", "/v1/agents/desk",
 			harness.JSON{"params_schema": harness.JSON{"type": "object", "properties": harness.JSON{"a": harness.JSON{"type": "text"}}}},
 			expect{400, "invalid_argument", "params_schema", "/properties/a/type"},
 		},
-		{"a param that is missing", "POST", "/v1/sessions", harness.JSON{"agent_id": "desk"}, expect{400, "invalid_argument", "params.team", "is required"}},
+		{"a param that is missing", "POST", "/v1/sessions", harness.JSON{"agent_id": "desk"},
+			expect{400, "invalid_argument", "params.team", "is required"}},
 		{
 			"a param that is unknown", "POST", "/v1/chat",
 			harness.JSON{"message": "x", "agent_id": "desk", "params": harness.JSON{"team": "red", "x": 1}},
@@ -127,7 +131,8 @@ func refusedBlueprints(t *testing.T, c *harness.Client) {
 	}
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "claims", "instructions": "Team ${scope.claims.team}."})
 	status, out, err := c.Do(t.Context(), "POST", "/v1/sessions", harness.JSON{"agent_id": "claims"})
-	if err != nil || status != 409 || out.Str("code") != "invalid_blueprint" || !strings.Contains(out.Str("detail"), `${scope.claims.team} has no value: the user "local" has no such claim`) {
+	if err != nil || status != 409 || out.Str("code") != "invalid_blueprint" ||
+		!strings.Contains(out.Str("detail"), `${scope.claims.team} has no value: the user "local" has no such claim`) {
 		t.Errorf("a missing claim: %d %v %v", status, out, err)
 	}
 }

@@ -92,7 +92,8 @@ func moneyEnds(t *testing.T, c *harness.Client) {
 }
 
 func nothingLeft(t *testing.T, c *harness.Client) {
-	turn := send(c, agent(c, "talker", nil), `call:mesh__uuid {"n":"$n"} loop:50 then say:done`, harness.JSON{"max_cost": "0.02", "max_steps": 20})
+	turn := send(c, agent(c, "talker", nil), `call:mesh__uuid {"n":"$n"} loop:50 then say:done`,
+		harness.JSON{"max_cost": "0.02", "max_steps": 20})
 	end := c.Wait(turn)
 	if end.Str("status") != "completed" || end.Str("stop_reason") != "budget" && end.Str("stop_reason") != "max_steps" {
 		t.Errorf("turn = %v", end)
@@ -105,7 +106,8 @@ func nothingLeft(t *testing.T, c *harness.Client) {
 }
 
 func toolCallsEnd(t *testing.T, c *harness.Client) {
-	turn := send(c, agent(c, "caller", nil), "call:mesh__uuid {} call:mesh__time {} call:mesh__uuid {} say:done", harness.JSON{"max_tool_calls": 2})
+	turn := send(c, agent(c, "caller", nil), "call:mesh__uuid {} call:mesh__time {} call:mesh__uuid {} say:done",
+		harness.JSON{"max_tool_calls": 2})
 	end := c.Wait(turn)
 	if end.Str("stop_reason") != "budget" || fieldOf(end, "usage", "tool_calls") != "2" {
 		t.Errorf("turn = %v", end)
@@ -167,7 +169,8 @@ func badBudgets(t *testing.T, c *harness.Client) {
 		}
 	}
 	session := agent(c, "strict", harness.JSON{"max_tool_calls": 3})
-	status, out, err := c.Do(t.Context(), "POST", "/v1/sessions/"+session+"/turns", harness.JSON{"input": "say:x", "limits": harness.JSON{"max_tool_calls": 4}})
+	status, out, err := c.Do(t.Context(), "POST", "/v1/sessions/"+session+"/turns",
+		harness.JSON{"input": "say:x", "limits": harness.JSON{"max_tool_calls": 4}})
 	if err != nil || status != 400 || !strings.Contains(fmt.Sprint(out), "limits.max_tool_calls") {
 		t.Errorf("more than the agent allows: %d %v %v", status, out, err)
 	}

@@ -208,7 +208,8 @@ func callsBack(t *testing.T, c *harness.Client) {
 	}
 	w := c.Watch("/v1/sessions/" + session + "/events")
 	back := w.Until("the callback", func(e harness.Event) bool { return e.Type == "turn.queued" && e.TurnID != turn })
-	if end := c.Wait(back.TurnID); !strings.Contains(end.Str("input"), "from the agent \"worker\"") || !strings.Contains(end.Str("input"), "w20") {
+	if end := c.Wait(back.TurnID); !strings.Contains(end.Str("input"), "from the agent \"worker\"") ||
+		!strings.Contains(end.Str("input"), "w20") {
 		t.Errorf("callback = %v", end)
 	}
 	turns, _ := c.Must("GET", "/v1/sessions/"+session+"/turns", nil)["turns"].([]any)

@@ -90,7 +90,8 @@ func longConversation(t *testing.T, c *harness.Client) {
 
 func tooLow(t *testing.T, c *harness.Client) {
 	status, out, err := c.Do(t.Context(), "POST", "/v1/agents", harness.JSON{"id": "low", "max_context_tokens": 100})
-	if err != nil || status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(out), "max_context_tokens") || !strings.Contains(fmt.Sprint(out), "2000") {
+	if err != nil || status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(out), "max_context_tokens") ||
+		!strings.Contains(fmt.Sprint(out), "2000") {
 		t.Errorf("%d %v %v", status, out, err)
 	}
 }
@@ -114,7 +115,8 @@ func eachStrategy(t *testing.T, c *harness.Client) {
 	}
 }
 
-// A provider that knows better than the mesh how much its model reads is believed: the conversation is compacted, and the model asked again.
+// A provider that knows better than the mesh how much its model reads is believed: the conversation is compacted, and the model
+// asked again.
 func TestARefusedConversationIsCompacted(t *testing.T) {
 	t.Parallel()
 	model := harness.NewModel(t, func(_ int, messages []any) harness.Answer {
@@ -142,12 +144,14 @@ func TestARefusedConversationIsCompacted(t *testing.T) {
 	}
 	end := c.Wait(c.Turn(session, strings.Repeat("blah ", 3000)))
 	failure, _ := end["error"].(map[string]any)
-	if end.Str("status") != "failed" || failure["code"] != "context_too_long" || !strings.Contains(fmt.Sprint(failure["message"]), "longer than") {
+	if end.Str("status") != "failed" || failure["code"] != "context_too_long" ||
+		!strings.Contains(fmt.Sprint(failure["message"]), "longer than") {
 		t.Errorf("one that nothing shortens: %v", end)
 	}
 }
 
-// A turn whose tools say more than the window holds is compacted while it runs: what was asked stays, and no result stands without its call.
+// A turn whose tools say more than the window holds is compacted while it runs: what was asked stays, and no result stands
+// without its call.
 func TestALongTurnIsCompacted(t *testing.T) {
 	t.Parallel()
 	const steps = 10

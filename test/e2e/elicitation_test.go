@@ -9,7 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestAToolServerAsksTheUser has the reference server ask in the middle of a turn's call, and the whole mesh killed before the answer comes.
+// TestAToolServerAsksTheUser has the reference server ask in the middle of a turn's call, and the whole mesh killed before the
+// answer comes.
 func TestAToolServerAsksTheUser(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"stdio": {"stdio"}, "http": nil} {

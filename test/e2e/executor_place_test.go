@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-const topics = `{"type":"object","additionalProperties":false,"properties":{"topic":{"type":"string"},"region":{"type":"string","default":"eu"}}}`
+const topics = `{"type":"object","additionalProperties":false,"properties":{"topic":{"type":"string"},"region":{"type":"string",` +
+	`"default":"eu"}}}`
 
 // TestPlaceholdersOfAnExecutor: what a session gives reaches a program as one argument and a service escaped, and is read for nothing else.
 func TestPlaceholdersOfAnExecutor(t *testing.T) {
@@ -28,7 +29,8 @@ func TestPlaceholdersOfAnExecutor(t *testing.T) {
 	}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
-		fmt.Fprintf(w, `{"type":"answer","text":%q}`+"\n"+`{"type":"end"}`+"\n", r.URL.EscapedPath()+" "+r.URL.Query().Get("q")+" "+r.Header.Get("X-Region"))
+		fmt.Fprintf(w, `{"type":"answer","text":%q}`+"\n"+`{"type":"end"}`+"\n",
+			r.URL.EscapedPath()+" "+r.URL.Query().Get("q")+" "+r.Header.Get("X-Region"))
 	}))
 	t.Cleanup(service.Close)
 	told = agentOf(c, "placed-http", harness.JSON{
@@ -38,8 +40,10 @@ func TestPlaceholdersOfAnExecutor(t *testing.T) {
 		t.Errorf("the service: %v", told)
 	}
 	for value, why := range map[string]string{"--help": "read as an option"} {
-		status, problem, err := c.Do(t.Context(), "POST", "/v1/sessions", harness.JSON{"agent_id": "placed", "params": harness.JSON{"topic": value}})
-		if err != nil || status != http.StatusBadRequest && status != http.StatusConflict || problem.Str("code") != "invalid_blueprint" || !strings.Contains(problem.Str("detail"), why) {
+		status, problem, err := c.Do(t.Context(), "POST", "/v1/sessions",
+			harness.JSON{"agent_id": "placed", "params": harness.JSON{"topic": value}})
+		if err != nil || status != http.StatusBadRequest && status != http.StatusConflict || problem.Str("code") != "invalid_blueprint" ||
+			!strings.Contains(problem.Str("detail"), why) {
 			t.Errorf("%q: %d %v %v", value, status, problem, err)
 		}
 	}
@@ -48,7 +52,8 @@ func TestPlaceholdersOfAnExecutor(t *testing.T) {
 		"executor.env.A":      {"kind": "process", "command": []string{"x"}, "env": harness.JSON{"A": "${moon.a}"}},
 		"executor.url":        {"kind": "http", "url": "http://${params.topic}/"},
 	} {
-		status, problem, err := c.Do(t.Context(), "POST", "/v1/agents", harness.JSON{"id": "wrong", "params_schema": json.RawMessage(topics), "executor": executor})
+		status, problem, err := c.Do(t.Context(), "POST", "/v1/agents",
+			harness.JSON{"id": "wrong", "params_schema": json.RawMessage(topics), "executor": executor})
 		if err != nil || status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(problem["fields"]), field) {
 			t.Errorf("%s: %d %v %v", field, status, problem, err)
 		}

@@ -93,7 +93,8 @@ func TestCancelReachesTheExecutor(t *testing.T) {
 			if end.Str("status") != "cancelled" || end.Str("output") != "so far " {
 				t.Errorf("turn = %v", end)
 			}
-			if fieldOf(end, "usage", "input_tokens") != "70" || fieldOf(end, "usage", "output_tokens") != "7" || fieldOf(end, "usage", "cost_micros") != "1200" {
+			if fieldOf(end, "usage", "input_tokens") != "70" || fieldOf(end, "usage", "output_tokens") != "7" ||
+				fieldOf(end, "usage", "cost_micros") != "1200" {
 				t.Errorf("usage = %v", end["usage"])
 			}
 			harness.CheckStream(t, w.End())
@@ -104,7 +105,8 @@ func TestCancelReachesTheExecutor(t *testing.T) {
 	}
 }
 
-// TestABudgetStopsAnExecutor: what an executor tells of tokens and cost counts in the turn, and it gets no further round when a limit is passed.
+// TestABudgetStopsAnExecutor: what an executor tells of tokens and cost counts in the turn, and it gets no further round when a
+// limit is passed.
 func TestABudgetStopsAnExecutor(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -127,7 +129,8 @@ func TestABudgetStopsAnExecutor(t *testing.T) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				frame(w, harness.JSON{"type": "text.delta", "text": fmt.Sprintf("round %d", n)})
 				frame(w, harness.JSON{"type": "usage", "input_tokens": 5000, "output_tokens": 1000, "cost_micros": 100_000})
-				frame(w, harness.JSON{"type": "tool_call", "name": "calculator__evaluate", "arguments": harness.JSON{"expression": fmt.Sprintf("%d+1", n)}})
+				frame(w, harness.JSON{"type": "tool_call", "name": "calculator__evaluate",
+					"arguments": harness.JSON{"expression": fmt.Sprintf("%d+1", n)}})
 				frame(w, harness.JSON{"type": "end"})
 			}))
 			t.Cleanup(server.Close)
@@ -139,15 +142,16 @@ func TestABudgetStopsAnExecutor(t *testing.T) {
 			if int(rounds.Load()) != row.rounds || end.Str("output") != fmt.Sprintf("round %d", row.rounds) {
 				t.Errorf("%d rounds, want %d: %v", rounds.Load(), row.rounds, end)
 			}
-			if fieldOf(end, "usage", "cost_micros") != fmt.Sprint(100_000*row.rounds) || fieldOf(end, "usage", "input_tokens") != fmt.Sprint(5000*row.rounds) {
+			if fieldOf(end, "usage", "cost_micros") != fmt.Sprint(100_000*row.rounds) ||
+				fieldOf(end, "usage", "input_tokens") != fmt.Sprint(5000*row.rounds) {
 				t.Errorf("usage = %v", end["usage"])
 			}
 		})
 	}
 }
 
-// TestABudgetStopsAnExecutorInItsRound: an executor that has passed a limit of the turn is broken off, and what it said stays; one that ends by
-// itself right then has answered.
+// TestABudgetStopsAnExecutorInItsRound: an executor that has passed a limit of the turn is broken off, and what it said stays;
+// one that ends by itself right then has answered.
 func TestABudgetStopsAnExecutorInItsRound(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -173,7 +177,8 @@ func TestABudgetStopsAnExecutorInItsRound(t *testing.T) {
 		w := c.Watch("/v1/turns/" + turn + "/events")
 		end := c.Wait(turn)
 		<-gone
-		if end.Str("status") != "completed" || end.Str("output") != "this is dear " || fieldOf(end, "limit_reached", "limit") != limit || fieldOf(end, "usage", "cost_micros") != "300000" {
+		if end.Str("status") != "completed" || end.Str("output") != "this is dear " || fieldOf(end, "limit_reached", "limit") != limit ||
+			fieldOf(end, "usage", "cost_micros") != "300000" {
 			t.Errorf("%s: %v", limit, end)
 		}
 		events := w.End()
@@ -182,7 +187,8 @@ func TestABudgetStopsAnExecutorInItsRound(t *testing.T) {
 			t.Errorf("%s: %s", limit, types)
 		}
 	}
-	if end := c.Wait(send(c, c.Session("in-time"), "spend", harness.JSON{"max_cost": "0.25"})); end.Str("stop_reason") != "end" || end["limit_reached"] != nil {
+	if end := c.Wait(send(c, c.Session("in-time"), "spend", harness.JSON{"max_cost": "0.25"})); end.Str("stop_reason") != "end" ||
+		end["limit_reached"] != nil {
 		t.Errorf("one that ends: %v", end)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestAnAgentOfTheOpenAIAgentsSDK hosts the example that is written with that framework. Its model is a scripted one; its tools are ours, and
-// one of its calls waits for leave.
+// TestAnAgentOfTheOpenAIAgentsSDK hosts the example that is written with that framework. Its model is a scripted one; its tools
+// are ours, and one of its calls waits for leave.
 func TestAnAgentOfTheOpenAIAgentsSDK(t *testing.T) {
 	t.Parallel()
 	node, sdk := testnpm.OpenAIAgents(t)

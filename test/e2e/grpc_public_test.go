@@ -87,7 +87,8 @@ func TestThePublicPort(t *testing.T) {
 		}
 	}
 	for _, name := range append(names, "") {
-		if resp, err := health.Check(t.Context(), &healthv1.HealthCheckRequest{Service: name}); resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		if resp, err := health.Check(t.Context(),
+			&healthv1.HealthCheckRequest{Service: name}); resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
 			t.Errorf("health of %q: %v, %v", name, resp, err)
 		}
 	}

@@ -86,7 +86,8 @@ func (s *stranger) learn(a *reflectionpb.ServerReflectionResponse) {
 	for _, f := range s.files {
 		for _, name := range f.GetDependency() {
 			if s.files[name] == nil {
-				s.learn(s.ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileByFilename{FileByFilename: name}}))
+				file := &reflectionpb.ServerReflectionRequest_FileByFilename{FileByFilename: name}
+				s.learn(s.ask(&reflectionpb.ServerReflectionRequest{MessageRequest: file}))
 			}
 		}
 	}
@@ -95,7 +96,8 @@ func (s *stranger) learn(a *reflectionpb.ServerReflectionResponse) {
 // service describes a service by its name.
 func (s *stranger) service(name string) protoreflect.ServiceDescriptor {
 	s.t.Helper()
-	s.learn(s.ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}}))
+	symbol := &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}
+	s.learn(s.ask(&reflectionpb.ServerReflectionRequest{MessageRequest: symbol}))
 	var set descriptorpb.FileDescriptorSet
 	for _, f := range s.files {
 		set.File = append(set.File, f)
@@ -184,8 +186,10 @@ func TestGRPCByReflectionAlone(t *testing.T) {
 	s := newStranger(t, address)
 	names := s.services()
 	for _, want := range []string{
-		"grpc.health.v1.Health", "windlass.inference.v1.InferenceService", "windlass.policy.v1.PolicyService", "windlass.registry.v1.SourceService",
-		"windlass.registry.v1.ToolService", "windlass.sessions.v1.AgentService", "windlass.sessions.v1.SessionService", "windlass.sessions.v1.TurnService",
+		"grpc.health.v1.Health", "windlass.inference.v1.InferenceService", "windlass.policy.v1.PolicyService",
+		"windlass.registry.v1.SourceService",
+		"windlass.registry.v1.ToolService", "windlass.sessions.v1.AgentService", "windlass.sessions.v1.SessionService",
+		"windlass.sessions.v1.TurnService",
 	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is not listed in %v", want, names)
@@ -217,7 +221,8 @@ func TestGRPCByReflectionAlone(t *testing.T) {
 		t.Errorf("watched %v, %v", types, err)
 	}
 	got, err := s.call(turns, "GetTurn", `{"turn_id":"`+id+`","wait":"30s"}`)
-	if err != nil || str(got, "status") != strconv.Itoa(int(turnv1.TurnStatus_TURN_STATUS_COMPLETED)) || !strings.Contains(str(got, "output"), "391") {
+	if err != nil || str(got, "status") != strconv.Itoa(int(turnv1.TurnStatus_TURN_STATUS_COMPLETED)) ||
+		!strings.Contains(str(got, "output"), "391") {
 		t.Errorf("turn = %v, %v", got, err)
 	}
 }
@@ -234,10 +239,13 @@ func TestGRPCRefuses(t *testing.T) {
 	}{
 		{"an unknown session", "sessions.v1.SessionService", "GetSession", `{"session_id":"ses_nope"}`, codes.NotFound, "NOT_FOUND", ""},
 		{"an empty id", "sessions.v1.SessionService", "GetSession", `{}`, codes.InvalidArgument, "INVALID_ARGUMENT", "session_id"},
-		{"an agent's id", "sessions.v1.AgentService", "CreateAgent", `{"agent":{"id":"Not Good"}}`, codes.InvalidArgument, "INVALID_ARGUMENT", "agent.id"},
-		{"a garbage page", "sessions.v1.AgentService", "ListAgents", `{"page_token":"zzz"}`, codes.InvalidArgument, "INVALID_PAGE_TOKEN", "page_token"},
+		{"an agent's id", "sessions.v1.AgentService", "CreateAgent", `{"agent":{"id":"Not Good"}}`, codes.InvalidArgument, "INVALID_ARGUMENT",
+			"agent.id"},
+		{"a garbage page", "sessions.v1.AgentService", "ListAgents", `{"page_token":"zzz"}`, codes.InvalidArgument, "INVALID_PAGE_TOKEN",
+			"page_token"},
 		{"no input", "sessions.v1.TurnService", "CreateTurn", `{"session_id":"ses_nope"}`, codes.InvalidArgument, "INVALID_ARGUMENT", "input"},
-		{"wrong arguments", "registry.v1.ToolService", "InvokeTool", `{"name":"calculator__evaluate","arguments":{"expression":3}}`, codes.InvalidArgument, "INVALID_TOOL_ARGUMENTS", "arguments/expression"},
+		{"wrong arguments", "registry.v1.ToolService", "InvokeTool", `{"name":"calculator__evaluate","arguments":{"expression":3}}`,
+			codes.InvalidArgument, "INVALID_TOOL_ARGUMENTS", "arguments/expression"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := s.call(s.service("windlass."+tc.service), tc.method, tc.request)

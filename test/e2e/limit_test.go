@@ -23,7 +23,8 @@ func TestALimitIsToldEverywhere(t *testing.T) {
 	const long = "loop:9 call:mesh__uuid {} then say:done"
 
 	said := c.Must("POST", "/v1/chat", harness.JSON{"agent_id": "few", "message": long})
-	if said.Str("status") != "completed" || fieldOf(said, "limit_reached", "code") != "limit_reached" || fieldOf(said, "limit_reached", "limit") != "max_steps" {
+	if said.Str("status") != "completed" || fieldOf(said, "limit_reached", "code") != "limit_reached" ||
+		fieldOf(said, "limit_reached", "limit") != "max_steps" {
 		t.Errorf("the chat answers %v", said)
 	}
 	if next := c.Wait(c.Turn(said.Str("session_id"), "say:fine")); next.Str("output") != "fine" || next["limit_reached"] != nil {
@@ -31,7 +32,8 @@ func TestALimitIsToldEverywhere(t *testing.T) {
 	}
 
 	turn := c.Turn(c.Session("parent"), ask("few", long))
-	if end := c.Wait(turn); end["limit_reached"] != nil || end.Str("stop_reason") != "end" || !strings.Contains(end.Str("output"), "limit_reached: it may take 2 model steps") {
+	if end := c.Wait(turn); end["limit_reached"] != nil || end.Str("stop_reason") != "end" ||
+		!strings.Contains(end.Str("output"), "limit_reached: it may take 2 model steps") {
 		t.Errorf("the parent: %v", end)
 	}
 	if child := told(t, c, turn, "child.completed"); fieldOf(child, "limit_reached", "value") != "2" {
@@ -42,7 +44,8 @@ func TestALimitIsToldEverywhere(t *testing.T) {
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	if cmd.ProcessState.ExitCode() != 5 || !strings.Contains(errs.String(), "it may take 2 model steps") || !strings.Contains(errs.String(), "limits.max_steps") {
+	if cmd.ProcessState.ExitCode() != 5 || !strings.Contains(errs.String(), "it may take 2 model steps") ||
+		!strings.Contains(errs.String(), "limits.max_steps") {
 		t.Errorf("windlass chat: %v\n%s\n%s", err, out.String(), errs.String())
 	}
 }

@@ -100,7 +100,8 @@ func TestAnUnreachableSourceBecomesReady(t *testing.T) {
 	if src.Str("state") != "unreachable" || !strings.Contains(src.Str("last_error"), "refused") || src["tool_count"] != 0.0 {
 		t.Errorf("source = %v", src)
 	}
-	if status, out, err := c.Do(t.Context(), "POST", "/v1/sources/late:sync", harness.JSON{}); err != nil || status != 503 || out.Str("code") != "tool_unavailable" {
+	if status, out, err := c.Do(t.Context(), "POST", "/v1/sources/late:sync", harness.JSON{}); err != nil || status != 503 ||
+		out.Str("code") != "tool_unavailable" {
 		t.Errorf("a sync of it answers %d %v %v", status, out, err)
 	}
 	harness.Start(t, "faulty", nil, harness.Bin(t, "examples/faulty"), "--http", address)
@@ -144,10 +145,12 @@ func TestSyncTellsWhatChanged(t *testing.T) {
 			t.Errorf("%s: total is %v, want %v", path, got["total"], total)
 		}
 	}
-	check("/v1/sources/sync:sync", map[string][]string{"added": {"sync__comes", "sync__comes-too"}, "removed": {"sync__goes"}, "changed": {"sync__changes"}}, 4)
+	check("/v1/sources/sync:sync", map[string][]string{"added": {"sync__comes", "sync__comes-too"}, "removed": {"sync__goes"},
+		"changed": {"sync__changes"}}, 4)
 	check("/v1/sources/sync:sync", map[string][]string{"added": nil, "removed": nil, "changed": nil}, 4)
 	server.set(map[string]string{"stays": "a"})
-	check("/v1/tools:refresh", map[string][]string{"added": nil, "removed": {"sync__changes", "sync__comes", "sync__comes-too"}, "changed": nil}, 0)
+	check("/v1/tools:refresh", map[string][]string{"added": nil, "removed": {"sync__changes", "sync__comes", "sync__comes-too"},
+		"changed": nil}, 0)
 
 	server.CloseClientConnections()
 	server.Close()

@@ -64,7 +64,8 @@ func (s *toolServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch req.Method {
 	case "initialize":
 		answer["result"] = harness.JSON{
-			"protocolVersion": "2025-11-25", "capabilities": harness.JSON{"tools": harness.JSON{}}, "serverInfo": harness.JSON{"name": "by hand", "version": "1"},
+			"protocolVersion": "2025-11-25", "capabilities": harness.JSON{"tools": harness.JSON{}},
+			"serverInfo": harness.JSON{"name": "by hand", "version": "1"},
 		}
 	case "tools/list":
 		answer["result"] = harness.JSON{"tools": s.list()}

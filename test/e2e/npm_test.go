@@ -49,7 +49,9 @@ func TestServerEverythingInATurn(t *testing.T) {
 			if src["tool_count"].(float64) < 8 || src.Str("protocol_version") != "2025-11-25" {
 				t.Errorf("source = %v", src)
 			}
-			turn := c.Turn(c.Session(name), `call:echo {"message":"hello from a turn"} call:get-sum {"a":20,"b":22} then call:trigger-long-running-operation {"duration":0.2,"steps":2}`)
+			turn := c.Turn(c.Session(name),
+				`call:echo {"message":"hello from a turn"} call:get-sum {"a":20,"b":22} then call:trigger-long-running-operation `+
+					`{"duration":0.2,"steps":2}`)
 			events := c.Watch("/v1/turns/" + turn + "/events").End()
 			harness.CheckStream(t, events)
 			got := c.Wait(turn)

@@ -88,7 +88,8 @@ func TestSchedulesAndWebhooksOutliveTheSessionsService(t *testing.T) {
 	}}})
 	c := m.Client
 	applied := c.Must("POST", "/v1/agents:apply", harness.JSON{"yaml": "kind: agent\nid: clerk\nmodel: builtin/scripted\n---\n" +
-		"kind: schedule\nid: often\nagent_id: clerk\ninput: say:tick\ninterval: 1s\noverlap: allow\n---\nkind: webhook\nid: pager\nevents: [turn.completed]\nurl: " + l.URL + "\n"})
+		"kind: schedule\nid: often\nagent_id: clerk\ninput: say:tick\ninterval: 1s\noverlap: allow\n---\nkind: webhook\nid: pager\nevents: " +
+		"[turn.completed]\nurl: " + l.URL + "\n"})
 	if n := len(applied["applied"].([]any)); n != 3 {
 		t.Fatalf("applied %v", applied)
 	}
@@ -97,7 +98,8 @@ func TestSchedulesAndWebhooksOutliveTheSessionsService(t *testing.T) {
 	id := <-l.held
 	m.Kill("sessions")
 	away := time.Now()
-	running := "/api/v1/namespaces/default/workflows?query=" + url.QueryEscape("WorkflowType = 'ScheduledFire' AND ExecutionStatus = 'Running'")
+	running := "/api/v1/namespaces/default/workflows?query=" +
+		url.QueryEscape("WorkflowType = 'ScheduledFire' AND ExecutionStatus = 'Running'")
 	until(t, "Temporal fires a schedule that nobody answers for", func() bool {
 		status, out, err := m.UI().Do(t.Context(), "GET", running, nil)
 		list, _ := out["executions"].([]any)

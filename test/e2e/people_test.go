@@ -29,7 +29,8 @@ func TestApprovers(t *testing.T) {
 		"by-admin": {},
 	} {
 		rule["name"], rule["tools"], rule["reason"] = id, []string{"mesh__uuid"}, "somebody else should look"
-		m.Client.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted", "approvals": []harness.JSON{rule}})
+		m.Client.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted",
+			"approvals": []harness.JSON{rule}})
 	}
 	for name, test := range map[string]func(*testing.T, people){
 		"the subject that started the turn may not decide": othersDecide,
@@ -114,7 +115,8 @@ func othersDecide(t *testing.T, p people) {
 	if end := p.ann.Wait(turn); end.Str("output") != "done" || end.Str("stop_reason") != "end" {
 		t.Errorf("turn = %v", end)
 	}
-	if status, out := decides(t, p.eve, approval, "deny"); status != http.StatusConflict && status != http.StatusBadRequest || out.Str("code") != "approval_resolved" {
+	if status, out := decides(t, p.eve, approval, "deny"); status != http.StatusConflict && status != http.StatusBadRequest ||
+		out.Str("code") != "approval_resolved" {
 		t.Errorf("after the decision: %d %v", status, out)
 	}
 }
@@ -165,7 +167,8 @@ func batchDecides(t *testing.T, p people) {
 	second, b := p.waiting(t, "by-role")
 	_, c := p.waiting(t, "by-admin")
 	decisions := harness.JSON{"decisions": []harness.JSON{
-		{"approval_id": a, "decision": "approve"}, {"approval_id": b, "decision": "deny", "comment": "not now"}, {"approval_id": c, "decision": "approve"},
+		{"approval_id": a, "decision": "approve"}, {"approval_id": b, "decision": "deny", "comment": "not now"},
+		{"approval_id": c, "decision": "approve"},
 	}}
 	results, _ := p.bob.Must("POST", "/v1/approvals:decide", decisions)["results"].([]any)
 	var got []string
@@ -182,7 +185,8 @@ func batchDecides(t *testing.T, p people) {
 	if end := p.ann.Wait(second); end.Str("status") != "completed" || end["tools_used"] == nil {
 		t.Errorf("the refused turn: %v", end)
 	}
-	results, _ = p.ann.Must("POST", "/v1/approvals:decide", harness.JSON{"decisions": []harness.JSON{{"approval_id": c, "decision": "approve"}}})["results"].([]any)
+	results, _ = p.ann.Must("POST", "/v1/approvals:decide",
+		harness.JSON{"decisions": []harness.JSON{{"approval_id": c, "decision": "approve"}}})["results"].([]any)
 	if len(results) != 1 || fieldOf(results[0].(map[string]any), "error", "code") != "permission_denied" {
 		t.Errorf("ann decides for herself: %v", results)
 	}

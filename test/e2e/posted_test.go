@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// posted makes a turn, or goes on with it after a cursor, and reads the events that are the answer: n of them, then it breaks the connection; all
-// for n 0. It gives them with the type of the last frame, and the answer's status.
+// posted makes a turn, or goes on with it after a cursor, and reads the events that are the answer: n of them, then it breaks the
+// connection; all for n 0. It gives them with the type of the last frame, and the answer's status.
 func posted(t *testing.T, c *harness.Client, session, cursor string, n int) (events []harness.Event, last string, status int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.Base+"/v1/sessions/"+session+"/turns",
@@ -47,8 +47,8 @@ func posted(t *testing.T, c *harness.Client, session, cursor string, n int) (eve
 	return events, last, resp.StatusCode
 }
 
-// TestATurnThatIsMadeAndFollowedByOneRequest: the connection breaks again and again, and the same request with the last cursor goes on without gap or
-// repetition, to the end. Then there is nothing more to read, and there was one turn all the time.
+// TestATurnThatIsMadeAndFollowedByOneRequest: the connection breaks again and again, and the same request with the last cursor
+// goes on without gap or repetition, to the end. Then there is nothing more to read, and there was one turn all the time.
 func TestATurnThatIsMadeAndFollowedByOneRequest(t *testing.T) {
 	t.Parallel()
 	c := harness.Up(t, t.TempDir(), nil).Client

@@ -45,14 +45,16 @@ func TestReadmeTurnStreamsTokensToolCallAndAnswer(t *testing.T) {
 			}
 		}
 	}
-	order := []string{"turn.queued", "turn.started", "tool_call.started", "tool_call.executing", "tool_call.completed", "message.delta", "turn.completed"}
+	order := []string{"turn.queued", "turn.started", "tool_call.started", "tool_call.executing", "tool_call.completed", "message.delta",
+		"turn.completed"}
 	for i, typ := range order {
 		if _, seen := at[typ]; !seen || i > 0 && at[typ] < at[order[i-1]] {
 			t.Errorf("no %s in its place (want %v)", typ, order)
 		}
 	}
 	got := c.Wait(turn)
-	if got.Str("status") != "completed" || !strings.Contains(got.Str("output"), "391") || got["last_seq"] != float64(events[len(events)-1].Seq) {
+	if got.Str("status") != "completed" || !strings.Contains(got.Str("output"), "391") ||
+		got["last_seq"] != float64(events[len(events)-1].Seq) {
 		t.Errorf("turn = %v", got)
 	}
 }
@@ -62,14 +64,16 @@ func TestReadmeChatAnswersInOneCall(t *testing.T) {
 	c := client(t)
 	first := c.Must("POST", "/v1/chat", harness.JSON{"message": sum})
 	tools, _ := first["tools_used"].([]any)
-	if !strings.Contains(first.Str("answer"), "391") || len(tools) != 1 || tools[0] != "calculator__evaluate" || first.Str("status") != "completed" {
+	if !strings.Contains(first.Str("answer"), "391") || len(tools) != 1 || tools[0] != "calculator__evaluate" ||
+		first.Str("status") != "completed" {
 		t.Errorf("answer = %v", first)
 	}
 	if ms, ok := first["latency_ms"].(float64); !ok || ms < 0 || first.Str("session_id") == "" || first.Str("turn_id") == "" {
 		t.Errorf("answer = %v", first)
 	}
 	second := c.Must("POST", "/v1/chat", harness.JSON{"message": "say:again", "session_id": first.Str("session_id")})
-	if second.Str("session_id") != first.Str("session_id") || second.Str("answer") != "again" || second.Str("turn_id") == first.Str("turn_id") {
+	if second.Str("session_id") != first.Str("session_id") || second.Str("answer") != "again" ||
+		second.Str("turn_id") == first.Str("turn_id") {
 		t.Errorf("second answer = %v", second)
 	}
 	list, _ := c.Must("GET", "/v1/sessions/"+first.Str("session_id")+"/messages", nil)["messages"].([]any)
@@ -89,7 +93,8 @@ func TestPrintedCommandsWork(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
 	}
-	p := harness.Launch(t, "windlass up for people", nil, harness.Bin(t, "windlass"), "up", "--data-dir", t.TempDir(), "--http-addr", "127.0.0.1:0",
+	p := harness.Launch(t, "windlass up for people", nil, harness.Bin(t, "windlass"), "up", "--data-dir", t.TempDir(), "--http-addr",
+		"127.0.0.1:0",
 		"--grpc-addr", "127.0.0.1:0", "--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0")
 	printed := awaitLog(t, p, "/turns\n")
 	for _, want := range []string{"Windlass is ready.", "http://127.0.0.1:", "Temporal UI", "builtin/scripted (scripted answers, no AI"} {

@@ -13,8 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// TestRerunsOfACompactedTurn runs a turn again that was compacted while it ran, from places before and after that. What is taken over is too
-// much for the model as well, so that the re-run is compacted in its turn; no call of the record is made twice, and none of the model's requests is too long.
+// TestRerunsOfACompactedTurn runs a turn again that was compacted while it ran, from places before and after that. What is taken
+// over is too much for the model as well, so that the re-run is compacted in its turn; no call of the record is made twice, and
+// none of the model's requests is too long.
 func TestRerunsOfACompactedTurn(t *testing.T) {
 	t.Parallel()
 	const rounds, window = 14, 2000
@@ -44,7 +45,8 @@ func TestRerunsOfACompactedTurn(t *testing.T) {
 		return harness.Answer{
 			PromptTokens: len(text) / 4,
 			Words:        []string{fmt.Sprintf("round %d ", next), strings.Repeat("blah ", 120)},
-			Calls:        []harness.Call{{ID: fmt.Sprint("z", next), Tool: "work__slow_once", Args: harness.JSON{"ms": 1, "call_id": fmt.Sprint("n", next)}}},
+			Calls: []harness.Call{{ID: fmt.Sprint("z", next), Tool: "work__slow_once",
+				Args: harness.JSON{"ms": 1, "call_id": fmt.Sprint("n", next)}}},
 		}
 	})
 	c := harness.Up(t, t.TempDir(), model.Env()).Client

@@ -38,7 +38,8 @@ func TestRerunsOfExecutors(t *testing.T) {
 			}
 			for tools, calls := range map[string]int{"recorded": 0, "live": 2} {
 				end := again(c, of.Str("id"), harness.JSON{"tools": tools})
-				if end.Str("status") != "completed" || !strings.HasPrefix(end.Str("output"), "6*7 = 42. (1+2)*3 = 9.") || end.Str("session_id") == session {
+				if end.Str("status") != "completed" || !strings.HasPrefix(end.Str("output"), "6*7 = 42. (1+2)*3 = 9.") ||
+					end.Str("session_id") == session {
 					t.Errorf("%s: %v", tools, end)
 				}
 				if n := ledgered(c, end.Str("id")); n != calls {
@@ -68,7 +69,8 @@ func TestRerunsOfClientTools(t *testing.T) {
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "opener", "model": "builtin/scripted", "tools": []string{"mesh__uuid"}})
 	turn := c.Must("POST", "/v1/sessions/"+c.Session("opener")+"/turns", harness.JSON{
 		"input": `call:mesh__uuid {} then call:client__open {"file":"a"}`,
-		"tools": []harness.JSON{{"name": "open", "description": "Opens a file", "input_schema": harness.JSON{"type": "object", "required": []string{"file"}}}},
+		"tools": []harness.JSON{{"name": "open", "description": "Opens a file",
+			"input_schema": harness.JSON{"type": "object", "required": []string{"file"}}}},
 	}).Str("id")
 	answer := func(turn, text string) harness.JSON {
 		wait := asked(c, turn, "input.requested", 1)[0]
@@ -83,13 +85,15 @@ func TestRerunsOfClientTools(t *testing.T) {
 		if end.Str("status") != "completed" || !strings.Contains(end.Str("output"), "it says hello") || ledgered(c, end.Str("id")) != 0 {
 			t.Errorf("%s: %v", name, end)
 		}
-		if events := typesOf(c.Watch("/v1/turns/" + end.Str("id") + "/events").End()); strings.Contains(strings.Join(events, " "), "input.requested") {
+		if events := typesOf(c.Watch("/v1/turns/" + end.Str("id") + "/events").End()); strings.Contains(strings.Join(events, " "),
+			"input.requested") {
 			t.Errorf("%s: the client was asked again: %v", name, events)
 		}
 	}
 	for name, req := range map[string]harness.JSON{"live": {"tools": "live"}, "live from the middle": {"tools": "live", "from_step": "2"}} {
 		other := c.Must("POST", "/v1/turns/"+turn+":rerun", req).Str("id")
-		if end := answer(other, "now it says bye"); !strings.Contains(end.Str("output"), "now it says bye") || strings.Contains(end.Str("output"), "hello") {
+		if end := answer(other, "now it says bye"); !strings.Contains(end.Str("output"), "now it says bye") ||
+			strings.Contains(end.Str("output"), "hello") {
 			t.Errorf("%s: %v", name, end)
 		}
 	}

@@ -61,7 +61,8 @@ func rerunWholes(t *testing.T, c *harness.Client) {
 		input string
 		calls int
 	}{
-		"boss":  {harness.JSON{"agents": []string{"second"}}, `call:agent__second {"message":"call:mesh__uuid {} then say:sub"} then say:all done`, 1},
+		"boss": {harness.JSON{"agents": []string{"second"}},
+			`call:agent__second {"message":"call:mesh__uuid {} then say:sub"} then say:all done`, 1},
 		"plan":  {harness.JSON{"strategy": "plan", "tools": []string{"mesh__uuid"}}, "1. call:mesh__uuid {}\n2. call:mesh__uuid {}", 2},
 		"route": {harness.JSON{"strategy": "route", "agents": []string{"second"}}, "second call:mesh__uuid {} then say:routed", 1},
 	} {
@@ -123,7 +124,8 @@ func (r reruns) compare(with harness.JSON) (harness.JSON, []string) {
 	for _, row := range tools {
 		row := harness.JSON(row.(map[string]any))
 		b, _ := row["b"].(map[string]any)
-		rows = append(rows, fmt.Sprintf("%s arguments:%v result:%v taken:%v recorded:%v", row.Str("tool"), row["same_arguments"], row["same_result"], b["taken_over"], b["recorded"]))
+		rows = append(rows, fmt.Sprintf("%s arguments:%v result:%v taken:%v recorded:%v", row.Str("tool"), row["same_arguments"],
+			row["same_result"], b["taken_over"], b["recorded"]))
 	}
 	return got, rows
 }
@@ -146,7 +148,8 @@ func (r reruns) recorded(req harness.JSON, output, model string) {
 	}
 	got, rows := r.compare(end)
 	if want := []string{
-		"again__slow_once arguments:true result:true taken:false recorded:true", "mesh__uuid arguments:true result:true taken:false recorded:true",
+		"again__slow_once arguments:true result:true taken:false recorded:true",
+		"mesh__uuid arguments:true result:true taken:false recorded:true",
 	}; !slices.Equal(rows, want) {
 		r.t.Errorf("calls %q", rows)
 	}
@@ -161,7 +164,8 @@ func (r reruns) middle() {
 	end, _ := r.run(harness.JSON{"from_step": "infer-2", "tools": "live"})
 	_, rows := r.compare(end)
 	if want := []string{
-		"again__slow_once arguments:true result:true taken:true recorded:false", "mesh__uuid arguments:true result:false taken:false recorded:false",
+		"again__slow_once arguments:true result:true taken:true recorded:false",
+		"mesh__uuid arguments:true result:false taken:false recorded:false",
 	}; end.Str("output") != "done" || lines(r.t, r.ledger, false) != 1 || !slices.Equal(rows, want) {
 		r.t.Errorf("%v, the tool server had %d calls; calls %q", end, lines(r.t, r.ledger, false), rows)
 	}
@@ -187,7 +191,8 @@ func (r reruns) live() {
 	end, _ := r.run(harness.JSON{"tools": "live"})
 	got, rows := r.compare(end)
 	if want := []string{
-		"again__slow_once arguments:true result:true taken:false recorded:false", "mesh__uuid arguments:true result:false taken:false recorded:false",
+		"again__slow_once arguments:true result:true taken:false recorded:false",
+		"mesh__uuid arguments:true result:false taken:false recorded:false",
 	}; end.Str("output") != "done" || lines(r.t, r.ledger, false) != 2 || !slices.Equal(rows, want) {
 		r.t.Errorf("%v, the tool server had %d calls; calls %q", end, lines(r.t, r.ledger, false), rows)
 	}

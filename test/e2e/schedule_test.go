@@ -49,7 +49,8 @@ func TestSchedules(t *testing.T) {
 	c.Must("POST", "/v1/schedules", harness.JSON{
 		"id": "yearly", "agent_id": "clerk", "input": "say:happy new year", "cron": "0 0 1 jan *", "time_zone": "Asia/Tokyo",
 	})
-	if next := c.Must("GET", "/v1/schedules/yearly", nil)["next"].([]any); len(next) != 3 || !strings.HasSuffix(next[0].(string), "-12-31T15:00:00Z") {
+	if next := c.Must("GET", "/v1/schedules/yearly", nil)["next"].([]any); len(next) != 3 ||
+		!strings.HasSuffix(next[0].(string), "-12-31T15:00:00Z") {
 		t.Errorf("next = %v", next)
 	}
 	comesBack(t, up, "yearly")

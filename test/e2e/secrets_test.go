@@ -21,7 +21,8 @@ import (
 
 // canaries are secrets that must be nowhere but where they are for.
 var canaries = map[string]string{
-	"the header's token": "canary-header-7Hq2ZtVxK9", "the program's variable": "canary-variable-3Rw8LmBsJ4", "the model's key": "canary-model-key-5Nf6PdGyQ1",
+	"the header's token": "canary-header-7Hq2ZtVxK9", "the program's variable": "canary-variable-3Rw8LmBsJ4",
+	"the model's key":         "canary-model-key-5Nf6PdGyQ1",
 	"the refused model's key": "canary-refused-key-8Kc1XjUaE7",
 }
 
@@ -100,7 +101,8 @@ func refusing(t *testing.T) string {
 		w.Header().Set("X-Your-Key", r.Header.Get("Authorization"))
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s","type":"invalid_request_error","code":"invalid_api_key"}}`, r.Header.Get("Authorization"))
+		fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s","type":"invalid_request_error","code":"invalid_api_key"}}`,
+			r.Header.Get("Authorization"))
 	}))
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s.URL + "/v1"
@@ -169,7 +171,8 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 		t.Errorf("a turn with a key that is refused came to %v", got)
 	}
 	useTools(t, c)
-	for _, path := range []string{"/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/sessions", "/v1/turns", "/v1/models", "/v1/sessions/" + session + "/messages", "/readyz"} {
+	for _, path := range []string{"/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/sessions", "/v1/turns", "/v1/models",
+		"/v1/sessions/" + session + "/messages", "/readyz"} {
 		c.Must("GET", path, nil)
 	}
 	resp, err := c.HTTP.Get(c.Base + "/metrics")
@@ -197,7 +200,8 @@ func useTools(t *testing.T, c *harness.Client) {
 	t.Helper()
 	server, seen := echoing(t)
 	c.Must("POST", "/v1/sources", harness.JSON{
-		"name": "echo", "kind": "mcp", "url": server.URL, "headers": harness.JSON{"X-Api-Key": "${env:WINDLASS_TOOL_TOKEN}", "Authorization": "Bearer ${env:WINDLASS_TOOL_TOKEN}"},
+		"name": "echo", "kind": "mcp", "url": server.URL,
+		"headers": harness.JSON{"X-Api-Key": "${env:WINDLASS_TOOL_TOKEN}", "Authorization": "Bearer ${env:WINDLASS_TOOL_TOKEN}"},
 	})
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "echo", "model": "builtin/scripted", "tools": []string{"echo__*"}})
 	for _, tool := range []string{"status", "error", "html", "refusal", "result"} {
@@ -215,17 +219,20 @@ func useTools(t *testing.T, c *harness.Client) {
 	}
 	dir := t.TempDir()
 	src := c.Must("POST", "/v1/sources", harness.JSON{
-		"name": "program", "kind": "mcp", "command": []string{"sh", "-c", `echo "$SECRET" > "` + dir + `/seen"; echo "my secret is $SECRET" >&2; echo "{\"secret\":\"$SECRET\"}"; exit 3`},
+		"name": "program", "kind": "mcp", "command": []string{"sh", "-c",
+			`echo "$SECRET" > "` + dir + `/seen"; echo "my secret is $SECRET" >&2; echo "{\"secret\":\"$SECRET\"}"; exit 3`},
 		"env": harness.JSON{"SECRET": "${env:WINDLASS_TOOL_VARIABLE}"},
 	})
 	if src.Str("state") != "unreachable" {
 		t.Errorf("source = %v", src)
 	}
-	if raw, err := os.ReadFile(filepath.Join(dir, "seen")); err != nil || strings.TrimSpace(string(raw)) != canaries["the program's variable"] {
+	if raw, err := os.ReadFile(filepath.Join(dir, "seen")); err != nil ||
+		strings.TrimSpace(string(raw)) != canaries["the program's variable"] {
 		t.Errorf("the program got %q, %v", raw, err)
 	}
 	for field, value := range map[string]string{"PATH": "${env:PATH}", "KEY": "${env:CANARY_KEY}"} { // only what is meant for tools
-		src := c.Must("POST", "/v1/sources", harness.JSON{"name": strings.ToLower(field), "kind": "mcp", "command": []string{"true"}, "env": harness.JSON{field: value}})
+		src := c.Must("POST", "/v1/sources", harness.JSON{"name": strings.ToLower(field), "kind": "mcp", "command": []string{"true"},
+			"env": harness.JSON{field: value}})
 		if src.Str("state") != "unreachable" || !strings.Contains(src.Str("last_error"), "may not be used") {
 			t.Errorf("%s: source = %v", value, src)
 		}

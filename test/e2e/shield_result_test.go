@@ -19,7 +19,8 @@ policy:
   - {name: keys, detector: secrets, stage: [result]}
 `
 
-// TestShieldsOfResults: what a tool answers is checked before the model, a reader or an artifact has it. Each call carries its key as a header.
+// TestShieldsOfResults: what a tool answers is checked before the model, a reader or an artifact has it. Each call carries its
+// key as a header.
 func TestShieldsOfResults(t *testing.T) {
 	t.Parallel()
 	tools := newToolServer(t, map[string]string{"short": "A line", "long": "1 MB", "key": "A key"})
@@ -44,7 +45,8 @@ func TestShieldsOfResults(t *testing.T) {
 	}
 	c := harness.Up(t, t.TempDir(), nil, "--config", config).Client
 	c.Must("POST", "/v1/sources", harness.JSON{"name": "x", "kind": "mcp", "url": tools.URL + "/mcp"})
-	c.Must("POST", "/v1/agents", harness.JSON{"id": "a", "shields": []string{"private", "keys"}, "tools": []string{"x__*"}, "model": "builtin/scripted"})
+	c.Must("POST", "/v1/agents", harness.JSON{"id": "a", "shields": []string{"private", "keys"}, "tools": []string{"x__*"},
+		"model": "builtin/scripted"})
 	session := c.Session("a")
 	turn := c.Turn(session, "call:x__short {} then call:x__long {} then call:x__key {} then say:done")
 	w := c.Watch("/v1/turns/" + turn + "/events")
@@ -68,7 +70,9 @@ func TestShieldsOfResults(t *testing.T) {
 	if text := text(got["x__short"]["content"].([]any)); text != "write to [redacted:email]" {
 		t.Errorf("the model was told %s", text)
 	}
-	if r := got["x__key"]; r["is_error"] != true || !strings.Contains(fmt.Sprint(r["content"]), `shield \"keys\" blocks it`) && !strings.Contains(fmt.Sprint(r["content"]), `shield "keys" blocks it`) {
+	if r := got["x__key"]; r["is_error"] != true ||
+		!strings.Contains(fmt.Sprint(r["content"]), `shield \"keys\" blocks it`) &&
+			!strings.Contains(fmt.Sprint(r["content"]), `shield "keys" blocks it`) {
 		t.Errorf("the model was told %v", r)
 	}
 	ids, _ := got["x__long"]["artifact_ids"].([]any)

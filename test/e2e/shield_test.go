@@ -41,7 +41,8 @@ func TestShields(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := harness.Up(t, t.TempDir(), model.Env(), "--config", config).Client
-	c.Must("POST", "/v1/agents:apply", harness.JSON{"yaml": "kind: agent\nid: clerk\nshields: [private, falcon, keys]\ntools: ['*']\nmodel: openai/model\n"})
+	c.Must("POST", "/v1/agents:apply",
+		harness.JSON{"yaml": "kind: agent\nid: clerk\nshields: [private, falcon, keys]\ntools: ['*']\nmodel: openai/model\n"})
 	session := c.Session("clerk")
 	ask := func(input string) (harness.JSON, []harness.Event) {
 		t.Helper()
@@ -67,11 +68,13 @@ func TestShields(t *testing.T) {
 		t.Errorf("redacted input: %v, %s", end, triggered(events))
 	}
 	end, events = ask("tell me of Falcon")
-	if end.Str("status") != "completed" || end.Str("stop_reason") != "content_filter" || end.Str("output") != "" || triggered(events) != "input falcon block [pattern]" {
+	if end.Str("status") != "completed" || end.Str("stop_reason") != "content_filter" || end.Str("output") != "" ||
+		triggered(events) != "input falcon block [pattern]" {
 		t.Errorf("blocked input: %v, %s", end, triggered(events))
 	}
 	end, events = ask("what is the key")
-	if end.Str("stop_reason") != "content_filter" || strings.Contains(fmt.Sprint(end, events), "IOSFODNN7") || triggered(events) != "output keys block [aws_key]" {
+	if end.Str("stop_reason") != "content_filter" || strings.Contains(fmt.Sprint(end, events), "IOSFODNN7") ||
+		triggered(events) != "output keys block [aws_key]" {
 		t.Errorf("blocked output: %v, %s", end, triggered(events))
 	}
 	mu.Lock()
@@ -80,7 +83,8 @@ func TestShields(t *testing.T) {
 	}
 	mu.Unlock()
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "lost", "shields": []string{"nope"}})
-	if end := c.Wait(c.Turn(c.Session("lost"), "hi")); end.Str("status") != "failed" || !strings.Contains(fmt.Sprint(end["error"]), `there is no shield "nope"`) {
+	if end := c.Wait(c.Turn(c.Session("lost"), "hi")); end.Str("status") != "failed" ||
+		!strings.Contains(fmt.Sprint(end["error"]), `there is no shield "nope"`) {
 		t.Errorf("an unknown shield: %v", end)
 	}
 }

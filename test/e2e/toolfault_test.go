@@ -16,7 +16,8 @@ func TestAToolServerThatIsGone(t *testing.T) {
 	c.Must("POST", "/v1/sources", harness.JSON{"name": "gone", "kind": "mcp", "url": server.Ready["url"]})
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "gone", "model": "builtin/scripted", "tools": []string{"gone__*", "mesh__*"}})
 	session := c.Session("gone")
-	if end := c.Wait(c.Turn(session, `call:gone__echo {"message":"hello"}`)); end.Str("status") != "completed" || !strings.Contains(end.Str("output"), "hello") {
+	if end := c.Wait(c.Turn(session, `call:gone__echo {"message":"hello"}`)); end.Str("status") != "completed" ||
+		!strings.Contains(end.Str("output"), "hello") {
 		t.Fatalf("while it is there: %v", end)
 	}
 	server.Kill()

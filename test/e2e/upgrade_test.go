@@ -13,8 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// earlierData is the data directory of a `windlass up` of commit d799c2d, which was stopped with: a session with params, a turn that has ended, one that
-// waits for the client's tool until 2036 and one behind it; a paused schedule with params that was run once; a disabled webhook; a budget of the session.
+// earlierData is the data directory of a `windlass up` of commit d799c2d, which was stopped with: a session with params, a turn
+// that has ended, one that waits for the client's tool until 2036 and one behind it; a paused schedule with params that was run
+// once; a disabled webhook; a budget of the session.
 const earlierData = "testdata/data-d799c2d.tgz"
 
 // TestDataOfAnEarlierVersion reads what an earlier version stored, and has the turns end that it left, by workflows that it started.
@@ -65,7 +66,8 @@ func checkEarlierSchedule(t *testing.T, c *harness.Client) {
 	t.Helper()
 	v := c.Must("GET", "/v1/schedules/nightly", nil)
 	recent, _ := v["recent"].([]any)
-	if v.Str("cron") != "30 2 * * *" || v.Str("time_zone") != "Europe/Berlin" || v.Str("overlap") != "queue" || v.Str("input") != "say:night" ||
+	if v.Str("cron") != "30 2 * * *" || v.Str("time_zone") != "Europe/Berlin" || v.Str("overlap") != "queue" ||
+		v.Str("input") != "say:night" ||
 		fmt.Sprint(v["params"]) != "map[city:Bergen]" || v.Str("description") != "each night" || v["paused"] != true || len(recent) != 1 {
 		t.Errorf("schedule %v", v)
 	}
@@ -77,7 +79,8 @@ func checkEarlierSchedule(t *testing.T, c *harness.Client) {
 	if fmt.Sprint(ran["params"]) != "map[city:Bergen]" {
 		t.Errorf("the session of its turn %v", ran)
 	}
-	if now := c.Must("PATCH", "/v1/schedules/nightly", harness.JSON{"interval": "1h"}); now.Str("interval") != "1h" || now.Str("cron") != "" || fmt.Sprint(now["revision"]) != "2" {
+	if now := c.Must("PATCH", "/v1/schedules/nightly", harness.JSON{"interval": "1h"}); now.Str("interval") != "1h" || now.Str("cron") != "" ||
+		fmt.Sprint(now["revision"]) != "2" {
 		t.Errorf("changed to %v", now)
 	}
 }

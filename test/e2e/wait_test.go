@@ -61,10 +61,12 @@ func asked(c *harness.Client, turn, event string, n int) []harness.JSON {
 func clientRunsTool(t *testing.T, c *harness.Client) {
 	turn := c.Must("POST", "/v1/sessions/"+c.Session("asker")+"/turns", harness.JSON{
 		"input": `call:client__open {"file":"a"}`,
-		"tools": []harness.JSON{{"name": "open", "description": "Opens a file", "input_schema": harness.JSON{"type": "object", "required": []string{"file"}}}},
+		"tools": []harness.JSON{{"name": "open", "description": "Opens a file",
+			"input_schema": harness.JSON{"type": "object", "required": []string{"file"}}}},
 	}).Str("id")
 	waits := asked(c, turn, "input.requested", 1)
-	if got := c.Must("GET", "/v1/turns/"+turn, nil); got.Str("status") != "waiting" || fmt.Sprint(got["waiting_for"]) != fmt.Sprint([]any{waits[0]["id"]}) {
+	if got := c.Must("GET", "/v1/turns/"+turn, nil); got.Str("status") != "waiting" ||
+		fmt.Sprint(got["waiting_for"]) != fmt.Sprint([]any{waits[0]["id"]}) {
 		t.Errorf("turn %v", got)
 	}
 	if waits[0].Str("kind") != "client_tool" || fmt.Sprint(waits[0]["arguments"]) != "map[file:a]" {
@@ -161,7 +163,8 @@ func callIsResolved(t *testing.T, c *harness.Client) {
 func inputReachesTurn(t *testing.T, c *harness.Client) {
 	session := c.Session("assistant")
 	turn := c.Turn(session, "slow:50 tokens:40")
-	c.Watch("/v1/turns/"+turn+"/events").Until("the third word", func(e harness.Event) bool { return strings.Contains(e.Data.Str("text"), "w3") })
+	c.Watch("/v1/turns/"+turn+"/events").Until("the third word",
+		func(e harness.Event) bool { return strings.Contains(e.Data.Str("text"), "w3") })
 	for range 2 { // the same key is given once
 		got := c.Must("POST", "/v1/turns/"+turn+":steer", harness.JSON{"input": "say:steered"}, "Idempotency-Key", "k")
 		if got.Str("message_id") == "" {
@@ -204,7 +207,8 @@ func waitsRefuse(t *testing.T, c *harness.Client) {
 		{"a status that is none", "GET", "/v1/approvals?status=x", nil, 400, "invalid_argument"},
 		{"a turn that is over", "POST", "/v1/turns/" + ended + ":steer", harness.JSON{"input": "x"}, 409, "turn_ended"},
 		{"no input", "POST", "/v1/turns/" + ended + ":steer", harness.JSON{}, 400, "invalid_argument"},
-		{"a call that nobody asks about", "POST", "/v1/turns/" + ended + ":resolve", harness.JSON{"call_id": "c", "outcome": "done"}, 404, "not_found"},
+		{"a call that nobody asks about", "POST", "/v1/turns/" + ended + ":resolve", harness.JSON{"call_id": "c", "outcome": "done"}, 404,
+			"not_found"},
 		{"an unknown field", "POST", "/v1/turns/" + ended + ":resolve", harness.JSON{"call": "c"}, 400, "unknown_field"},
 	} {
 		status, out, err := c.Do(t.Context(), row.method, row.path, row.body)

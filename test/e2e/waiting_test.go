@@ -14,8 +14,8 @@ import (
 // manyEnv sets how many turns wait in TestWaitingTurnsAreCheap.
 const manyEnv = "WINDLASS_TEST_WAITING"
 
-// TestWaitingTurnsAreCheap: turns that wait for leave are rows of databases. They hold no goroutine, whatever number of workflows a worker may keep
-// in memory, and they do not keep other turns from running.
+// TestWaitingTurnsAreCheap: turns that wait for leave are rows of databases. They hold no goroutine, whatever number of workflows
+// a worker may keep in memory, and they do not keep other turns from running.
 func TestWaitingTurnsAreCheap(t *testing.T) {
 	many := 300
 	if n, err := strconv.Atoi(os.Getenv(manyEnv)); err == nil {
@@ -41,7 +41,8 @@ func TestWaitingTurnsAreCheap(t *testing.T) {
 	took := time.Since(began)
 	most := goroutines + few
 	until(t, "the goroutines are gone", func() bool { return metric(t, c, "go_goroutines") <= most })
-	t.Logf("%d turns wait after %v: goroutines %.0f before, %.0f now; memory %d MiB before, %d now (%d bytes a turn)", many, took.Round(time.Millisecond),
+	t.Logf("%d turns wait after %v: goroutines %.0f before, %.0f now; memory %d MiB before, %d now (%d bytes a turn)", many,
+		took.Round(time.Millisecond),
 		goroutines, metric(t, c, "go_goroutines"), memory>>20, up.RSS()>>20, (up.RSS()-memory)/many)
 	begin := time.Now()
 	if end := c.Wait(c.Turn(c.Session("free"), "say:hello")); end.Str("output") != "hello" {

@@ -65,7 +65,8 @@ func (p post) signed(t *testing.T, secret string) {
 	}
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%s.%s.%s", p.header.Get("webhook-id"), p.header.Get("webhook-timestamp"), p.body)
-	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); !slices.Contains(strings.Fields(p.header.Get("webhook-signature")), want) {
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); !slices.Contains(strings.Fields(p.header.Get("webhook-signature")),
+		want) {
 		t.Errorf("signature %q, want %q", p.header.Get("webhook-signature"), want)
 	}
 }
@@ -87,7 +88,8 @@ func TestWebhook(t *testing.T) {
 		Type string
 		Data harness.JSON
 	}
-	if err := json.Unmarshal(first.body, &told); err != nil || told.Type != "turn.completed" || told.Data.Str("turn_id") != turn || told.Data.Str("output") != "heard" {
+	if err := json.Unmarshal(first.body, &told); err != nil || told.Type != "turn.completed" || told.Data.Str("turn_id") != turn ||
+		told.Data.Str("output") != "heard" {
 		t.Errorf("told %s, %v", first.body, err)
 	}
 	first.answer <- http.StatusInternalServerError
@@ -196,7 +198,8 @@ func refusedAddress(t *testing.T, dir, url, webhook string) {
 	up := harness.Up(t, dir, []string{"WINDLASS_EGRESS_PROFILE=public"})
 	for _, address := range []string{url, "http://localhost/x", "http://[::1]:9/", "http://192.168.0.1/"} {
 		status, body, err := up.Client.Do(t.Context(), "POST", "/v1/webhooks", harness.JSON{"url": address})
-		if text := fmt.Sprint(body); err != nil || status != http.StatusBadRequest || !strings.Contains(text, "url: egress denied") || !strings.Contains(text, "egress.allow") {
+		if text := fmt.Sprint(body); err != nil || status != http.StatusBadRequest || !strings.Contains(text, "url: egress denied") ||
+			!strings.Contains(text, "egress.allow") {
 			t.Errorf("%s: %d %v, %v", address, status, body, err)
 		}
 	}

@@ -68,7 +68,8 @@ func (m *Mesh) plain() JSON {
 	cfg := JSON{
 		"mesh":     JSON{"key": meshKey, "listen": listen, "targets": targets},
 		"database": JSON{"url": "sqlite:" + m.dir},
-		"bus":      JSON{"url": busURL(strings.Split(m.endpoints(partyBus), ",")), "listen": m.endpoint(partyBus), "dir": filepath.Join(m.dir, "bus"), "replicas": len(m.Members(partyBus))},
+		"bus": JSON{"url": busURL(strings.Split(m.endpoints(partyBus), ",")), "listen": m.endpoint(partyBus),
+			"dir": filepath.Join(m.dir, "bus"), "replicas": len(m.Members(partyBus))},
 		"temporal": JSON{"address": m.endpoint(partyTemporal), "ui": "http://" + m.addr(8233)},
 		"gateway":  JSON{"addr": m.endpoint("gateway")},
 	}
@@ -113,7 +114,8 @@ func (m *Mesh) adapt(cfg JSON, name string) {
 		}
 	}
 	if provider, ok := cfg["inference"].(JSON); ok && role == "inference" {
-		provider["providers"].([]any)[0].(JSON)["base_url"] = m.throughURL(name, "model", m.options.Model.URL()) //nolint:forcetypeassert // made above
+		provider["providers"].([]any)[0].(JSON)["base_url"] = m.throughURL(name, "model",
+			m.options.Model.URL()) //nolint:forcetypeassert // made above
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn"
 )
 
-// Replay waits until workflows of turns, or of fires of schedules, have completed, and has each of their histories replayed by the code of this test.
+// Replay waits until workflows of turns, or of fires of schedules, have completed, and has each of their histories replayed by
+// the code of this test.
 func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()

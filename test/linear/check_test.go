@@ -48,7 +48,8 @@ func send(key, mode string) linear.Operation {
 }
 
 func steer(key, turn string) linear.Operation {
-	return op(linear.Input{Kind: linear.Steer, Session: ses, Key: key, Turn: "trn_" + turn, Text: key}, linear.Output{Turn: "trn_" + turn, Message: "msg_" + key})
+	return op(linear.Input{Kind: linear.Steer, Session: ses, Key: key, Turn: "trn_" + turn, Text: key},
+		linear.Output{Turn: "trn_" + turn, Message: "msg_" + key})
 }
 
 func cancel(turn string) linear.Operation {
@@ -118,9 +119,12 @@ func TestHistories(t *testing.T) {
 	}{
 		{"turns one after the other", start().then(send("a", "")).then(read("a", "queued")).then(read("a", "running")).then(send("b", "enqueue")).
 			then(read("b", "queued")).then(read("a", "completed")).then(read("b", "running")).then(final("a=completed b=completed", "a b")), ""},
-		{"a turn ends twice", start().then(send("a", "")).then(read("a", "completed")).then(read("a", "failed")).then(final("a=completed", "a")), "session"},
-		{"a turn leaves its end", start().then(send("a", "")).then(read("a", "completed")).then(read("a", "running")).then(final("a=completed", "a")), "session"},
-		{"a turn goes back to the queue", start().then(send("a", "")).then(read("a", "running")).then(read("a", "queued")).then(final("a=completed", "a")), "session"},
+		{"a turn ends twice", start().then(send("a", "")).then(read("a", "completed")).then(read("a", "failed")).then(final("a=completed", "a")),
+			"session"},
+		{"a turn leaves its end", start().then(send("a", "")).then(read("a", "completed")).then(read("a", "running")).then(final("a=completed",
+			"a")), "session"},
+		{"a turn goes back to the queue", start().then(send("a", "")).then(read("a", "running")).then(read("a",
+			"queued")).then(final("a=completed", "a")), "session"},
 		{"a lost turn", start().then(send("a", "")).then(send("b", "")).then(final("a=completed", "a")), "session"},
 		{"a turn that nobody sent", start().then(send("a", "")).then(final("a=completed b=completed", "a b")), "session"},
 		{"two turns for one key", start().then(send("a", "")).then(final("a=completed a'=completed", "a a'")), "session"},
@@ -128,23 +132,29 @@ func TestHistories(t *testing.T) {
 			then(final("a=completed", "a")), ""},
 		{"another turn for the same request", start().then(send("a", "")).then(op(send("a", "").In, linear.Output{Turn: "trn_other"})).
 			then(final("a=completed", "a")), "key"},
-		{"a used key with another body", start().then(send("a", "")).then(answered(send("a", "reject"), "idempotency_conflict")).then(final("a=completed", "a")), ""},
+		{"a used key with another body", start().then(send("a", "")).then(answered(send("a", "reject"),
+			"idempotency_conflict")).then(final("a=completed", "a")), ""},
 		{"a fresh key refused as used", start().then(answered(send("a", ""), "idempotency_conflict")), "key"},
-		{"a used key accepted with another body", start().then(send("a", "")).then(send("a", "interrupt")).then(final("a=completed", "a")), "key"},
+		{"a used key accepted with another body", start().then(send("a", "")).then(send("a", "interrupt")).then(final("a=completed", "a")),
+			"key"},
 		{"an order that real time forbids", start().then(send("a", "")).then(send("b", "")).then(send("c", "")).
 			then(final("a=completed b=completed c=completed", "a c b")), "session"},
 		{"an order that nothing forbids", start().then(send("a", "")).then(send("b", ""), send("c", "")).
 			then(final("a=completed c=completed b=completed", "a c b")), ""},
 		{"a turn that runs beside another", start().then(send("a", "")).then(send("b", "")).then(read("b", "running")).then(read("a", "running")).
 			then(final("a=completed b=completed", "a b")), "session"},
-		{"refused while a turn is active", start().then(send("a", "")).then(answered(send("b", "reject"), "turn_active")).then(final("a=completed", "a")), ""},
-		{"refused while none is active", start().then(send("a", "")).then(read("a", "completed")).then(answered(send("b", "reject"), "turn_active")).
+		{"refused while a turn is active", start().then(send("a", "")).then(answered(send("b", "reject"),
+			"turn_active")).then(final("a=completed", "a")), ""},
+		{"refused while none is active", start().then(send("a", "")).then(read("a", "completed")).then(answered(send("b", "reject"),
+			"turn_active")).
 			then(final("a=completed", "a")), "session"},
 		{"accepted while another is active", start().then(send("a", "")).then(send("b", "reject")).then(read("a", "running")).
 			then(final("a=completed b=completed", "a b")), "session"},
-		{"more turns than may wait", start().then(send("a", "")).then(send("b", "")).then(send("c", "")).then(send("d", "")).then(read("a", "running")).
+		{"more turns than may wait", start().then(send("a", "")).then(send("b", "")).then(send("c", "")).then(send("d", "")).then(read("a",
+			"running")).
 			then(final("a=completed b=completed c=completed d=completed", "a b c d")), "session"},
-		{"refused though few wait", start().then(send("a", "")).then(answered(send("b", ""), "rate_limited")).then(final("a=completed", "a")), "session"},
+		{"refused though few wait", start().then(send("a", "")).then(answered(send("b", ""), "rate_limited")).then(final("a=completed", "a")),
+			"session"},
 		{"an interrupt goes first", start().then(send("a", "")).then(send("b", "")).then(send("c", "interrupt")).
 			then(final("a=cancelled b=completed c=completed", "a c b")), ""},
 		{"an interrupt that waits its turn", start().then(send("a", "")).then(send("b", "")).then(send("c", "interrupt")).then(reads("a")).
@@ -160,16 +170,20 @@ func TestHistories(t *testing.T) {
 			then(final("a=completed b=cancelled", "a b")), "session"},
 		{"a cancel that is forgotten", start().then(send("a", "")).then(cancel("a")).then(final("a=completed", "a")), "session"},
 		{"cancelled without a cancel", start().then(send("a", "")).then(final("a=cancelled", "a")), "session"},
-		{"cancelled by a cancel without an answer", start().then(send("a", "")).then(answered(cancel("a"), linear.Unknown)).then(final("a=cancelled", "a")), ""},
-		{"a cancel accepted after the end", start().then(send("a", "")).then(read("a", "completed")).then(cancel("a")).then(final("a=completed", "a")), "session"},
+		{"cancelled by a cancel without an answer", start().then(send("a", "")).then(answered(cancel("a"),
+			linear.Unknown)).then(final("a=cancelled", "a")), ""},
+		{"a cancel accepted after the end", start().then(send("a", "")).then(read("a", "completed")).then(cancel("a")).then(final("a=completed",
+			"a")), "session"},
 		{"a cancel refused before the end", start().then(send("a", "")).then(answered(cancel("a"), "turn_ended")).then(read("a", "running")).
 			then(final("a=completed", "a")), "session"},
 		{"input for a turn that runs", start().then(send("a", "")).then(steer("s", "a")).then(answered(steer("u", "a"), linear.Unknown)).
 			then(final("a=completed(s,u)", "a")), ""},
 		{"lost input", start().then(send("a", "")).then(steer("s", "a")).then(final("a=completed", "a")), "session"},
 		{"input taken twice", start().then(send("a", "")).then(steer("s", "a")).then(final("a=completed(s,s)", "a")), "session"},
-		{"input taken after the end", start().then(send("a", "")).then(read("a", "completed")).then(steer("s", "a")).then(final("a=completed(s)", "a")), "session"},
-		{"input taken after a cancel", start().then(send("a", "")).then(cancel("a")).then(steer("s", "a")).then(final("a=cancelled(s)", "a")), "session"},
+		{"input taken after the end", start().then(send("a", "")).then(read("a", "completed")).then(steer("s", "a")).then(final("a=completed(s)",
+			"a")), "session"},
+		{"input taken after a cancel", start().then(send("a", "")).then(cancel("a")).then(steer("s", "a")).then(final("a=cancelled(s)", "a")),
+			"session"},
 		{"input for a turn that waits", start().then(send("a", "")).then(send("b", "")).then(answered(steer("s", "b"), "failed_precondition")).
 			then(final("a=completed b=completed", "a b")), ""},
 		{"input taken by a turn that waits", start().then(send("a", "")).then(send("b", "")).then(steer("s", "b")).then(read("a", "running")).
@@ -180,20 +194,24 @@ func TestHistories(t *testing.T) {
 			then(final("a=completed b=completed", "a b")), ""},
 		{"mode steer past the active turn", start().then(send("a", "")).then(send("b", "steer")).then(read("a", "running")).
 			then(final("a=completed b=completed", "a b")), "session"},
-		{"the active turn of a session", start().then(reads("")).then(send("a", "")).then(reads("a")).then(reads("")).then(final("a=completed", "a")), ""},
+		{"the active turn of a session", start().then(reads("")).then(send("a", "")).then(reads("a")).then(reads("")).then(final("a=completed",
+			"a")), ""},
 		{"an idle session with a turn that runs", start().then(send("a", "")).then(reads("")).then(read("a", "running")).
 			then(final("a=completed", "a")), "session"},
 
-		{"the first decision stands", start().then(approval("pending")).then(decide("ann", "approve"), answered(decide("bob", "deny"), "approval_resolved")).
+		{"the first decision stands", start().then(approval("pending")).then(decide("ann", "approve"),
+			answered(decide("bob", "deny"), "approval_resolved")).
 			then(decide("ann", "approve")).then(answered(decide("ann", "deny"), "approval_resolved")).then(approval("approved")), ""},
 		{"two winners", start().then(decide("ann", "approve"), decide("bob", "deny")).then(approval("approved")), "approval"},
 		{"two winners of one mind", start().then(decide("ann", "approve"), decide("bob", "approve")).then(approval("approved")), "approval"},
 		{"no winner", start().then(answered(decide("ann", "approve"), "approval_resolved"), answered(decide("bob", "deny"), "approval_resolved")).
 			then(approval("approved")), "approval"},
 		{"a decision that is taken back", start().then(decide("ann", "deny")).then(approval("denied")).then(approval("approved")), "approval"},
-		{"a decision without an answer", start().then(answered(decide("ann", "approve"), linear.Unknown)).then(approval("pending")).then(approval("approved")), ""},
+		{"a decision without an answer", start().then(answered(decide("ann", "approve"),
+			linear.Unknown)).then(approval("pending")).then(approval("approved")), ""},
 		{"a decision after its time", start().then(late(decide("ann", "approve"))).then(approval("approved")), "approval"},
-		{"a decision refused after its time", start().then(late(answered(decide("ann", "approve"), "approval_resolved"))).then(approval("expired")), ""},
+		{"a decision refused after its time", start().then(late(answered(decide("ann", "approve"),
+			"approval_resolved"))).then(approval("expired")), ""},
 		{"expired before its time", start().then(op(approval("expired").In, linear.Output{Status: "expired", Early: true})), "approval"},
 		{"an outcome told twice alike", start().then(resolve("done"), resolve("done")).then(approval("answered")), ""},
 		{"an outcome refused though it was told alike", start().then(resolve("give_up")).then(answered(resolve("give_up"), "approval_resolved")).
@@ -221,7 +239,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestLostAnswersCostLittle: what a session came to tells which of the calls without an answer had an effect, so that the checker need not try.
+// TestLostAnswersCostLittle: what a session came to tells which of the calls without an answer had an effect, so that the checker
+// need not try.
 func TestLostAnswersCostLittle(t *testing.T) {
 	for _, tt := range []struct {
 		name, end string
@@ -235,7 +254,8 @@ func TestLostAnswersCostLittle(t *testing.T) {
 		h := start().then(send("a", ""))
 		for i := range 40 {
 			key := fmt.Sprint("s", i)
-			h.then(answered(steer(key, "a"), linear.Unknown), answered(cancel("a"), linear.Unknown), answered(send("n"+key, ""), linear.Unknown), read("a", "running"))
+			h.then(answered(steer(key, "a"), linear.Unknown), answered(cancel("a"), linear.Unknown), answered(send("n"+key, ""), linear.Unknown),
+				read("a", "running"))
 		}
 		report, err := linear.Check(h.then(final(tt.end, "a")).ops, linear.Options{MaxQueued: 3, Timeout: time.Minute})
 		if err != nil || len(report.Violations) != tt.bad {
@@ -265,7 +285,8 @@ func TestRepeatsCostLittle(t *testing.T) {
 			h.then(steer("x", "d"))
 		}
 		h.then(read("a", "running"), send("c", "enqueue"), steer("sd", "a"))
-		report, err := linear.Check(h.then(final("a=completed(sd,sb) c=completed b=completed d=completed", "a c b d")).ops, linear.Options{MaxQueued: 9, Timeout: time.Minute})
+		report, err := linear.Check(h.then(final("a=completed(sd,sb) c=completed b=completed d=completed", "a c b d")).ops,
+			linear.Options{MaxQueued: 9, Timeout: time.Minute})
 		if err != nil || len(report.Violations) != tt.bad {
 			t.Errorf("%s: %v, %v", tt.name, report.Violations, err)
 		}
@@ -275,7 +296,8 @@ func TestRepeatsCostLittle(t *testing.T) {
 // TestAViolationIsShown: who reads of a violation can look at it.
 func TestAViolationIsShown(t *testing.T) {
 	dir := t.TempDir()
-	report, err := linear.Check(start().then(send("a", "")).then(final("", "")).ops, linear.Options{MaxQueued: 3, Timeout: time.Second, Dir: dir})
+	report, err := linear.Check(start().then(send("a", "")).then(final("", "")).ops,
+		linear.Options{MaxQueued: 3, Timeout: time.Second, Dir: dir})
 	if err != nil || len(report.Violations) != 1 {
 		t.Fatalf("%v %v", report, err)
 	}

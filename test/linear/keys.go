@@ -15,8 +15,8 @@ type keyState struct {
 	body, result string
 }
 
-// keyModel is one idempotency key: the first request that is accepted takes it, the same request is answered alike from then on, another one is
-// refused, and a refused request takes no key.
+// keyModel is one idempotency key: the first request that is accepted takes it, the same request is answered alike from then on,
+// another one is refused, and a refused request takes no key.
 func keyModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{keyState{}} },

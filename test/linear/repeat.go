@@ -1,8 +1,9 @@
 package linear
 
-// joinRepeats replaces accepted requests that repeat each other by one operation. The first of them that took effect did so between the earliest call
-// and the earliest answer of them all, and the answers of the others do not depend on anything else, so an order exists for the one if and only if
-// there is one for all. Each repeat that is left in doubles the orders to try. Turns must have names, and lost answers must be decided.
+// joinRepeats replaces accepted requests that repeat each other by one operation. The first of them that took effect did so
+// between the earliest call and the earliest answer of them all, and the answers of the others do not depend on anything else, so
+// an order exists for the one if and only if there is one for all. Each repeat that is left in doubles the orders to try. Turns
+// must have names, and lost answers must be decided.
 func joinRepeats(ops []Operation) []Operation {
 	type request struct {
 		in   Input

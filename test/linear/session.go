@@ -71,7 +71,8 @@ func sessionModel(maxQueued int) porcupine.Model {
 
 func describeSession(in Input, out Output) string {
 	what := strings.Join(slices.DeleteFunc([]string{in.Mode, in.Key, in.Turn}, func(s string) bool { return s == "" }), " ")
-	answer := strings.Join(slices.DeleteFunc([]string{out.Code, out.Turn, out.Status, out.Active}, func(s string) bool { return s == "" }), " ")
+	answer := strings.Join(slices.DeleteFunc([]string{out.Code, out.Turn, out.Status, out.Active}, func(s string) bool { return s == "" }),
+		" ")
 	if out.Final != nil {
 		answer = fmt.Sprintf("%+v", *out.Final)
 	}

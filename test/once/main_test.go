@@ -1,5 +1,5 @@
-// Package once holds tool servers of all kinds against the promise of the effect classes: how often a call reaches its server, under which key, and
-// what its caller is told, through registry and bridge as they run in the mesh.
+// Package once holds tool servers of all kinds against the promise of the effect classes: how often a call reaches its server,
+// under which key, and what its caller is told, through registry and bridge as they run in the mesh.
 package once
 
 import (
@@ -86,7 +86,8 @@ func newMesh(t *testing.T) *mesh {
 
 type noArtifacts struct{}
 
-func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest, ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse, error) {
+func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest, ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse,
+	error) {
 	return nil, errors.New("there are no artifacts here")
 }
 
@@ -124,7 +125,8 @@ func (m *mesh) source(s *registryv1.Source) {
 	if got.GetState() != "ready" {
 		m.t.Fatalf("source %s is %s: %s", s.GetName(), got.GetState(), got.GetLastError())
 	}
-	tools, err := m.calls.ResolveTools(m.t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{s.GetName() + "__*"}, Principal: authn.Local()})
+	tools, err := m.calls.ResolveTools(m.t.Context(),
+		&registryv1.ResolveToolsRequest{Globs: []string{s.GetName() + "__*"}, Principal: authn.Local()})
 	must(m.t, err)
 	for _, tool := range tools.GetTools() {
 		m.pinned[tool.GetName()] = tool.GetDefinitionHash()

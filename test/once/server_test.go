@@ -50,10 +50,11 @@ var bodies = map[string]struct{ media, text string }{
 	"html":           {"text/html", "<html>Bad gateway</html>"},
 	"empty":          {"", ""},
 	"half":           {"application/json", `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te`},
-	"stream":         {"text/event-stream", "event: message\ndata: " + `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"ok"}]}}` + "\n\n"},
-	"ended stream":   {"text/event-stream", "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"},
-	"cut stream":     {"text/event-stream", "event: message\ndata: {\"jsonrpc\":"},
-	"closed":         {},
+	"stream": {"text/event-stream", "event: message\ndata: " + `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text",` +
+		`"text":"ok"}]}}` + "\n\n"},
+	"ended stream": {"text/event-stream", "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"},
+	"cut stream":   {"text/event-stream", "event: message\ndata: {\"jsonrpc\":"},
+	"closed":       {},
 }
 
 // scripted is an MCP server over streamable HTTP whose tool calls follow scripts, by their keys.
@@ -149,7 +150,8 @@ func (r request) reply(modern bool) string {
 	case "ping":
 		result = `{}`
 	case "tools/list":
-		result = `{"tools":[` + described(read, `"readOnlyHint":true`) + `,` + described(idempotent, `"idempotentHint":true`) + `,` + described(once, ``) + `]}`
+		result = `{"tools":[` + described(read, `"readOnlyHint":true`) + `,` + described(idempotent, `"idempotentHint":true`) + `,` +
+			described(once, ``) + `]}`
 	}
 	if result == "" {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no %s here"}}`, r.ID, r.Method)

@@ -14,8 +14,8 @@ func (w *world) messages(session string) []*turnv1.Message {
 	return got.GetMessages()
 }
 
-// checkFork wants a fork to begin with what its origin had up to a seq (0 = the turns that are over): of turns that were over all, and of one that
-// was not a part.
+// checkFork wants a fork to begin with what its origin had up to a seq (0 = the turns that are over): of turns that were over
+// all, and of one that was not a part.
 func (w *world) checkFork(from *session, got []*turnv1.Message, seq uint32) {
 	w.settled()
 	origin := w.messages(from.id)

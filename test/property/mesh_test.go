@@ -144,7 +144,8 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 // db opens a service's database for one replica. With keep it is closed when the test ends.
 func (m *mesh) db(service string, keep bool) *sqldb.DB {
 	m.t.Helper()
-	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns, Now: time.Now})
+	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns,
+		Now: time.Now})
 	must(m.t, err)
 	if keep {
 		m.t.Cleanup(func() { must(m.t, db.Close()) })
@@ -215,7 +216,8 @@ func (dispatcher) DropSchedule(context.Context, string, string) error    { retur
 
 type noArtifacts struct{}
 
-func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest, ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse, error) {
+func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest, ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse,
+	error) {
 	return nil, fmt.Errorf("there are no artifacts here")
 }
 

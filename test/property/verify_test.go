@@ -214,12 +214,14 @@ func (w *world) checkCalls(t *turn, events []*turnv1.Event) {
 		if did, answered := w.client[c.n]; answered && o.result != nil && did != c.said(o) {
 			w.Fatalf("turn %s: the client's answer to %s was %t, the model was told %v", t.id, c.n, did, o.result)
 		}
-		if child := w.childOf(t, c); child != nil && child.end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && o.result != nil && t.end.GetStopReason() == "end" &&
+		if child := w.childOf(t, c); child != nil && child.end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && o.result != nil &&
+			t.end.GetStopReason() == "end" &&
 			!strings.Contains(o.result.GetResult().String(), child.end.GetOutput()) {
 			w.Fatalf("turn %s: its sub-agent answered %q, the model was told %v", t.id, child.end.GetOutput(), o.result)
 		}
 		if bad := c.wrong(o, done, t.end.GetStopReason() == "end"); bad != "" {
-			w.Fatalf("turn %s: call %s (%s): %s: %d times, waits %v, result %v\n%s", t.id, c.n, c.tool, bad, done, o.statuses, o.result, list(events))
+			w.Fatalf("turn %s: call %s (%s): %s: %d times, waits %v, result %v\n%s", t.id, c.n, c.tool, bad, done, o.statuses, o.result,
+				list(events))
 		}
 	}
 }

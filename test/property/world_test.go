@@ -76,7 +76,8 @@ func (w *world) look(t *turn) bool {
 	now, err := w.user.turns.GetTurn(w.ctx(), &sessionsv1.GetTurnRequest{TurnId: t.id})
 	w.need(err, "read a turn")
 	st := now.GetStatus()
-	running := t.session.active() == t || st != turnv1.TurnStatus_TURN_STATUS_QUEUED && st != turnv1.TurnStatus_TURN_STATUS_CANCELLED && w.reached(t)
+	running := t.session.active() == t || st != turnv1.TurnStatus_TURN_STATUS_QUEUED && st != turnv1.TurnStatus_TURN_STATUS_CANCELLED &&
+		w.reached(t)
 	switch {
 	case st == turnv1.TurnStatus_TURN_STATUS_COMPLETED || st == turnv1.TurnStatus_TURN_STATUS_FAILED:
 		if !running {
@@ -232,7 +233,8 @@ func (w *world) send() {
 	}
 	p := w.program(2, more...)
 	mode := rapid.SampledFrom([]string{"", "enqueue", "enqueue", "reject", "steer", "steer", "interrupt", "fork"}).Draw(w.T, "mode")
-	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name(), Tools: []*sessionsv1.ClientTool{{Name: mine}}}
+	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name(),
+		Tools: []*sessionsv1.ClientTool{{Name: mine}}}
 	got, err := w.user.turns.CreateTurn(w.ctx(), req)
 	active := s.active()
 	applies := active != nil && !active.cancelled
@@ -380,7 +382,8 @@ func (w *world) answer(a *sessionsv1.Approval, yes bool) (err error) {
 		}
 	case "resolution":
 		_, err = w.user.turns.ResolveToolCall(w.ctx(), &sessionsv1.ResolveToolCallRequest{
-			TurnId: a.GetTurnId(), CallId: a.GetCallId(), Outcome: word("not_done", rapid.SampledFrom([]string{"done", "give_up"}).Draw(w.T, "outcome")),
+			TurnId: a.GetTurnId(), CallId: a.GetCallId(),
+			Outcome: word("not_done", rapid.SampledFrom([]string{"done", "give_up"}).Draw(w.T, "outcome")),
 		})
 	default:
 		w.Fatalf("what is %v", a)
@@ -531,8 +534,9 @@ func (w *world) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"create": bind(w.create), "send": bind(w.send), "send more": bind(w.send), "steer": bind(w.steer), "cancel": bind(w.seldom(w.cancel)),
 		"decide": bind(w.decide), "decide more": bind(w.decide), "work": bind(w.work), "work on": bind(w.work), "work more": bind(w.work),
-		"work all": bind(w.work), "crash": bind(w.crash), "pass": bind(w.pass), "restart": bind(w.seldom(w.restart)), "fork": bind(w.seldom(w.fork)),
-		"": bind(w.check),
+		"work all": bind(w.work), "crash": bind(w.crash), "pass": bind(w.pass), "restart": bind(w.seldom(w.restart)),
+		"fork": bind(w.seldom(w.fork)),
+		"":     bind(w.check),
 	}
 }
 

@@ -84,8 +84,9 @@ func runAs(t *testing.T, command string) map[string]resource {
 		return def, err
 	}
 	env := starlark.StringDict{
-		"local_resource":      starlark.NewBuiltin("local_resource", declare),
-		"os":                  starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"getenv": starlark.NewBuiltin("getenv", getenv)}),
+		"local_resource": starlark.NewBuiltin("local_resource", declare),
+		"os": starlarkstruct.FromStringDict(starlarkstruct.Default,
+			starlark.StringDict{"getenv": starlark.NewBuiltin("getenv", getenv)}),
 		"TRIGGER_MODE_MANUAL": starlark.String("manual"),
 	}
 	env["config"] = starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"tilt_subcommand": starlark.String(command)})

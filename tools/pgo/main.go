@@ -1,5 +1,5 @@
-// Command pgo makes a profile fit to be kept with the code: it takes out what tells of the machine it was made on, and what the compiler does
-// not read.
+// Command pgo makes a profile fit to be kept with the code: it takes out what tells of the machine it was made on, and what the
+// compiler does not read.
 //
 //	pgo cpu.pprof profile.pgo
 package main

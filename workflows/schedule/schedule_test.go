@@ -24,7 +24,8 @@ type sessions struct {
 	got  []*executionv1.FireScheduleRequest
 }
 
-func (s *sessions) FireSchedule(_ context.Context, req *executionv1.FireScheduleRequest, _ ...grpc.CallOption) (*executionv1.FireScheduleResponse, error) {
+func (s *sessions) FireSchedule(_ context.Context, req *executionv1.FireScheduleRequest,
+	_ ...grpc.CallOption) (*executionv1.FireScheduleResponse, error) {
 	s.got = append(s.got, req)
 	if len(s.got) <= s.away {
 		return nil, errors.New("away")
@@ -69,7 +70,8 @@ func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
 	}
 }
 
-// TestHistoriesReplay: a changed workflow must be able to go on with what its predecessors began. TestShapesOfTheMesh in test/e2e makes them.
+// TestHistoriesReplay: a changed workflow must be able to go on with what its predecessors began. TestShapesOfTheMesh in test/e2e
+// makes them.
 func TestHistoriesReplay(t *testing.T) {
 	historytest.Replay(t, "testdata/histories", func(r worker.WorkflowReplayer) {
 		r.RegisterWorkflowWithOptions(Fire, workflow.RegisterOptions{Name: contract.ScheduleWorkflow})

@@ -55,7 +55,8 @@ func TestDialGivesUpWithTheContextAndSaysWhere(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := temporal.Dial(ctx, temporal.Config{Address: address, Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), address) {
+	if _, err := temporal.Dial(ctx, temporal.Config{Address: address, Log: slog.New(slog.DiscardHandler)}); err == nil ||
+		!strings.Contains(err.Error(), address) {
 		t.Errorf("err = %v", err)
 	}
 }

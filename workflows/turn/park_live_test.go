@@ -79,7 +79,8 @@ func TestATurnThatWaitsIsParked(t *testing.T) {
 	}
 	second := l.client.GetWorkflow(t.Context(), "trn_parked", d.WorkflowExecution.RunID)
 	input := string(l.history(second).GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0].GetData())
-	for _, want := range []string{`"parked":"since `, `, after 3 steps (see the run before): tool x__guarded waits for approval apr_trn_parked_tool-1.0"`} {
+	for _, want := range []string{`"parked":"since `,
+		`, after 3 steps (see the run before): tool x__guarded waits for approval apr_trn_parked_tool-1.0"`} {
 		if !strings.Contains(input, want) {
 			t.Errorf("no %s in %s", want, input)
 		}
@@ -173,12 +174,14 @@ func TestATurnThatIsCalledForNothingParksAgain(t *testing.T) {
 	l.once(run.GetID())
 }
 
-// TestAnAnswerThatComesWhileATurnIsParked: it is on the server when the worker asks for the end of the run, so that is refused, and the run goes on.
+// TestAnAnswerThatComesWhileATurnIsParked: it is on the server when the worker asks for the end of the run, so that is refused,
+// and the run goes on.
 func TestAnAnswerThatComesWhileATurnIsParked(t *testing.T) {
 	l := &live{Mesh: turntest.New(t, turntest.Tool("x__guarded")), t: t, parkAfter: time.Millisecond}
 	var run atomic.Pointer[string]
 	var refused atomic.Int32
-	answer := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	answer := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		task, ok := req.(*workflowservice.RespondWorkflowTaskCompletedRequest)
 		last := len(task.GetCommands()) - 1
 		parks := ok && last >= 0 && task.GetCommands()[last].GetCommandType() == enums.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION
@@ -218,8 +221,8 @@ func TestAnAnswerThatComesWhileATurnIsParked(t *testing.T) {
 	}
 }
 
-// TestTurnsThatWaitHoldNothing: with many turns parked the worker has no workflow in its memory, and no more goroutines than with one, but for a few
-// that come and go with the work.
+// TestTurnsThatWaitHoldNothing: with many turns parked the worker has no workflow in its memory, and no more goroutines than with
+// one, but for a few that come and go with the work.
 func TestTurnsThatWaitHoldNothing(t *testing.T) {
 	many := 300
 	if testing.Short() {

@@ -45,7 +45,8 @@ func TestAParkedTurnThatNobodyAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		historytest.Write(t, histories, "parked-expired", l.history(l.client.GetWorkflow(t.Context(), "trn_expired", last.WorkflowExecution.RunID)))
+		historytest.Write(t, histories, "parked-expired",
+			l.history(l.client.GetWorkflow(t.Context(), "trn_expired", last.WorkflowExecution.RunID)))
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// TestCompactedShape runs a turn on a real server that begins by compacting what was said before, and keeps its history with -update. Its workflow
-// waits for the summary in an activity.
+// TestCompactedShape runs a turn on a real server that begins by compacting what was said before, and keeps its history with
+// -update. Its workflow waits for the summary in an activity.
 func TestCompactedShape(t *testing.T) {
 	l := newLive(t, turntest.New(t))
 	const turnID = "trn_compacted"

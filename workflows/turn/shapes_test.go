@@ -210,7 +210,8 @@ func TestTurnIsReadableInTemporal(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`"helper: hello"`, `"join the eager run"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`, `"tool x__echo → done"`,
+		`"helper: hello"`, `"join the eager run"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`,
+		`"tool x__echo → done"`,
 		`"infer #2 → stop, 5 tokens"`, `"finish → end"`,
 	} {
 		if !slices.Contains(summaries, want) {
@@ -223,7 +224,8 @@ func TestTurnIsReadableInTemporal(t *testing.T) {
 	}
 	attributes := d.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
 	for name, want := range map[string]string{
-		contract.AttributeStatus: `"completed"`, contract.AttributeAgent: `"helper"`, contract.AttributeSession: `"ses_1"`, contract.AttributeTenant: `"default"`,
+		contract.AttributeStatus: `"completed"`, contract.AttributeAgent: `"helper"`, contract.AttributeSession: `"ses_1"`,
+		contract.AttributeTenant: `"default"`,
 	} {
 		if got := string(attributes[name].GetData()); got != want {
 			t.Errorf("%s = %s, want %s", name, got, want)

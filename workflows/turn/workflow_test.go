@@ -243,16 +243,21 @@ func TestEndings(t *testing.T) {
 		want contract.TurnResult
 	}{
 		{
-			name: "a model's error fails the turn", step: "infer-1", want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "model_rejected", ModelCalls: 1},
+			name: "a model's error fails the turn", step: "infer-1",
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "model_rejected", ModelCalls: 1},
 			do: func(context.Context, int) (*turnv1.StepOutcome, error) {
 				return &turnv1.StepOutcome{Error: &turnv1.TurnError{Code: "model_rejected"}}, nil
 			},
 		},
-		{name: "a step that cannot be done fails the turn", step: "infer-1", do: fail(final), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
-		{name: "so does begin", step: "begin", do: fail(final), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
-		{name: "a turn that ended elsewhere", step: "infer-1", do: fail(step.ErrTurnEnded), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "turn_ended"}},
+		{name: "a step that cannot be done fails the turn", step: "infer-1", do: fail(final),
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
+		{name: "so does begin", step: "begin", do: fail(final),
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
+		{name: "a turn that ended elsewhere", step: "infer-1", do: fail(step.ErrTurnEnded),
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "turn_ended"}},
 		{
-			name: "an ending that another worker wrote", step: "finish", want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
+			name: "an ending that another worker wrote", step: "finish",
+			want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
 			do: func(context.Context, int) (*turnv1.StepOutcome, error) {
 				return &turnv1.StepOutcome{Cancelled: true, FinishReason: "cancelled"}, nil
 			},
@@ -350,7 +355,8 @@ func TestATurnThatIsOverWhenJoinedNeedsNoActivity(t *testing.T) {
 	s := newScript()
 	env := start(t, s)
 	s.seen = []*turnv1.StepOutcome{
-		s.began(1), s.ahead("infer-1", inferKind, 2, nil), s.ahead("finish", finishKind, 2, func(o *turnv1.StepOutcome) { o.FinishReason = "end" }),
+		s.began(1), s.ahead("infer-1", inferKind, 2, nil),
+		s.ahead("finish", finishKind, 2, func(o *turnv1.StepOutcome) { o.FinishReason = "end" }),
 	}
 	r := finish(t, env)
 	if (r != contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 1}) || len(s.done) > 0 {

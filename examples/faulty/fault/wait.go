@@ -27,7 +27,8 @@ type slowInput struct {
 // addWaiting registers slow_once: its effect is the ledger line, written on arrival, so that a test can kill any party during the call,
 // release it by creating the file, and count lines.
 func addWaiting(s *server.MCPServer, ledger *Ledger) {
-	toolserver.Add(s, "slow_once", "Record the call in the ledger at once, then wait for a file or a time, then return. A cancel is recorded too.",
+	toolserver.Add(s, "slow_once",
+		"Record the call in the ledger at once, then wait for a file or a time, then return. A cancel is recorded too.",
 		toolserver.Once("Slow effect"),
 		func(ctx context.Context, req mcp.CallToolRequest, in slowInput) (effectOutput, error) {
 			if err := ledger.Record(req, in.CallID, in.Argument); err != nil {

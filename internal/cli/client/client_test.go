@@ -47,7 +47,8 @@ func TestDo(t *testing.T) {
 		_, _ = w.Write([]byte(`{"id":"a","strategy":"react","new_field":1}`))
 	})
 	var a sessionsv1.Agent
-	raw, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/v1/agents" + Path("a/b"), Body: map[string]int{"x": 1}, Key: "k"}, &a)
+	raw, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/v1/agents" + Path("a/b"), Body: map[string]int{"x": 1}, Key: "k"},
+		&a)
 	if err != nil || a.GetId() != "a" || a.GetStrategy().String() != "STRATEGY_REACT" || !json.Valid(raw) {
 		t.Errorf("Do = %s, %v, %v", raw, &a, err)
 	}
@@ -63,7 +64,8 @@ func TestProblems(t *testing.T) {
 		text   string
 	}{
 		{"not found", 404, `{"code":"not_found","detail":"turn \"x\" does not exist"}`, codes.NotFound, "not_found", `turn "x" does not exist`},
-		{"fields", 400, `{"code":"invalid_argument","detail":"wrong","todo":"Fix it.","fields":[{"field":"input","message":"is required"}]}`, codes.InvalidArgument, "invalid_argument", "wrong"},
+		{"fields", 400, `{"code":"invalid_argument","detail":"wrong","todo":"Fix it.","fields":[{"field":"input","message":"is required"}]}`,
+			codes.InvalidArgument, "invalid_argument", "wrong"},
 		{"denied", 403, `{"code":"permission_denied","detail":"no"}`, codes.PermissionDenied, "permission_denied", "no"},
 		{"a newer code", 409, `{"code":"something_new","title":"Conflict"}`, codes.FailedPrecondition, "unspecified", "Conflict"},
 		{"no problem at all", 502, `<html>`, codes.Unavailable, "unspecified", "502 Bad Gateway"},
@@ -103,7 +105,8 @@ func TestForeignAnswer(t *testing.T) {
 }
 
 func TestListPages(t *testing.T) {
-	pages := map[string]string{"": `{"agents":[{"id":"a"},{"id":"b"}],"next_page_token":"t"}`, "t": `{"agents":[{"id":"c"}],"next_page_token":""}`}
+	pages := map[string]string{"": `{"agents":[{"id":"a"},{"id":"b"}],"next_page_token":"t"}`,
+		"t": `{"agents":[{"id":"c"}],"next_page_token":""}`}
 	var sizes []string
 	c := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 		sizes = append(sizes, r.URL.Query().Get("page_size"))

@@ -26,7 +26,8 @@ func durable(seq int, typ string) string {
 }
 
 func delta(seq, n int) string {
-	return fmt.Sprintf("id: %d.%d\nevent: message.delta\ndata: {\"seq\":%d,\"delta\":%d,\"type\":\"message.delta\",\"data\":{\"text\":\"x\"}}\n\n", seq, n, seq, n)
+	return fmt.Sprintf("id: %d.%d\nevent: message.delta\ndata: "+
+		"{\"seq\":%d,\"delta\":%d,\"type\":\"message.delta\",\"data\":{\"text\":\"x\"}}\n\n", seq, n, seq, n)
 }
 
 const (
@@ -73,7 +74,8 @@ func TestWatch(t *testing.T) {
 		code  string // of the error, "" for none
 		notes int
 	}{
-		{name: "to the end", conns: []connection{{body: "retry: 1000\n\n" + durable(1, "turn.queued") + ":\n\n" + durable(2, "turn.completed") + endFrame}}, want: "1 2"},
+		{name: "to the end", conns: []connection{{body: "retry: 1000\n\n" + durable(1, "turn.queued") + ":\n\n" + durable(2, "turn.completed") +
+			endFrame}}, want: "1 2"},
 		{name: "from a cursor", after: "7", conns: []connection{{wantCursor: "7", body: durable(8, "turn.completed") + endFrame}}, want: "8"},
 		{
 			name: "a break in the middle of a message", want: "1 2 2.1 2.2 2.3 3", notes: 1,
@@ -86,12 +88,14 @@ func TestWatch(t *testing.T) {
 			name: "a server that repeats is not believed", want: "1 2 2.1 p 3", notes: 1,
 			conns: []connection{
 				{body: durable(1, "turn.queued") + durable(2, "message.started") + delta(2, 1) + progress},
-				{wantCursor: "2.1", body: durable(1, "turn.queued") + durable(2, "message.started") + delta(2, 1) + durable(3, "turn.completed") + endFrame},
+				{wantCursor: "2.1", body: durable(1, "turn.queued") + durable(2, "message.started") + delta(2, 1) + durable(3, "turn.completed") +
+					endFrame},
 			},
 		},
 		{
 			name: "stale deltas after the message", want: "2 2.1 3 4",
-			conns: []connection{{body: durable(2, "message.started") + delta(2, 1) + durable(3, "message.completed") + delta(2, 2) + durable(4, "turn.completed") + endFrame}},
+			conns: []connection{{body: durable(2, "message.started") + delta(2, 1) + durable(3, "message.completed") + delta(2, 2) +
+				durable(4, "turn.completed") + endFrame}},
 		},
 		{
 			name: "a frame cut off is read again", want: "1 2", notes: 1,
@@ -113,10 +117,12 @@ func TestWatch(t *testing.T) {
 				{wantCursor: "1", body: durable(2, "turn.completed") + endFrame},
 			},
 		},
-		{name: "an error that stays", want: "1", code: "permission_denied", conns: []connection{{body: durable(1, "turn.queued") + "event: error-status\ndata: " + notAllowed + "\n\n"}}},
+		{name: "an error that stays", want: "1", code: "permission_denied",
+			conns: []connection{{body: durable(1, "turn.queued") + "event: error-status\ndata: " + notAllowed + "\n\n"}}},
 		{
 			name: "an error at the resumption", want: "1", code: "not_found", notes: 1,
-			conns: []connection{{body: durable(1, "turn.queued")}, {wantCursor: "1", status: http.StatusNotFound, body: `{"code":"not_found","detail":"gone"}`}},
+			conns: []connection{{body: durable(1, "turn.queued")},
+				{wantCursor: "1", status: http.StatusNotFound, body: `{"code":"not_found","detail":"gone"}`}},
 		},
 		{name: "refused at once", code: "unavailable", conns: []connection{{status: http.StatusServiceUnavailable, body: away}}},
 	} {
@@ -124,7 +130,8 @@ func TestWatch(t *testing.T) {
 			c, connects := serveStream(t, tc.conns)
 			var got []string
 			notes := 0
-			err := c.Watch(t.Context(), Watch{Path: "/v1/turns/trn_1/events", After: tc.after, Backoff: time.Microsecond, Notice: func(error) { notes++ }}, func(ev Event) error {
+			err := c.Watch(t.Context(), Watch{Path: "/v1/turns/trn_1/events", After: tc.after, Backoff: time.Microsecond,
+				Notice: func(error) { notes++ }}, func(ev Event) error {
 				id := fmt.Sprint(ev.GetSeq())
 				switch {
 				case ev.GetType() == "tool_call.progress":

@@ -23,7 +23,8 @@ type Finding struct {
 	Todo string `json:"todo,omitempty"`
 }
 
-// Check checks the server of a client. If it does not answer and its address is on this machine, Check also checks what 'windlass up' needs.
+// Check checks the server of a client. If it does not answer and its address is on this machine, Check also checks what 'windlass
+// up' needs.
 func Check(ctx context.Context, c *client.Client, dataDir string) []Finding {
 	s := server{c}
 	findings := s.checkServer(ctx)

@@ -90,7 +90,8 @@ func (s server) checkModels(ctx context.Context) Finding {
 	}
 	switch {
 	case answers == nil:
-		return Finding{"models", Broken, "no default model", "Set WINDLASS_MODEL=provider/model for the server, or configure inference.providers."}
+		return Finding{"models", Broken, "no default model",
+			"Set WINDLASS_MODEL=provider/model for the server, or configure inference.providers."}
 	case answers.GetProvider() == "builtin":
 		return Finding{
 			"models", Warning, answers.GetName() + " answers where an agent names no model: scripted, no AI",

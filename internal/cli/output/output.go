@@ -150,7 +150,8 @@ func Text(s string) string {
 			return r
 		case r == '\r':
 			return -1
-		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069':
+		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' ||
+			r >= '\u2066' && r <= '\u2069':
 			return utf8.RuneError
 		}
 		return r

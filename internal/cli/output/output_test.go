@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/output"
 )
 
-const value = `{"id":"a","number":"007","yes":"yes","null":null,"count":12345678901234567890,"empty":{},"list":[],"items":[{"x":1.5,"y":true},"two\nlines","😀 \ud83d\ude00 \u001b"],"date":"2026-01-02"}`
+const value = `{"id":"a","number":"007","yes":"yes","null":null,"count":12345678901234567890,"empty":{},"list":[],"items":[{"x":1.5,` +
+	`"y":true},"two\nlines","😀 \ud83d\ude00 \u001b"],"date":"2026-01-02"}`
 
 func TestYAMLKeepsOrderAndTypes(t *testing.T) {
 	var b strings.Builder
@@ -41,7 +42,8 @@ func TestYAMLKeepsOrderAndTypes(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	var b strings.Builder
-	if err := output.List(&b, output.JSON, []json.RawMessage{json.RawMessage(`{"a":1}`)}); err != nil || b.String() != "[\n  {\n    \"a\": 1\n  }\n]\n" {
+	if err := output.List(&b, output.JSON, []json.RawMessage{json.RawMessage(`{"a":1}`)}); err != nil ||
+		b.String() != "[\n  {\n    \"a\": 1\n  }\n]\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 	b.Reset()

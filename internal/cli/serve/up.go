@@ -195,7 +195,8 @@ func readyText(self string, r embedded.Ready) string {
 	if r.URL != "http://127.0.0.1:8080" {
 		server = " --server " + r.URL
 	}
-	fmt.Fprintf(&b, "\nTalk to it from another terminal:\n\n  %s chat%s\n\nor start a turn and watch its events:\n\n%s\n", self, server, curls(r.URL))
+	fmt.Fprintf(&b, "\nTalk to it from another terminal:\n\n  %s chat%s\n\nor start a turn and watch its events:\n\n%s\n", self, server,
+		curls(r.URL))
 	return b.String()
 }
 

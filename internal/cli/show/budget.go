@@ -24,5 +24,6 @@ func budgetText(ev *turnv1.Event) string {
 	if held := ev.GetBudgetExhausted().GetReserved(); held > 0 {
 		used += " and " + shown(held) + " held"
 	}
-	return fmt.Sprintf("%s of %s: %s of %s (%s)", strings.ReplaceAll(use.GetWhat(), "_", " "), use.GetScope(), used, shown(use.GetLimit()), use.GetBudgetId())
+	return fmt.Sprintf("%s of %s: %s of %s (%s)", strings.ReplaceAll(use.GetWhat(), "_", " "), use.GetScope(), used, shown(use.GetLimit()),
+		use.GetBudgetId())
 }

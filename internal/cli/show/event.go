@@ -49,7 +49,8 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_TurnCancelRequested:
 		return d.TurnCancelRequested.GetReason()
 	case *turnv1.Event_SessionForked:
-		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(), d.SessionForked.GetMessages())
+		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(),
+			d.SessionForked.GetMessages())
 	case *turnv1.Event_TurnRerun:
 		return fmt.Sprintf("of %s from infer-%d, %s tools", d.TurnRerun.GetOfTurn(), d.TurnRerun.GetFromStep(), d.TurnRerun.GetTools())
 	case *turnv1.Event_StrategySelected:
@@ -73,7 +74,8 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_BudgetWarning, *turnv1.Event_BudgetExhausted:
 		return budgetText(ev)
 	case *turnv1.Event_PolicyDecided:
-		return fmt.Sprintf("%s allowed: %s (%s)", d.PolicyDecided.GetTool(), output.YesNo(d.PolicyDecided.GetAllowed()), d.PolicyDecided.GetReason())
+		return fmt.Sprintf("%s allowed: %s (%s)", d.PolicyDecided.GetTool(), output.YesNo(d.PolicyDecided.GetAllowed()),
+			d.PolicyDecided.GetReason())
 	case *turnv1.Event_ShieldTriggered:
 		s := d.ShieldTriggered
 		return fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))

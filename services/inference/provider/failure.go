@@ -50,7 +50,8 @@ func (id Identity) Fault(model string, f Failure) *fault.Error {
 	text := id.text(f.Message)
 	switch f.class() {
 	case classContext:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_CONTEXT_TOO_LONG, "the conversation is longer than %s/%s can read%s", id.Name, model, text).
+		return fault.FailedPrecondition(faultv1.Reason_REASON_CONTEXT_TOO_LONG, "the conversation is longer than %s/%s can read%s", id.Name,
+			model, text).
 			Hint("Start a new session, or use a model with a larger context window.")
 	case classKey:
 		return rejected("%s refused the key", id.Name).Hint("Check %s.", id.KeyFrom)
@@ -103,7 +104,8 @@ func Broken(format string, args ...any) *fault.Error {
 
 // Excessive returns the error for an answer that exceeds a limit. It is not retried: the next one would cost as much.
 func Excessive(format string, args ...any) *fault.Error {
-	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format, args...).Hint("Ask for less, or check the model's server.")
+	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format,
+		args...).Hint("Ask for less, or check the model's server.")
 }
 
 // Malformed returns the error for an invalid event. A large one is not retried.

@@ -28,7 +28,8 @@ const maxErrorBody = 64 << 10
 // error unchanged; io.EOF from each ends the reading without an error. failure reads the failure in a body of another type. The batch is
 // flushed before Events waits for more, and at the end.
 func (id Identity) Events(
-	ctx context.Context, resp *http.Response, failure func(body []byte) (Failure, bool), model string, batch *Batch, each func(sse.Event) error,
+	ctx context.Context, resp *http.Response, failure func(body []byte) (Failure, bool), model string, batch *Batch,
+	each func(sse.Event) error,
 ) (err error) {
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
 	defer func() { err = cmp.Or(err, batch.Flush()) }()

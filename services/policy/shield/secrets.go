@@ -18,7 +18,8 @@ func secrets() detector {
 		re("slack_token", `\bxox[abeoprs]-[A-Za-z0-9-]{10,}`),
 		re("stripe_key", `\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}`),
 		re("model_key", `\bsk-[A-Za-z0-9_-]{20,}`),
-		checked(re("secret", `(?i)(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization)["']?\s*(?:[:=]|=>)\s*(?:bearer\s+|basic\s+)?["']?([^\s"'<>,;]{12,200})`), random),
+		checked(re("secret",
+			`(?i)(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization)["']?\s*(?:[:=]|=>)\s*(?:bearer\s+|basic\s+)?["']?([^\s"'<>,;]{12,200})`), random),
 	)
 }
 

@@ -79,7 +79,8 @@ func New(db *sqldb.DB) Store { return sqlStore{db} }
 
 type sqlStore struct{ db *sqldb.DB }
 
-const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, turn_id, call_id`
+const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +
+	`turn_id, call_id`
 
 var insertDecisions = sqldb.Insert("decisions", columns)
 

@@ -52,7 +52,8 @@ func (ts Tools) List() ([]Tool, error) {
 		{
 			Name: "current_time", Title: "Current time",
 			Description: "Tells the current date and time, in UTC or in a time zone.",
-			InputSchema: []byte(`{"type":"object","properties":{"time_zone":{"type":"string","description":"IANA time zone, for example Europe/Oslo; UTC when left out"}},"additionalProperties":false}`),
+			InputSchema: []byte(`{"type":"object","properties":{"time_zone":{"type":"string","description":"IANA time zone, for example ` +
+				`Europe/Oslo; UTC when left out"}},"additionalProperties":false}`),
 			run: func(_ context.Context, args map[string]any, _ Caller) (string, error) {
 				return currentTime(args, ts.now())
 			},

@@ -69,7 +69,8 @@ func notRun(tool string, why *fault.Error) *fault.Error {
 	case faultv1.Reason_REASON_CANCELLED:
 		return cancelled()
 	case faultv1.Reason_REASON_EGRESS_DENIED:
-		return fault.New(codes.FailedPrecondition, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s", why.Todo).Cause(why)
+		return fault.New(codes.FailedPrecondition, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s",
+			why.Todo).Cause(why)
 	case faultv1.Reason_REASON_INPUT_REQUIRED:
 		return why
 	default:
@@ -87,7 +88,8 @@ func inDoubt(tool string, why *fault.Error, effect store.Effect) *fault.Error {
 	if !effect.Repeatable() {
 		return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
 			"it is not known whether the call of %q took effect, and it was not repeated%s", tool, reason).
-			Hint("Do not call it again with the same aim before its effect has been checked; tell the user that the outcome is unknown.").Cause(causeOf(why))
+			Hint("Do not call it again with the same aim before its effect has been checked; tell the user that the outcome is unknown.").
+			Cause(causeOf(why))
 	}
 	if why != nil && why.Reason == faultv1.Reason_REASON_DEADLINE_EXCEEDED {
 		return fault.New(why.Code, why.Reason, "%s", why.Message).Hint("Try again, or ask for less.").Cause(why)
@@ -112,6 +114,7 @@ func cancelled() *fault.Error {
 }
 
 func tooLarge(tool string, limit int) *turnv1.ToolResult {
-	text := fmt.Sprintf("The tool %q was called, but its result is too large: the limit is %d bytes. Ask for less, for example a part of it.", tool, limit)
+	text := fmt.Sprintf("The tool %q was called, but its result is too large: the limit is %d bytes. Ask for less, for example a part of it.",
+		tool, limit)
 	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
 }

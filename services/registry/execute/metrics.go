@@ -62,6 +62,7 @@ func (m *Metrics) record(ctx context.Context, tool string, out Outcome, err erro
 	m.calls.Add(ctx, 1, metric.WithAttributes(attribute.String("tool", tool), attribute.String("source", out.source),
 		attribute.String("status", status), attribute.Bool("cached", out.Cached)))
 	if !out.Cached && out.ExecutionID != "" {
-		m.duration.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(attribute.String("tool", tool), attribute.String("source", out.source)))
+		m.duration.Record(ctx, out.Latency.Seconds(),
+			metric.WithAttributes(attribute.String("tool", tool), attribute.String("source", out.source)))
 	}
 }

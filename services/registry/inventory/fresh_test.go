@@ -44,7 +44,8 @@ func TestManyRequestsShareOneSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{hold: make(chan struct{})}
 		st, src := openStore(t)
-		syncer := inventory.New(inventory.Config{Every: time.Hour}, st, s, func(context.Context, int, int) {}, time.Now, slog.New(slog.DiscardHandler))
+		syncer := inventory.New(inventory.Config{Every: time.Hour}, st, s, func(context.Context, int, int) {}, time.Now,
+			slog.New(slog.DiscardHandler))
 		ended := make(chan error, 6)
 		go func() {
 			_, err := syncer.Sync(t.Context(), src)

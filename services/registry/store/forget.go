@@ -22,7 +22,8 @@ func (q sqlLedger) Forget(ctx context.Context, tenant string, turns []string) (o
 				WHERE tenant = $1 AND turn_id <> '' AND state <> 'open' AND turn_id IN (`+list+`)`, args...); err != nil {
 				return err
 			}
-			left, err := sqldb.One(ctx, tx, scanCount, `SELECT count(*) FROM executions WHERE tenant = $1 AND turn_id <> '' AND turn_id IN (`+list+`)`, args...)
+			left, err := sqldb.One(ctx, tx, scanCount, `SELECT count(*) FROM executions WHERE tenant = $1 AND turn_id <> '' AND turn_id IN (`+list+
+				`)`, args...)
 			if err != nil {
 				return err
 			}

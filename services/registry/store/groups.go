@@ -126,7 +126,8 @@ func (q sqlGroups) UpdateGroup(ctx context.Context, tenant, name string, change 
 	var g Group
 	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
 		var err error
-		g, err = sqldb.One(ctx, tx, scanGroup, `SELECT `+groupColumns+` FROM tool_groups WHERE tenant = $1 AND name = $2`+q.db.ForUpdate(), tenant, name)
+		g, err = sqldb.One(ctx, tx, scanGroup, `SELECT `+groupColumns+` FROM tool_groups WHERE tenant = $1 AND name = $2`+q.db.ForUpdate(),
+			tenant, name)
 		if err != nil {
 			return err
 		}

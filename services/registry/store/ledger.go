@@ -41,7 +41,8 @@ func (q sqlLedger) Open(ctx context.Context, e Execution) error {
 }
 
 func (q sqlLedger) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
-	err := changeOne(ctx, q.writer(e.Effect), `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1, is_error = $4, code = '',
+	err := changeOne(ctx, q.writer(e.Effect), `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1,
+		is_error = $4, code = '',
 		result = NULL, latency_us = 0, ended_us = 0, stop_us = 0, decision_id = $5, definition_hash = $6, effect = $18, approval_id = $7,
 		resolution = $8, resolution_id = $9, resolved_by = $10, resolution_comment = $11, resolved_us = $12
 		WHERE tenant = $13 AND id = $14 AND state = $15 AND owner = $16 AND attempts = $17`,
@@ -66,9 +67,11 @@ func (q sqlLedger) Attempt(ctx context.Context, e Execution) error {
 }
 
 func (q sqlLedger) Close(ctx context.Context, e Execution) error {
-	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, latency_us = $5, ended_us = $6, lease_us = 0
+	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, latency_us = $5, ended_us = $6,
+		lease_us = 0
 		WHERE tenant = $7 AND id = $8 AND owner = $9 AND attempts = $10 AND state IN ('open','unresolved')`,
-		e.State, e.IsError, e.Code, e.Result, e.Latency.Microseconds(), sqldb.Micros(e.EndTime), e.Tenant, e.ID, e.Owner, e.Attempts); err != nil {
+		e.State, e.IsError, e.Code, e.Result, e.Latency.Microseconds(), sqldb.Micros(e.EndTime), e.Tenant, e.ID, e.Owner,
+		e.Attempts); err != nil {
 		return fmt.Errorf("close execution: %w", err)
 	}
 	return nil

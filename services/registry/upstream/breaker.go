@@ -35,7 +35,8 @@ func (b *breakers) call(s store.Source, send func() (Reply, error)) (Reply, erro
 	reply, err := b.of(s).Execute(send)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return Reply{}, &Error{Kind: Stopped, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
-			"source %q could not be reached %d times in a row; calls to it fail at once until it answers again", s.Name, b.failures).RetryAfter(b.pause)}
+			"source %q could not be reached %d times in a row; calls to it fail at once until it answers again", s.Name,
+			b.failures).RetryAfter(b.pause)}
 	}
 	return reply, err
 }

@@ -98,7 +98,8 @@ func notOpened(err error) *Error {
 // before processing it.
 func broken(err error) *Error {
 	if errors.Is(err, io.EOF) {
-		return &Error{Kind: InDoubt, Fault: fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN, "the bridge ended the call without a result")}
+		return &Error{Kind: InDoubt, Fault: fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			"the bridge ended the call without a result")}
 	}
 	f := fault.From(err)
 	switch f.Reason {

@@ -17,8 +17,8 @@ import (
 // roleAdmin sees what all subjects of its tenant have.
 const roleAdmin = "admin"
 
-// Owner returns whose sessions, turns and schedules the caller may see: their own subject's, or "" for everyone's in the tenant (services and
-// administrators).
+// Owner returns whose sessions, turns and schedules the caller may see: their own subject's, or "" for everyone's in the tenant
+// (services and administrators).
 func Owner(ctx context.Context) string {
 	p := authn.From(ctx)
 	if p.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE || slices.Contains(p.GetRoles(), roleAdmin) {

@@ -1,4 +1,5 @@
-// Package agent manages agents and their blueprints. Each change of an agent is a revision of its own, so that a turn keeps the one it began with.
+// Package agent manages agents and their blueprints. Each change of an agent is a revision of its own, so that a turn keeps the
+// one it began with.
 package agent
 
 import (
@@ -21,7 +22,8 @@ import (
 // ApprovalChecker is the part of the policy service that knows approval rules.
 type ApprovalChecker interface {
 	// CheckApprovalRules returns what is wrong with approval rules.
-	CheckApprovalRules(ctx context.Context, in *policyv1.CheckApprovalRulesRequest, opts ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error)
+	CheckApprovalRules(ctx context.Context, in *policyv1.CheckApprovalRulesRequest,
+		opts ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error)
 }
 
 // GroupReader is the part of the registry that knows tool groups.

@@ -46,7 +46,8 @@ type Change struct {
 	ID string
 	// Revision must be the current one, unless it is 0.
 	Revision uint32
-	// Named has what the caller names; its references are checked before the agent is read. What the agent refers to already was checked before.
+	// Named has what the caller names; its references are checked before the agent is read. What the agent refers to already was
+	// checked before.
 	Named agentspec.Spec
 	// Apply returns the blueprint that the current one becomes, and what is wrong with its fields.
 	Apply func(agentspec.Spec) (agentspec.Spec, []fault.Field, error)
@@ -98,8 +99,8 @@ const (
 	Unchanged Outcome = "unchanged"
 )
 
-// Put makes an agent exactly what spec says, whether it exists or not, and returns the revision that it has then. A dry run writes nothing. The spec must
-// have passed Check and CheckReferences.
+// Put makes an agent exactly what spec says, whether it exists or not, and returns the revision that it has then. A dry run
+// writes nothing. The spec must have passed Check and CheckReferences.
 func (s *Service) Put(ctx context.Context, tx *store.Tx, id string, spec agentspec.Spec, dry bool) (Outcome, uint32, error) {
 	old, err := lock(ctx, tx, id)
 	if err != nil {

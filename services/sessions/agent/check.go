@@ -14,8 +14,8 @@ import (
 // minContextTokens is the least that an agent may allow its conversations: in less there is no room for instructions, tools and an answer.
 const minContextTokens = 2000
 
-// Check finds what is wrong with a blueprint by itself, beside what the validation rules of the API's fields say: limits above the configured ones, a model
-// without provider, broken globs. Paths begin with the prefix.
+// Check finds what is wrong with a blueprint by itself, beside what the validation rules of the API's fields say: limits above
+// the configured ones, a model without provider, broken globs. Paths begin with the prefix.
 func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	var wrong []fault.Field
 	add := func(path, message string) { wrong = append(wrong, fault.Field{Path: prefix + path, Message: message}) }

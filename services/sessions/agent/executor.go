@@ -73,7 +73,8 @@ func wrongExecutorURL(kind, text string) string {
 		return "want an absolute http or https address"
 	case kind == contract.ExecutorGRPC:
 		_, port, err := net.SplitHostPort(u.Host)
-		if u.Scheme != "grpc" && u.Scheme != "grpcs" || err != nil || port == "" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		if u.Scheme != "grpc" && u.Scheme != "grpcs" || err != nil || port == "" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" ||
+			u.RawQuery != "" {
 			return "want grpc://host:port, or grpcs://host:port with TLS"
 		}
 	}

@@ -26,8 +26,9 @@ func Known(agents ...string) Existing {
 	return e
 }
 
-// CheckReferences finds what is wrong with what a blueprint refers to: approval rules, which policy checks, tool groups of the registry, and other agents.
-// A blueprint without any causes no requests, and nothing in known is requested; what is found is added to it. Paths begin with the prefix.
+// CheckReferences finds what is wrong with what a blueprint refers to: approval rules, which policy checks, tool groups of the
+// registry, and other agents. A blueprint without any causes no requests, and nothing in known is requested; what is found is
+// added to it. Paths begin with the prefix.
 func (s *Service) CheckReferences(ctx context.Context, prefix string, a agentspec.Spec, known Existing) ([]fault.Field, error) {
 	rules, err := s.checkApprovals(ctx, prefix, a.Approvals)
 	if err != nil {
@@ -93,7 +94,8 @@ func (s *Service) checkSubAgents(ctx context.Context, prefix string, a agentspec
 		_, err := s.Get(ctx, id, 0)
 		switch {
 		case fault.Is(err, faultv1.Reason_REASON_NOT_FOUND):
-			wrong = append(wrong, fault.Field{Path: path, Message: fmt.Sprintf("agent %q does not exist: create it first, or name a pattern such as \"%s*\"", id, id)})
+			wrong = append(wrong, fault.Field{Path: path,
+				Message: fmt.Sprintf("agent %q does not exist: create it first, or name a pattern such as \"%s*\"", id, id)})
 		case err != nil:
 			return nil, err
 		default:

@@ -16,7 +16,8 @@ import (
 // maxTools bounds the sub-agents that one agent is given.
 const maxTools = 128
 
-// Tools returns the sub-agents of an agent as tools, by name. One that was deleted is no tool any more. An agent without any causes no reads.
+// Tools returns the sub-agents of an agent as tools, by name. One that was deleted is no tool any more. An agent without any
+// causes no reads.
 func (s *Service) Tools(ctx context.Context, of store.Agent) ([]*store.AgentTool, error) {
 	if len(of.Spec.Agents) == 0 {
 		return nil, nil
@@ -35,7 +36,8 @@ func (s *Service) Tools(ctx context.Context, of store.Agent) ([]*store.AgentTool
 
 func tool(a store.Agent) (*store.AgentTool, error) {
 	properties := map[string]any{
-		"message":    map[string]any{"type": "string", "minLength": 1, "description": "What the agent is to do, with all it needs to know: it does not see this conversation."},
+		"message": map[string]any{"type": "string", "minLength": 1,
+			"description": "What the agent is to do, with all it needs to know: it does not see this conversation."},
 		"background": map[string]any{"type": "boolean", "description": "Do not wait for the answer: it comes later, as a message of its own."},
 	}
 	if a.Spec.ParamsSchema != nil {

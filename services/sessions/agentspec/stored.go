@@ -7,9 +7,11 @@ import (
 // Stored returns a blueprint as it is stored.
 func (a Spec) Stored() *storev1.StoredAgent {
 	m := &storev1.StoredAgent{
-		DisplayName: a.DisplayName, Description: a.Description, Instructions: a.Instructions, Model: a.Model, Strategy: a.Strategy, Tools: a.Tools,
+		DisplayName: a.DisplayName, Description: a.Description, Instructions: a.Instructions, Model: a.Model, Strategy: a.Strategy,
+		Tools:  a.Tools,
 		Limits: a.Limits.Stored(), Temperature: a.Temperature, MaxOutputTokens: a.MaxOutputTokens, OnUnknownOutcome: string(a.OnUnknownOutcome),
-		Labels: a.Labels, Approvals: a.Approvals, ParamsSchema: a.ParamsSchema, Shields: a.Shields, Executor: a.Executor.stored(), Agents: a.Agents,
+		Labels: a.Labels, Approvals: a.Approvals, ParamsSchema: a.ParamsSchema, Shields: a.Shields, Executor: a.Executor.stored(),
+		Agents:           a.Agents,
 		MaxContextTokens: a.MaxContextTokens,
 	}
 	for _, r := range a.InstructionRules {
@@ -54,8 +56,9 @@ func LimitsOf(m *storev1.StoredLimits) *Limits {
 		return nil
 	}
 	return &Limits{
-		MaxSteps: m.GetMaxSteps(), MaxTokens: m.GetMaxTokens(), MaxParallelTools: m.GetMaxParallelTools(), MaxIdenticalCalls: m.GetMaxIdenticalCalls(),
-		TurnSeconds: m.GetTurnSeconds(), MaxToolCalls: m.GetMaxToolCalls(), MaxCost: m.GetMaxCost(), MaxChildren: m.GetMaxChildren(),
+		MaxSteps: m.GetMaxSteps(), MaxTokens: m.GetMaxTokens(), MaxParallelTools: m.GetMaxParallelTools(),
+		MaxIdenticalCalls: m.GetMaxIdenticalCalls(),
+		TurnSeconds:       m.GetTurnSeconds(), MaxToolCalls: m.GetMaxToolCalls(), MaxCost: m.GetMaxCost(), MaxChildren: m.GetMaxChildren(),
 		MaxDepth: m.GetMaxDepth(),
 	}
 }

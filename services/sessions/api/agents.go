@@ -56,7 +56,8 @@ func (s *Agents) ListAgents(ctx context.Context, req *sessionsv1.ListAgentsReque
 }
 
 // agentFields are all fields but those that the service sets.
-var agentFields = fieldmask.Resource{Name: "agent", Mutable: fieldmask.AllBut(&sessionsv1.Agent{}, "id", "revision", "create_time", "update_time")}
+var agentFields = fieldmask.Resource{Name: "agent",
+	Mutable: fieldmask.AllBut(&sessionsv1.Agent{}, "id", "revision", "create_time", "update_time")}
 
 // UpdateAgent implements AgentService.
 func (s *Agents) UpdateAgent(ctx context.Context, req *sessionsv1.UpdateAgentRequest) (*sessionsv1.Agent, error) {
@@ -83,7 +84,8 @@ func (s *Agents) DeleteAgent(ctx context.Context, req *sessionsv1.DeleteAgentReq
 }
 
 // ListAgentRevisions implements AgentService.
-func (s *Agents) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAgentRevisionsRequest) (*sessionsv1.ListAgentRevisionsResponse, error) {
+func (s *Agents) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAgentRevisionsRequest) (*sessionsv1.ListAgentRevisionsResponse,
+	error) {
 	a, err := s.agents.Get(ctx, req.GetAgentId(), 0)
 	if err != nil {
 		return nil, err

@@ -87,8 +87,9 @@ func (s *Approvals) BatchDecideApprovals(
 // AnswerApproval implements ApprovalService.
 func (s *Approvals) AnswerApproval(ctx context.Context, req *sessionsv1.AnswerApprovalRequest) (*sessionsv1.Approval, error) {
 	return answerApproval(s.approvals.Answer(ctx, approval.Answer{
-		ID: req.GetApprovalId(), Action: req.GetAction(), Content: req.GetContent(), Result: req.GetResult(), Structured: req.GetStructuredContent(),
-		IsError: req.GetIsError(), Bytes: proto.Size(req),
+		ID: req.GetApprovalId(), Action: req.GetAction(), Content: req.GetContent(), Result: req.GetResult(),
+		Structured: req.GetStructuredContent(),
+		IsError:    req.GetIsError(), Bytes: proto.Size(req),
 	}))
 }
 

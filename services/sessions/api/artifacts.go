@@ -54,7 +54,8 @@ func (s *Artifacts) ListArtifacts(ctx context.Context, req *sessionsv1.ListArtif
 
 func artifactToProto(a store.Artifact) *sessionsv1.Artifact {
 	return &sessionsv1.Artifact{
-		Id: a.ID, SessionId: a.SessionID, TurnId: a.TurnID, CallId: a.CallID, Name: a.Name, MediaType: a.MediaType, Size: a.Size, Sha256: a.SHA256,
+		Id: a.ID, SessionId: a.SessionID, TurnId: a.TurnID, CallId: a.CallID, Name: a.Name, MediaType: a.MediaType, Size: a.Size,
+		Sha256:     a.SHA256,
 		CreateTime: timestamp.OfMicros(a.CreateUs),
 	}
 }

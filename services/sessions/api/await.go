@@ -18,11 +18,12 @@ func (s *Watcher) awaitEnd(ctx context.Context, t store.Turn, wait time.Duration
 
 // awaitAnswer returns also when the turn waits for people. It is false when the time is over.
 func (s *Watcher) awaitAnswer(ctx context.Context, t store.Turn, wait time.Duration) (bool, error) {
-	return s.await(ctx, t, wait, func(e *turnv1.Event) bool { return e.GetTurnPaused() != nil }, func(t store.Turn) bool { return t.Ended() || t.Waiting() })
+	return s.await(ctx, t, wait, func(e *turnv1.Event) bool { return e.GetTurnPaused() != nil },
+		func(t store.Turn) bool { return t.Ended() || t.Waiting() })
 }
 
-// await returns true when the turn is as it is wanted, and false when the time is over before; the turn is looked at again after the events that
-// wake. It answers a little before the call's own deadline.
+// await returns true when the turn is as it is wanted, and false when the time is over before; the turn is looked at again after
+// the events that wake. It answers a little before the call's own deadline.
 func (s *Watcher) await(
 	ctx context.Context, t store.Turn, wait time.Duration, wakes func(*turnv1.Event) bool, enough func(store.Turn) bool,
 ) (bool, error) {

@@ -113,7 +113,8 @@ func (s *Execution) GetOutcomes(ctx context.Context, req *executionv1.GetOutcome
 	if err != nil {
 		return nil, err
 	}
-	out := &executionv1.GetOutcomesResponse{Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended, NowMicros: s.deps.NowUs()}
+	out := &executionv1.GetOutcomesResponse{Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended,
+		NowMicros: s.deps.NowUs()}
 	for key, b := range got.Held {
 		out.Held[key] = convert.BusyToProto(b)
 	}

@@ -73,7 +73,8 @@ func (x *export) grow(m proto.Message) error {
 }
 
 func (x *export) tooLarge() error {
-	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the session is larger than the %d bytes that an export may have", x.server.maxExportBytes).
+	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the session is larger than the %d bytes that an export may have",
+		x.server.maxExportBytes).
 		Hint("Export it without events, or read its messages, turns and events page by page.")
 }
 

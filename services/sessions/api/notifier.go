@@ -36,7 +36,8 @@ func (n Notifier) TurnEnded(tx *journal.Tx, t store.Turn) error {
 	}
 	end := t.End
 	if err := n.notify(tx, t, "turn."+enum.Name(end.GetStatus()), func(m *sessionsv1.WebhookTurn) {
-		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = enum.Name(end.GetStatus()), end.GetStopReason(), end.GetError(), end.GetUsage(), end.GetToolsUsed()
+		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = enum.Name(end.GetStatus()), end.GetStopReason(), end.GetError(), end.GetUsage(),
+			end.GetToolsUsed()
 		m.Output, m.OutputTruncated = truncate.Cut(end.GetOutput(), maxNotifiedOutput), len(end.GetOutput()) > maxNotifiedOutput
 		m.EndTime, m.LastSeq, m.LimitReached = timestamp.OfMicros(t.EndUs), t.LastSeq, end.GetLimitReached()
 	}); err != nil {
@@ -76,7 +77,8 @@ func (n Notifier) notify(tx *journal.Tx, t store.Turn, typ string, fill func(*se
 		Type: typ, Turn: t, Root: root, Agents: strings.Split(t.Path(), "/"),
 		Body: func() ([]byte, error) {
 			m := &sessionsv1.WebhookTurn{
-				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: timestamp.OfMicros(t.CreateUs), StartTime: timestamp.OfMicros(t.StartUs),
+				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: timestamp.OfMicros(t.CreateUs),
+				StartTime: timestamp.OfMicros(t.StartUs),
 			}
 			if root.ID != t.ID {
 				m.RootTurnId = root.ID

@@ -154,7 +154,8 @@ func changeSchedule(to, from *sessionsv1.Schedule, paths []string) error {
 func scheduleToProto(spec scheduledb.ScheduleSpec) *sessionsv1.Schedule {
 	return &sessionsv1.Schedule{
 		DisplayName: spec.DisplayName, Description: spec.Description, AgentId: spec.AgentID, SessionId: spec.SessionID, Input: spec.Input,
-		Params: spec.Params, Cron: spec.Cron, TimeZone: spec.TimeZone, Interval: spec.Interval, Overlap: string(spec.Overlap), Paused: spec.Paused,
+		Params: spec.Params, Cron: spec.Cron, TimeZone: spec.TimeZone, Interval: spec.Interval, Overlap: string(spec.Overlap),
+		Paused: spec.Paused,
 	}
 }
 
@@ -166,7 +167,8 @@ func (s *Schedules) toProto(v scheduledb.Schedule) *sessionsv1.Schedule {
 	if v.Spec.Cron != "" {
 		out.TimeZone = cmp.Or(v.Spec.TimeZone, "UTC")
 	}
-	out.Id, out.CreatedBy, out.LastTurnId, out.LastError, out.LastFireTime = v.ID, v.Subject, v.LastTurnID, v.LastError, timestamp.Of(v.LastFire)
+	out.Id, out.CreatedBy, out.LastTurnId, out.LastError, out.LastFireTime = v.ID, v.Subject, v.LastTurnID, v.LastError,
+		timestamp.Of(v.LastFire)
 	out.Revision, out.Synced = uint32(v.Revision), v.Synced == v.Revision
 	out.CreateTime, out.UpdateTime = timestamp.Of(v.CreateTime), timestamp.Of(v.UpdateTime)
 	if v.Spec.Paused {
@@ -183,7 +185,8 @@ func (s *Schedules) toProto(v scheduledb.Schedule) *sessionsv1.Schedule {
 
 func fireToProto(f scheduledb.Fire) *sessionsv1.ScheduleFire {
 	return &sessionsv1.ScheduleFire{
-		ScheduleId: f.ScheduleID, Time: timestamp.Of(f.Due), Outcome: string(f.Outcome), Manual: f.Manual, TurnId: f.TurnID, SessionId: f.SessionID,
-		Error: f.Error,
+		ScheduleId: f.ScheduleID, Time: timestamp.Of(f.Due), Outcome: string(f.Outcome), Manual: f.Manual, TurnId: f.TurnID,
+		SessionId: f.SessionID,
+		Error:     f.Error,
 	}
 }

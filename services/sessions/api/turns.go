@@ -162,7 +162,8 @@ var resolutions = map[string]turnv1.Verdict{
 // ResolveToolCall implements TurnService.
 func (s *Turns) ResolveToolCall(ctx context.Context, req *sessionsv1.ResolveToolCallRequest) (*sessionsv1.Approval, error) {
 	return answerApproval(s.deps.Approvals.Resolve(ctx, approval.Resolution{
-		TurnID: req.GetTurnId(), CallID: req.GetCallId(), Outcome: resolutions[req.GetOutcome()], Result: req.GetResult(), Comment: req.GetComment(),
+		TurnID: req.GetTurnId(), CallID: req.GetCallId(), Outcome: resolutions[req.GetOutcome()], Result: req.GetResult(),
+		Comment: req.GetComment(),
 	}))
 }
 

@@ -122,7 +122,8 @@ func watchFault(err error) error {
 		return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "the events were not read fast enough").
 			Hint("Connect again with the last cursor.")
 	case errors.Is(err, watch.ErrStopped):
-		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions service is stopping").Hint("Connect again with the last cursor.")
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE,
+			"the sessions service is stopping").Hint("Connect again with the last cursor.")
 	case errors.Is(err, store.ErrNotFound):
 		return fault.NotFound("the session was deleted")
 	}

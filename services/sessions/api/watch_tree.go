@@ -21,7 +21,8 @@ func (s *Watcher) treeFrom(ctx context.Context, req *sessionsv1.WatchTurnRequest
 		return watch.Tree{}, badCursor("%q is no cursor of a session with its sub-agents", req.GetAfter())
 	}
 	f := watch.Tree{Cursor: at, Below: map[string]watch.Member{}, Find: s.childScope}
-	f.Top.Scope, f.Top.At, err = s.watchFrom(ctx, &sessionsv1.WatchTurnRequest{SessionId: req.GetSessionId(), TurnId: req.GetTurnId(), After: at.Top})
+	f.Top.Scope, f.Top.At, err = s.watchFrom(ctx,
+		&sessionsv1.WatchTurnRequest{SessionId: req.GetSessionId(), TurnId: req.GetTurnId(), After: at.Top})
 	if err != nil {
 		return f, err
 	}

@@ -107,7 +107,8 @@ func (s *Webhooks) RotateWebhook(ctx context.Context, req *sessionsv1.RotateWebh
 }
 
 // ListWebhookDeliveries implements WebhookService.
-func (s *Webhooks) ListWebhookDeliveries(ctx context.Context, req *sessionsv1.ListWebhookDeliveriesRequest) (*sessionsv1.ListWebhookDeliveriesResponse, error) {
+func (s *Webhooks) ListWebhookDeliveries(ctx context.Context,
+	req *sessionsv1.ListWebhookDeliveriesRequest) (*sessionsv1.ListWebhookDeliveriesResponse, error) {
 	w, err := s.webhooks.Get(ctx, authn.Tenant(ctx), req.GetWebhookId())
 	if err != nil {
 		return nil, err

@@ -96,7 +96,8 @@ func (s *Service) checkAnswer(ctx context.Context, w store.Wait, a Answer) error
 	return fits(ctx, w, a.Content)
 }
 
-// fits checks an answer against the schema that the question came with. A schema that cannot be used accepts every object: the tool checks too.
+// fits checks an answer against the schema that the question came with. A schema that cannot be used accepts every object: the
+// tool checks too.
 func fits(ctx context.Context, w store.Wait, content *structpb.Struct) error {
 	check, err := schema.Compile([]byte(w.Request.GetSchemaJson()))
 	if err != nil {
@@ -113,7 +114,8 @@ func fits(ctx context.Context, w store.Wait, content *structpb.Struct) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return fault.InvalidFields(wrong).Hint("Correct the named fields and answer again; the question stays open. Its schema is in GET /v1/approvals/%s.", w.ID)
+	return fault.InvalidFields(wrong).Hint("Correct the named fields and answer again; the question stays open. Its schema is in GET "+
+		"/v1/approvals/%s.", w.ID)
 }
 
 // fill puts an answer to a wait into what is stored of it.

@@ -1,5 +1,5 @@
-// Package approval is how people answer what turns wait for: they decide approvals, answer questions, send the results of calls that they run, and
-// say what became of calls whose outcome is unknown.
+// Package approval is how people answer what turns wait for: they decide approvals, answer questions, send the results of calls
+// that they run, and say what became of calls whose outcome is unknown.
 package approval
 
 import (

@@ -23,8 +23,8 @@ type Decision struct {
 	Comment string
 }
 
-// Decide adds the caller's decision to an approval, which ends with the first denial or with the last approval that it needs. The same decision
-// again changes nothing.
+// Decide adds the caller's decision to an approval, which ends with the first denial or with the last approval that it needs. The
+// same decision again changes nothing.
 func (s *Service) Decide(ctx context.Context, d Decision) (store.Wait, error) {
 	seen, err := s.Get(ctx, d.ID)
 	if err != nil {

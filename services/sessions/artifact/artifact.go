@@ -57,8 +57,8 @@ func NewService(s *store.Store, r access.Reader) *Service { return &Service{stor
 
 func errNotFound(id string) error { return fault.NotFound("artifact %q does not exist", id) }
 
-// Read returns an artifact that the caller may see, and up to length bytes of it from an offset; 0 stands for MaxBytes. A session that was forked shares
-// the artifacts of the other one: sessionID says whose is meant, "" = any that the caller may see.
+// Read returns an artifact that the caller may see, and up to length bytes of it from an offset; 0 stands for MaxBytes. A session
+// that was forked shares the artifacts of the other one: sessionID says whose is meant, "" = any that the caller may see.
 func (s *Service) Read(ctx context.Context, id, sessionID string, offset, length int64) (store.Artifact, []byte, error) {
 	if !access.Storable(id + sessionID) {
 		return store.Artifact{}, nil, errNotFound(strings.ReplaceAll(id, "\x00", ""))
@@ -86,8 +86,8 @@ func (s *Service) Read(ctx context.Context, id, sessionID string, offset, length
 	return store.Artifact{}, nil, errNotFound(id)
 }
 
-// List returns at most limit artifacts of a session that the caller may see, in the order of their creation, from behind the one that was made at
-// afterUs with afterID.
+// List returns at most limit artifacts of a session that the caller may see, in the order of their creation, from behind the one
+// that was made at afterUs with afterID.
 func (s *Service) List(ctx context.Context, ses store.Session, afterUs int64, afterID string, limit int) ([]store.Artifact, error) {
 	return s.store.Artifacts(ctx, ses.Tenant, ses.ID, afterUs, afterID, limit)
 }

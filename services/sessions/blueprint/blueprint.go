@@ -1,5 +1,6 @@
-// Package blueprint turns an agent as it was written into the one that a turn runs with: params are checked against its schema, instructions
-// chosen by role and claim, and placeholders replaced by values. Check refuses beforehand what can never be resolved.
+// Package blueprint turns an agent as it was written into the one that a turn runs with: params are checked against its schema,
+// instructions chosen by role and claim, and placeholders replaced by values. Check refuses beforehand what can never be
+// resolved.
 package blueprint
 
 import (
@@ -52,7 +53,8 @@ func slots(a *agentspec.Spec) []slot {
 		out = append(out, slot{path: fmt.Sprintf("tools[%d]", i), text: &a.Tools[i], part: true})
 	}
 	for i := range a.InstructionRules {
-		out = append(out, slot{path: fmt.Sprintf("instruction_rules[%d].instructions", i), text: &a.InstructionRules[i].Instructions, sealed: true})
+		out = append(out, slot{path: fmt.Sprintf("instruction_rules[%d].instructions", i), text: &a.InstructionRules[i].Instructions,
+			sealed: true})
 	}
 	return out
 }
@@ -101,7 +103,9 @@ func (c Checker) ref(s slot, schema map[string]any, r placeholder.Ref) *placehol
 	case nsEnv:
 		switch {
 		case !s.sealed:
-			return placeholder.Wrong(r, "is not allowed here: the value would be stored with the turn; variables of the environment may stand in instructions and in executors only")
+			return placeholder.Wrong(r,
+				"is not allowed here: the value would be stored with the turn; variables of the environment may stand in instructions and in "+
+					"executors only")
 		case !slices.Contains(c.Env, r.Path):
 			return placeholder.Wrong(r, "is not allowed: name the variable in sessions.placeholder_env of the configuration")
 		}
@@ -116,7 +120,8 @@ func (c Checker) ref(s slot, schema map[string]any, r placeholder.Ref) *placehol
 		}
 	case nsRuntime:
 	default:
-		return placeholder.Wrong(r, "is unknown: there are ${params.*}, ${runtime.*}, ${scope.*}, ${env.*} and ${runner.*}; write $${ where none is meant")
+		return placeholder.Wrong(r,
+			"is unknown: there are ${params.*}, ${runtime.*}, ${scope.*}, ${env.*} and ${runner.*}; write $${ where none is meant")
 	}
 	if known := names(r.Namespace); !slices.Contains(known, r.Path) {
 		return placeholder.Wrong(r, "is unknown: ${%s.*} has %s", r.Namespace, strings.Join(known, ", "))

@@ -58,15 +58,16 @@ func parts(a *agentspec.Spec) []part {
 		out = append(out, part{path: "executor.env." + name, place: variable, text: x.Env[name], put: func(s string) { x.Env[name] = s }})
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Headers)) {
-		out = append(out, part{path: "executor.headers." + name, place: header, text: x.Headers[name], put: func(s string) { x.Headers[name] = s }})
+		out = append(out, part{path: "executor.headers." + name, place: header, text: x.Headers[name],
+			put: func(s string) { x.Headers[name] = s }})
 	}
 	return append(out,
 		part{path: "executor.dir", place: folder, text: x.Dir, put: func(s string) { x.Dir = s }},
 		part{path: "executor.url", place: address, text: x.URL, put: func(s string) { x.URL = s }})
 }
 
-// ExecutorNeeded reports whether the texts of an agent's executor have placeholders, and so must be resolved and are sealed. References alone are the
-// worker's to resolve.
+// ExecutorNeeded reports whether the texts of an agent's executor have placeholders, and so must be resolved and are sealed.
+// References alone are the worker's to resolve.
 func ExecutorNeeded(a agentspec.Spec) bool {
 	if !a.Hosted() {
 		return false
@@ -108,9 +109,12 @@ func (c Checker) checkExecutor(prefix string, a *agentspec.Spec) (wrong []fault.
 		errs := placeholder.Check(p.bare(), func(r placeholder.Ref) *placeholder.Error {
 			switch {
 			case p.place == program && callers(r):
-				return placeholder.Wrong(r, "is not allowed here: the caller of the agent would choose the program; ${env.*} and ${runner.*} may stand here")
+				return placeholder.Wrong(r,
+					"is not allowed here: the caller of the agent would choose the program; ${env.*} and ${runner.*} may stand here")
 			case p.place == script && callers(r):
-				return placeholder.Wrong(r, `is not allowed here: the caller of the agent would write a part of the script; give it as a further argument, which the script reads as "$1", or in env`)
+				return placeholder.Wrong(r,
+					`is not allowed here: the caller of the agent would write a part of the script; give it as a further argument, which the script `+
+						`reads as "$1", or in env`)
 			}
 			return c.ref(slot{sealed: true}, schema, r)
 		})
@@ -161,7 +165,8 @@ func option(text, resolved string) []*placeholder.Error {
 	var wrong []*placeholder.Error
 	placeholder.Check(text, func(r placeholder.Ref) *placeholder.Error {
 		if callers(r) && wrong == nil {
-			wrong = []*placeholder.Error{placeholder.Wrong(r, `stands for something that begins with "-", which the program would read as an option`)}
+			wrong = []*placeholder.Error{placeholder.Wrong(r,
+				`stands for something that begins with "-", which the program would read as an option`)}
 		}
 		return nil
 	})

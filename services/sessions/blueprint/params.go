@@ -51,7 +51,8 @@ func checkDefaults(root map[string]any) string {
 	}
 	// A default is checked for itself: what the schema says of the object as a whole is for the params of a session.
 	parts := maps.Clone(root)
-	for _, keyword := range []string{"required", "minProperties", "dependentRequired", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"} {
+	for _, keyword := range []string{"required", "minProperties", "dependentRequired", "allOf", "anyOf", "oneOf", "not", "if", "then",
+		"else"} {
 		delete(parts, keyword)
 	}
 	text, err := json.Marshal(parts)
@@ -71,8 +72,8 @@ func checkDefaults(root map[string]any) string {
 	return fmt.Sprintf("the default of %q does not fit: %s", strings.NewReplacer("~1", "/", "~0", "~").Replace(name), wrong[0].Message)
 }
 
-// Params checks the params that a session with the agent shall have, and fills in the defaults of its schema. The error names each wrong one below
-// "params".
+// Params checks the params that a session with the agent shall have, and fills in the defaults of its schema. The error names
+// each wrong one below "params".
 func Params(ctx context.Context, a store.Agent, params *structpb.Struct) (*structpb.Struct, error) {
 	if a.Spec.ParamsSchema == nil {
 		if len(params.GetFields()) > 0 {
@@ -102,7 +103,8 @@ func Params(ctx context.Context, a store.Agent, params *structpb.Struct) (*struc
 	}
 	v, err := schema.Compile(schemaText)
 	if err != nil {
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the params_schema of agent %q cannot be used: %s", a.ID, err).
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the params_schema of agent %q cannot be used: %s", a.ID,
+			err).
 			Hint("Give the agent a smaller schema.")
 	}
 	faults, err := v.Validate(ctx, object)
@@ -198,8 +200,8 @@ func follow(root map[string]any, s any) map[string]any {
 	return object
 }
 
-// knows reports whether params that fit a schema may have a value at a path. A schema that leaves its properties open in some way knows all.
-// Below the root an object without named properties does so too.
+// knows reports whether params that fit a schema may have a value at a path. A schema that leaves its properties open in some way
+// knows all. Below the root an object without named properties does so too.
 func knows(root, s map[string]any, path string, below bool) bool {
 	s = follow(root, s)
 	properties, _ := s["properties"].(map[string]any)

@@ -35,9 +35,11 @@ const customer = `{"type":"object","required":["name"],"additionalProperties":fa
 func TestParams(t *testing.T) {
 	for _, row := range []struct{ name, schema, params, want, wrong string }{
 		{"defaults", customer, `{"name":"Ann"}`, `{"name":"Ann","level":3}`, ""},
-		{"defaults inside what is there", customer, `{"name":"Ann","level":1,"address":{}}`, `{"name":"Ann","level":1,"address":{"city":"Ulm"}}`, ""},
+		{"defaults inside what is there", customer, `{"name":"Ann","level":1,"address":{}}`, `{"name":"Ann","level":1,"address":{"city":"Ulm"}}`,
+			""},
 		{"one is missing", customer, ``, "", "params.name: is required"},
-		{"wrong ones are named", customer, `{"name":"A","level":"x","lines":[{"sku":1},{}]}`, "", "params.level: got string, want integer; params.lines[1].sku: is required; params.name: minLength"},
+		{"wrong ones are named", customer, `{"name":"A","level":"x","lines":[{"sku":1},{}]}`, "",
+			"params.level: got string, want integer; params.lines[1].sku: is required; params.name: minLength"},
 		{"unknown ones", customer, `{"name":"Ann","nick":"x"}`, "", "params.nick: is not known"},
 		{"unknown ones of an open schema", `{"type":"object"}`, `{"x":[1,null]}`, `{"x":[1,null]}`, ""},
 		{"no schema, no params", "", "", "", ""},
@@ -54,7 +56,8 @@ func TestParams(t *testing.T) {
 		{"too large", `{"type":"object"}`, `{"x":"` + strings.Repeat("y", 70000) + `"}`, "", "params: has 70008 bytes"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, err := blueprint.Params(t.Context(), store.Agent{ID: "a", Spec: agentspec.Spec{ParamsSchema: object(t, row.schema)}}, object(t, row.params))
+			got, err := blueprint.Params(t.Context(), store.Agent{ID: "a", Spec: agentspec.Spec{ParamsSchema: object(t, row.schema)}},
+				object(t, row.params))
 			if row.wrong != "" {
 				if f := fault.As(err); f == nil || !strings.HasPrefix(f.Message, row.wrong) || f.Todo == "" {
 					t.Errorf("error %v, want %s", err, row.wrong)
@@ -94,14 +97,18 @@ func TestSchemasAreChecked(t *testing.T) {
 		{"a type that is none", `{"type":"object","properties":{"a":{"type":"text"}}}`, "/properties/a/type"},
 		{"another document", `{"type":"object","properties":{"a":{"$ref":"https://example.com/x.json"}}}`, "not followed"},
 		{"a dangling reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}}}`, "$defs/b"},
-		{"a default that does not fit", `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`, `the default of "a" does not fit: got string, want integer`},
-		{"each applies the next twice", `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{` + doublingSchemas(30) + `}}`, "over a limit"},
-		{"a default beside what else is required", `{"type":"object","required":["b"],"properties":{"a":{"type":"integer","default":"x"},"b":{}}}`, `the default of "a"`},
+		{"a default that does not fit", `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`,
+			`the default of "a" does not fit: got string, want integer`},
+		{"each applies the next twice", `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{` + doublingSchemas(30) + `}}`,
+			"over a limit"},
+		{"a default beside what else is required",
+			`{"type":"object","required":["b"],"properties":{"a":{"type":"integer","default":"x"},"b":{}}}`, `the default of "a"`},
 		{"a default by reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n","default":1}},"$defs":{"n":{"type":"integer"}}}`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			wrong := blueprint.Checker{}.Check("agent.", agentspec.Spec{ParamsSchema: object(t, row.schema)})
-			if row.wrong == "" && len(wrong) > 0 || row.wrong != "" && (len(wrong) != 1 || wrong[0].Path != "agent.params_schema" || !strings.Contains(wrong[0].Message, row.wrong)) {
+			if row.wrong == "" && len(wrong) > 0 || row.wrong != "" &&
+				(len(wrong) != 1 || wrong[0].Path != "agent.params_schema" || !strings.Contains(wrong[0].Message, row.wrong)) {
 				t.Errorf("%v, want %s", wrong, row.wrong)
 			}
 		})

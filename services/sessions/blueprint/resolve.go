@@ -42,8 +42,9 @@ func Needed(a agentspec.Spec) bool {
 	return slices.ContainsFunc(a.Tools, placeholder.In)
 }
 
-// Resolve returns the blueprint of an agent for one turn: rules are applied and gone, and placeholders replaced; instructions, and the executor's
-// texts if ExecutorNeeded, are sealed for the worker, see placeholder.Finish. The problems are for people and name placeholders, never values.
+// Resolve returns the blueprint of an agent for one turn: rules are applied and gone, and placeholders replaced; instructions,
+// and the executor's texts if ExecutorNeeded, are sealed for the worker, see placeholder.Finish. The problems are for people and
+// name placeholders, never values.
 func (c Checker) Resolve(of store.Agent, f Facts) (agentspec.Spec, []string) {
 	if !Needed(of.Spec) {
 		return of.Spec, nil

@@ -50,8 +50,8 @@ type Resolver struct {
 	Getenv func(string) string
 }
 
-// CheckTurn returns why an agent cannot be resolved for a turn in a session, a turn of the principal that begins now. The params are checked again, as
-// the agent may have changed since the session was made.
+// CheckTurn returns why an agent cannot be resolved for a turn in a session, a turn of the principal that begins now. The params
+// are checked again, as the agent may have changed since the session was made.
 func (r Resolver) CheckTurn(ctx context.Context, a store.Agent, ses store.Session, p *policyv1.Principal, now time.Time) error {
 	if constant(a, ses) {
 		return nil
@@ -86,7 +86,8 @@ type Resolved struct {
 }
 
 // ResolveTurn resolves the agent of a turn of the principal.
-func (r Resolver) ResolveTurn(ctx context.Context, a store.Agent, t store.Turn, ses store.Session, p *policyv1.Principal) (Resolved, error) {
+func (r Resolver) ResolveTurn(ctx context.Context, a store.Agent, t store.Turn, ses store.Session, p *policyv1.Principal) (Resolved,
+	error) {
 	out := Resolved{Spec: a.Spec}
 	if constant(a, ses) {
 		return out, nil
@@ -124,11 +125,13 @@ func paramsOutdated(err error, agent string) error {
 	if !fault.Is(err, faultv1.Reason_REASON_INVALID_ARGUMENT) {
 		return err
 	}
-	return fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the session's params do not fit agent %q any more: %s", agent, fault.From(err).Message).
+	return fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the session's params do not fit agent %q any more: %s", agent,
+		fault.From(err).Message).
 		Hint("Open a session with other params, or fork this one with them.")
 }
 
 func unresolvable(agent string, problems []string) *fault.Error {
-	return fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "agent %q cannot be resolved: %s", agent, strings.Join(problems, "; ")).
+	return fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "agent %q cannot be resolved: %s", agent,
+		strings.Join(problems, "; ")).
 		Hint("Give the session the param, the caller the claim or the configuration the variable that is named, or change the agent.")
 }

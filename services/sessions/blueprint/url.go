@@ -70,15 +70,19 @@ func checkAddress(text string) (wrong []*placeholder.Error) {
 	for n, r := range refs {
 		switch at := where(u, n); {
 		case at == nowhere:
-			wrong = append(wrong, placeholder.Wrong(r, "is not allowed here: placeholders may stand in the host, the path and the query of an address"))
+			wrong = append(wrong,
+				placeholder.Wrong(r, "is not allowed here: placeholders may stand in the host, the path and the query of an address"))
 		case at == inHost && callers(r) && !below(u.Hostname(), word(n)):
-			wrong = append(wrong, placeholder.Wrong(r, "is not allowed here: a caller may choose a label below a name that you write, as in https://${params.region}.example.com"))
+			wrong = append(wrong,
+				placeholder.Wrong(r,
+					"is not allowed here: a caller may choose a label below a name that you write, as in https://${params.region}.example.com"))
 		}
 	}
 	return wrong
 }
 
-// below reports whether a word is in a label of a host's name that is not the last one, or in a name of one label that has more than the word.
+// below reports whether a word is in a label of a host's name that is not the last one, or in a name of one label that has more
+// than the word.
 func below(host, word string) bool {
 	at := strings.LastIndexByte(host, '.')
 	last := host[at+1:]

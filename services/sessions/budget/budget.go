@@ -1,8 +1,9 @@
 // Package budget keeps budgets and accounts turns against them.
 //
-// A budget limits what the turns of a tenant, subject, session or agent use together: tokens, money, tool calls. The limits of a single turn are
-// kept in the same way, as a budget with the turn's id. A step reserves what it may use before it begins and settles what it used when it is
-// committed, each in the transaction of the claim or the commit, so that steps which run at the same time cannot spend the same amount twice.
+// A budget limits what the turns of a tenant, subject, session or agent use together: tokens, money, tool calls. The limits of a
+// single turn are kept in the same way, as a budget with the turn's id. A step reserves what it may use before it begins and
+// settles what it used when it is committed, each in the transaction of the claim or the commit, so that steps which run at the
+// same time cannot spend the same amount twice.
 package budget
 
 import (
@@ -63,7 +64,8 @@ func errNotFound(id string) error { return fault.NotFound("budget %q does not ex
 func (s *Service) Create(ctx context.Context, spec Spec) (budgetdb.Budget, error) {
 	now := s.deps.Store.Now()
 	b := budgetdb.Budget{
-		Tenant: authn.Tenant(ctx), ID: ids.New(ids.Budget), Scope: spec.Scope, Target: spec.Target, Period: spec.Period, CreateTime: now, UpdateTime: now,
+		Tenant: authn.Tenant(ctx), ID: ids.New(ids.Budget), Scope: spec.Scope, Target: spec.Target, Period: spec.Period, CreateTime: now,
+		UpdateTime: now,
 	}
 	if b.Period == "" {
 		b.Period = budgetdb.PeriodNone

@@ -48,9 +48,10 @@ type Decision struct {
 	Limit  Limit
 }
 
-// Decide admits a step to its budgets or not. While other steps hold a part of a budget, a step is admitted if its estimate, corrected by what was
-// learned, fits into what they leave; otherwise it waits. A step that is alone is admitted if its plain estimate fits; its answer is then limited to
-// the room there is. So a budget is passed by no more than what one call uses beyond its estimate.
+// Decide admits a step to its budgets or not. While other steps hold a part of a budget, a step is admitted if its estimate,
+// corrected by what was learned, fits into what they leave; otherwise it waits. A step that is alone is admitted if its plain
+// estimate fits; its answer is then limited to the room there is. So a budget is passed by no more than what one call uses beyond
+// its estimate.
 func (s Estimate) Decide(budgets []budgetdb.Budget) Decision {
 	d := Decision{Output: s.Output, Budget: -1}
 	for i, b := range budgets {
@@ -87,8 +88,8 @@ func (s Estimate) Need(output int64) budgetdb.Amount {
 	}
 }
 
-// room returns how many tokens each call may write, by the plain estimate, for the step to fit into what is left, and the limit that decides.
-// It is below 0 when not even the input fits.
+// room returns how many tokens each call may write, by the plain estimate, for the step to fit into what is left, and the limit
+// that decides. It is below 0 when not even the input fits.
 func (s Estimate) room(left, limits budgetdb.Amount) (room int64, limit Limit) {
 	room = math.MaxInt64
 	read := s.Calls*s.Input + s.Reread*complaint

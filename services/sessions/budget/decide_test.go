@@ -43,7 +43,8 @@ func TestDecide(t *testing.T) {
 			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}, Reserved: budgetdb.Amount{Tokens: 301}},
 		},
 		{
-			name: "a model that nothing is known of waits for the one before", want: budget.Decision{Verdict: budget.Waits, Output: 500, Limit: budget.LimitTokens},
+			name:   "a model that nothing is known of waits for the one before",
+			want:   budget.Decision{Verdict: budget.Waits, Output: 500, Limit: budget.LimitTokens},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500},
 			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1_000_000}, Reserved: budgetdb.Amount{Tokens: 1}},
 		},
@@ -94,7 +95,8 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
 			if need := tt.step.Need(got.Output); !tt.step.Learned.Known() && got.Verdict == budget.Admitted {
-				if left := tt.budget.Max.Minus(tt.budget.Used); tt.budget.Max.Tokens > 0 && need.Tokens > left.Tokens || tt.budget.Max.Cost > 0 && need.Cost > left.Cost {
+				if left := tt.budget.Max.Minus(tt.budget.Used); tt.budget.Max.Tokens > 0 && need.Tokens > left.Tokens ||
+					tt.budget.Max.Cost > 0 && need.Cost > left.Cost {
 					t.Errorf("it needs %+v of %+v", need, left)
 				}
 			}

@@ -30,7 +30,8 @@ func TestPeriods(t *testing.T) {
 		}
 	}
 	b := budgetdb.Budget{
-		Period: budgetdb.PeriodDay, PeriodStart: at("2026-03-04T00:00:00Z"), Used: budgetdb.Amount{Tokens: 9}, Reserved: budgetdb.Amount{Tokens: 5},
+		Period: budgetdb.PeriodDay, PeriodStart: at("2026-03-04T00:00:00Z"), Used: budgetdb.Amount{Tokens: 9},
+		Reserved: budgetdb.Amount{Tokens: 5},
 	}
 	startPeriod(&b, at("2026-03-03T23:59:59Z")) // the clock of another machine
 	if b.Used.Tokens != 9 {

@@ -22,8 +22,9 @@ func (r Ratio) Known() bool { return r.Input > 0 }
 func (r Ratio) input(tokens int64) int64  { return tokens * max(r.Input, perMille) / perMille }
 func (r Ratio) output(tokens int64) int64 { return tokens * max(r.Output, perMille) / perMille }
 
-// Learn returns the ratio after the calls of a step, each of which was estimated to read prompt tokens and allowed to write most. A ratio rises at
-// once to what was seen and falls an eighth of the way. It is never below one: estimates are meant to be too high.
+// Learn returns the ratio after the calls of a step, each of which was estimated to read prompt tokens and allowed to write most.
+// A ratio rises at once to what was seen and falls an eighth of the way. It is never below one: estimates are meant to be too
+// high.
 func (r Ratio) Learn(prompt, most int64, used *turnv1.Usage) Ratio {
 	calls := int64(max(used.GetModelCalls(), 1))
 	written := int64(used.GetOutputTokens())

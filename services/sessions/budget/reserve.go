@@ -41,8 +41,8 @@ type Reservation struct {
 	WaitsFor string
 }
 
-// Reserve takes what a step may use out of the budgets of its turn. A step that was claimed before keeps what its earlier attempt has reserved. step is
-// the zero value at the first claim. The turn's session must be locked.
+// Reserve takes what a step may use out of the budgets of its turn. A step that was claimed before keeps what its earlier attempt
+// has reserved. step is the zero value at the first claim. The turn's session must be locked.
 func (s *Service) Reserve(tx *journal.Tx, t store.Turn, step store.Step, ref *turnv1.StepRef) (Reservation, error) {
 	if step.Fence == 0 {
 		return s.reserve(tx, t, ref)
@@ -145,7 +145,8 @@ func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []budgetdb.B
 		if b.Max.Calls == 0 {
 			continue
 		}
-		if err := hold(tx, b, budgetdb.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID, Amount: budgetdb.Amount{Calls: 1}}); err != nil {
+		if err := hold(tx, b, budgetdb.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID,
+			Amount: budgetdb.Amount{Calls: 1}}); err != nil {
 			return nil, err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
-// scopeKeys returns the keys of the budgets that the use of a turn counts for: those of the tenant and, for the turn and each of its ancestors, those
-// of its subject, session and agent and its own limits.
+// scopeKeys returns the keys of the budgets that the use of a turn counts for: those of the tenant and, for the turn and each of
+// its ancestors, those of its subject, session and agent and its own limits.
 func scopeKeys(line []store.Turn) []string {
 	keys := []string{budgetdb.ScopeKey(budgetdb.ScopeTenant, "")}
 	seen := map[string]bool{}
@@ -27,7 +27,8 @@ func scopeKeys(line []store.Turn) []string {
 	return keys
 }
 
-// lock reads the budgets of a turn in their current period and locks them until the transaction ends. A turn without budgets costs no query.
+// lock reads the budgets of a turn in their current period and locks them until the transaction ends. A turn without budgets
+// costs no query.
 func lock(tx *journal.Tx, t store.Turn) ([]budgetdb.Budget, error) {
 	if !t.Budgeted {
 		return nil, nil
@@ -43,7 +44,8 @@ func lock(tx *journal.Tx, t store.Turn) ([]budgetdb.Budget, error) {
 	return budgets, err
 }
 
-// LimitTurn makes the limits that a turn has pinned a budget of its own, which its descendants count for too. It sets t.Budgeted if there are any.
+// LimitTurn makes the limits that a turn has pinned a budget of its own, which its descendants count for too. It sets t.Budgeted
+// if there are any.
 func LimitTurn(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface) error {
 	most := budgetdb.Amount{Tokens: int64(surface.GetMaxTokens()), Cost: surface.GetMaxCostMicros(), Calls: int64(surface.GetMaxToolCalls())}
 	if most == (budgetdb.Amount{}) {

@@ -11,8 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
-// Settle replaces what a step has reserved in the budgets of its turn by what it used, and appends an event for each limit that is nearly used up. If
-// an answer was cut off by a limit, Settle sets outcome.Exhausted and appends an event for that too. The turn's session must be locked.
+// Settle replaces what a step has reserved in the budgets of its turn by what it used, and appends an event for each limit that
+// is nearly used up. If an answer was cut off by a limit, Settle sets outcome.Exhausted and appends an event for that too. The
+// turn's session must be locked.
 func (s *Service) Settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepOutcome) error {
 	kind := step.Kind
 	if !counts(kind) {
@@ -110,8 +111,9 @@ func cutOff(tx *journal.Tx, t store.Turn, step store.Step, over *turnv1.BudgetEx
 	return err
 }
 
-// Release releases what the steps of a turn that ends have reserved and not settled, and deletes the turn's own limits. A reserved tool call counts as
-// made: a worker that was lost, or overtaken by another one, may have sent it. The turn's session must be locked.
+// Release releases what the steps of a turn that ends have reserved and not settled, and deletes the turn's own limits. A
+// reserved tool call counts as made: a worker that was lost, or overtaken by another one, may have sent it. The turn's session
+// must be locked.
 func (s *Service) Release(tx *journal.Tx, t store.Turn) error {
 	budgets, err := lock(tx, t)
 	if err != nil || len(budgets) == 0 {

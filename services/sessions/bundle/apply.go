@@ -12,9 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// Apply creates and updates what the documents of a bundle say, and returns an entry for each of them in their order. An agent becomes exactly what its
-// document says; of a source only the fields change that its document has. Sources come first, then all else in one transaction. A dry run only tells
-// what would happen.
+// Apply creates and updates what the documents of a bundle say, and returns an entry for each of them in their order. An agent
+// becomes exactly what its document says; of a source only the fields change that its document has. Sources come first, then all
+// else in one transaction. A dry run only tells what would happen.
 func (s *Service) Apply(ctx context.Context, text string, dry bool) ([]Applied, error) {
 	docs, err := Parse(text)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Service) applyOnce(ctx context.Context, docs []*Document, dry bool) ([]
 // errTried rolls back what a dry run has written.
 var errTried = errors.New("nothing is to be kept")
 
-// applyDocs does what the documents say, or only finds out what would come of it: then schedules and webhooks are written and taken back, because what
-// they may be together shows only so.
+// applyDocs does what the documents say, or only finds out what would come of it: then schedules and webhooks are written and
+// taken back, because what they may be together shows only so.
 func (s *Service) applyDocs(ctx context.Context, docs []*Document, plans []planned, dry bool) ([]Applied, error) {
 	applied, err := s.applySources(ctx, docs, dry)
 	if err != nil {

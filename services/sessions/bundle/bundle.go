@@ -1,5 +1,5 @@
-// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "schedule" and "webhook". Mistakes are named with document, line and
-// field; all of them are found in one go.
+// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "schedule" and "webhook". Mistakes are
+// named with document, line and field; all of them are found in one go.
 package bundle
 
 import (

@@ -15,26 +15,41 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"no kind", "id: a", "document 1, line 1: kind", "is missing: want agent, source, schedule or webhook"},
 		{"unknown kind", "kind: agnet\nid: a", "document 1, line 1: kind", `"agnet" is unknown: want agent, source, schedule or webhook`},
 		{"no mapping", "- a", "document 1, line 1", `want fields, as in "kind: agent"`},
-		{"misspelt field", "kind: agent\nid: a\ninstrctions: x", "document 1 (agent a), line 3: instrctions", `is no field of agent: did you mean "instructions"?`},
-		{"misspelt field inside", "kind: agent\nid: a\nlimits:\n  max_step: 3", "document 1 (agent a), line 4: limits.max_step", `is no field of agent: did you mean "max_steps"?`},
-		{"output field", "kind: agent\nid: a\nrevision: 3", "document 1 (agent a), line 3: revision", "is no field of agent: there are id, display_name, description, …"},
+		{"misspelt field", "kind: agent\nid: a\ninstrctions: x", "document 1 (agent a), line 3: instrctions",
+			`is no field of agent: did you mean "instructions"?`},
+		{"misspelt field inside", "kind: agent\nid: a\nlimits:\n  max_step: 3", "document 1 (agent a), line 4: limits.max_step",
+			`is no field of agent: did you mean "max_steps"?`},
+		{"output field", "kind: agent\nid: a\nrevision: 3", "document 1 (agent a), line 3: revision",
+			"is no field of agent: there are id, display_name, description, …"},
 		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is there twice"},
-		{"text for a number", "kind: agent\nid: a\nlimits:\n  max_steps: many", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},
-		{"negative number", "kind: agent\nid: a\nlimits:\n  max_steps: -1", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},
+		{"text for a number", "kind: agent\nid: a\nlimits:\n  max_steps: many", "document 1 (agent a), line 4: limits.max_steps",
+			"want a whole number of at least 0"},
+		{"negative number", "kind: agent\nid: a\nlimits:\n  max_steps: -1", "document 1 (agent a), line 4: limits.max_steps",
+			"want a whole number of at least 0"},
 		{"number for a text", "kind: agent\nid: 7", "document 1 (agent), line 2: id", "want text (put numbers and true or false in quotes)"},
-		{"text for a list", "kind: agent\nid: a\ntools: x", "document 1 (agent a), line 3: tools", "want a list of text (put numbers and true or false in quotes)"},
-		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy", "want react, direct, react_text, plan, auto or route"},
+		{"text for a list", "kind: agent\nid: a\ntools: x", "document 1 (agent a), line 3: tools",
+			"want a list of text (put numbers and true or false in quotes)"},
+		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy",
+			"want react, direct, react_text, plan, auto or route"},
 		{"text for fields", "kind: agent\nid: a\nlimits: 3", "document 1 (agent a), line 3: limits", "wants fields"},
 		{"text for an object", "kind: agent\nid: a\nparams_schema: x", "document 1 (agent a), line 3: params_schema", "wants fields"},
-		{"fields for a list", "kind: agent\nid: a\ninstruction_rules: {roles: [a]}", "document 1 (agent a), line 3: instruction_rules", "wants a list of fields"},
-		{"text in a list of fields", "kind: agent\nid: a\ninstruction_rules:\n- x", "document 1 (agent a), line 4: instruction_rules[0]", "wants fields"},
-		{"misspelt field in a list", "kind: agent\nid: a\ninstruction_rules:\n- roles: [a]\n  instrctions: x", "document 1 (agent a), line 5: instruction_rules[0].instrctions", `is no field of agent: did you mean "instructions"?`},
-		{"number in a map", "kind: source\nname: s\nenv:\n  PORT: 80", "document 1 (source s), line 4: env", "want names with values; the values are text: put numbers and true or false in quotes"},
-		{"unknown effect", "kind: source\nname: s\neffects:\n  a: reed", "document 1 (source s), line 4: effects", "want names with values; the values are read, idempotent or once"},
-		{"a schedule's revision", "kind: schedule\nid: s\nrevision: 3", "document 1 (schedule s), line 3: revision", "is no field of schedule: there are id, display_name, description, …"},
-		{"a webhook's secret", "kind: webhook\nid: w\nsecret: x", "document 1 (webhook w), line 3: secret", "is no field of webhook: there are id, url, events, agent_id, description, disabled, per_turn"},
+		{"fields for a list", "kind: agent\nid: a\ninstruction_rules: {roles: [a]}", "document 1 (agent a), line 3: instruction_rules",
+			"wants a list of fields"},
+		{"text in a list of fields", "kind: agent\nid: a\ninstruction_rules:\n- x", "document 1 (agent a), line 4: instruction_rules[0]",
+			"wants fields"},
+		{"misspelt field in a list", "kind: agent\nid: a\ninstruction_rules:\n- roles: [a]\n  instrctions: x",
+			"document 1 (agent a), line 5: instruction_rules[0].instrctions", `is no field of agent: did you mean "instructions"?`},
+		{"number in a map", "kind: source\nname: s\nenv:\n  PORT: 80", "document 1 (source s), line 4: env",
+			"want names with values; the values are text: put numbers and true or false in quotes"},
+		{"unknown effect", "kind: source\nname: s\neffects:\n  a: reed", "document 1 (source s), line 4: effects",
+			"want names with values; the values are read, idempotent or once"},
+		{"a schedule's revision", "kind: schedule\nid: s\nrevision: 3", "document 1 (schedule s), line 3: revision",
+			"is no field of schedule: there are id, display_name, description, …"},
+		{"a webhook's secret", "kind: webhook\nid: w\nsecret: x", "document 1 (webhook w), line 3: secret",
+			"is no field of webhook: there are id, url, events, agent_id, description, disabled, per_turn"},
 		{"text for a flag", "kind: webhook\nid: w\ndisabled: maybe", "document 1 (webhook w), line 3: disabled", "want true or false"},
-		{"alias", "kind: agent\nid: &x a\nmodel: *x", "document 1 (agent a), line 3: model", "anchors and aliases are not supported: write the value out"},
+		{"alias", "kind: agent\nid: &x a\nmodel: *x", "document 1 (agent a), line 3: model",
+			"anchors and aliases are not supported: write the value out"},
 		{"same agent twice", "kind: agent\nid: a\n---\nkind: agent\nid: a", "document 2 (agent a), line 4", "agent a is in document 1 already"},
 		{"nothing", "# only a comment", "yaml", "holds no document"},
 	} {
@@ -42,7 +57,8 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 			_, err := bundle.Parse(row.yaml)
 			fields := fault.From(err).Fields
 			begins, cut := strings.CutSuffix(row.message, "…")
-			if len(fields) != 1 || fields[0].Path != row.place || !strings.HasPrefix(fields[0].Message, begins) || !cut && fields[0].Message != row.message {
+			if len(fields) != 1 || fields[0].Path != row.place || !strings.HasPrefix(fields[0].Message, begins) ||
+				!cut && fields[0].Message != row.message {
 				t.Errorf("got %q, want %q: %q", fields, row.place, row.message)
 			}
 		})
@@ -66,14 +82,16 @@ func TestEnumsHaveTheirShortNames(t *testing.T) {
 }
 
 func TestObjectsAndListsOfFieldsAreRead(t *testing.T) {
-	docs, err := bundle.Parse("kind: agent\nid: a\nparams_schema: {type: object, properties: {n: {type: integer, default: 3}, deep: {const: [null, true, 1.5]}}}\n" +
+	docs, err := bundle.Parse("kind: agent\nid: a\nparams_schema: {type: object, properties: {n: {type: integer, default: 3}, deep: " +
+		"{const: [null, true, 1.5]}}}\n" +
 		"instruction_rules:\n- roles: [x]\n  instructions: one\n- {claim: c, values: [v], mode: replace, instructions: two}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := docs[0].Agent
 	n := a.GetParamsSchema().GetFields()["properties"].GetStructValue().GetFields()["n"].GetStructValue().AsMap()
-	if n["default"] != 3.0 || len(a.GetInstructionRules()) != 2 || a.GetInstructionRules()[1].GetMode() != "replace" || a.GetInstructionRules()[0].GetRoles()[0] != "x" {
+	if n["default"] != 3.0 || len(a.GetInstructionRules()) != 2 || a.GetInstructionRules()[1].GetMode() != "replace" ||
+		a.GetInstructionRules()[0].GetRoles()[0] != "x" {
 		t.Errorf("agent is %v", a)
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 )
 
-// Bounds of a bundle's contents: the mistakes that are looked for, each of which may have cost a request, and the approval rules of all its agents.
+// Bounds of a bundle's contents: the mistakes that are looked for, each of which may have cost a request, and the approval rules
+// of all its agents.
 const (
 	maxBundleMistakes = 100
 	maxBundleRules    = 1000
 )
 
-// check checks the documents' contents, each mistake with its place. Others are asked about a bundle only if it is good by itself, and about
-// each group and agent once: lists are bounded then, and names repeated in a thousand agents cost nothing.
+// check checks the documents' contents, each mistake with its place. Others are asked about a bundle only if it is good by
+// itself, and about each group and agent once: lists are bounded then, and names repeated in a thousand agents cost nothing.
 func (s *Service) check(ctx context.Context, docs []*Document) error {
 	if err := s.checkAlone(docs); err != nil {
 		return err

@@ -2,8 +2,9 @@ package bundle
 
 import "github.com/windlass-dev/windlass/libs/fault"
 
-// Limits of a bundle, besides the size of a request. The parser's time and memory grow with the number of values, with the number of comments times the depth of
-// blocks, and with the square of the number of directives. So these are bounded before it sees the text.
+// Limits of a bundle, besides the size of a request. The parser's time and memory grow with the number of values, with the number
+// of comments times the depth of blocks, and with the square of the number of directives. So these are bounded before it sees the
+// text.
 const (
 	maxMarks      = 50_000
 	maxIndent     = 500 // columns
@@ -13,7 +14,8 @@ const (
 	maxDepth      = 200 // of objects and lists inside a free value
 )
 
-// marks counts what the text is made of. It knows no strings and no block scalars: what it counts is never less than what the parser will find.
+// marks counts what the text is made of. It knows no strings and no block scalars: what it counts is never less than what the
+// parser will find.
 type marks struct {
 	// count is the number of signs that set off a value or a comment.
 	count int

@@ -21,8 +21,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
 
-// callBack delivers the result of a sub-agent that worked in the background to the session that it was begun in, as the input of a turn behind all
-// that waits there. The child's id is the request's idempotency key, so that it is given once.
+// callBack delivers the result of a sub-agent that worked in the background to the session that it was begun in, as the input of
+// a turn behind all that waits there. The child's id is the request's idempotency key, so that it is given once.
 func (s *Service) callBack(ctx context.Context, c store.Child, end *end) error {
 	told := func() error {
 		return s.deps.Store.Write(ctx, func(tx *store.Tx) error { return tx.SetParentNotified(ctx, c.Tenant, c.TurnID) })
@@ -38,7 +38,8 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *end) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID, conversation.Text(end.result.GetContent()))
+	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID,
+		conversation.Text(end.result.GetContent()))
 	text = truncate.Cut(text, s.deps.Input.MaxBytes) // an answer may be longer than what people may say
 	content, err := s.deps.Input.Text("input", text)
 	if err != nil {
@@ -58,8 +59,9 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *end) error {
 // minOffers is how often a result is offered to a session at least before it is given up, however late that happens.
 const minOffers = 2
 
-// undelivered decides what becomes of a result that the parent's session did not take. One that it refuses for a lasting reason stands in its journal at
-// once, with the reason; any other when it is given up. It gives the refusal back as long as the result is offered again.
+// undelivered decides what becomes of a result that the parent's session did not take. One that it refuses for a lasting reason
+// stands in its journal at once, with the reason; any other when it is given up. It gives the refusal back as long as the result
+// is offered again.
 func (s *Service) undelivered(ctx context.Context, c store.Child, end *end, text string, refused error) error {
 	until := time.UnixMicro(end.turn.EndUs).Add(s.deps.OfferResults)
 	over := time.UnixMicro(s.deps.Store.NowUs()).After(until) && c.Attempts >= minOffers

@@ -39,8 +39,8 @@ type Create struct {
 	Background bool
 }
 
-// Create starts the turn of a sub-agent in a session of its own and returns its link. The link is written first, under the parent's lock; then the
-// turn. After a crash in between, the same step finds the link and continues with it.
+// Create starts the turn of a sub-agent in a session of its own and returns its link. The link is written first, under the
+// parent's lock; then the turn. After a crash in between, the same step finds the link and continues with it.
 func (s *Service) Create(ctx context.Context, req Create) (store.Child, error) {
 	content, err := s.deps.Input.Text("input", req.Input)
 	if err != nil {
@@ -134,8 +134,8 @@ func link(tx *journal.Tx, parent *store.Turn, step store.Step, req Create, limit
 	return c, err
 }
 
-// originOf is the turn that an outermost turn follows from: itself, unless a sub-agent in the background has called back with it. So agents that
-// answer each callback with a further call come to an end.
+// originOf is the turn that an outermost turn follows from: itself, unless a sub-agent in the background has called back with it.
+// So agents that answer each callback with a further call come to an end.
 func originOf(tx *journal.Tx, t store.Turn) (string, error) {
 	back, err := tx.CalledBack(tx.Context(), t.Tenant, t.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -150,7 +150,8 @@ func limitReached(format string, args ...any) error {
 }
 
 // start makes the child's session and turn on behalf of the subject that started the parent, unless they exist.
-func (s *Service) start(ctx context.Context, parent store.Turn, c store.Child, content []*turnv1.ContentPart, params *structpb.Struct) error {
+func (s *Service) start(ctx context.Context, parent store.Turn, c store.Child, content []*turnv1.ContentPart,
+	params *structpb.Struct) error {
 	if _, err := s.deps.Store.Turn(ctx, c.Tenant, c.TurnID); err == nil || !errors.Is(err, store.ErrNotFound) {
 		return err
 	}

@@ -44,7 +44,8 @@ func (s *Service) sync(ctx context.Context, c store.Child, do func(context.Conte
 		if c.Attempts == 1 {
 			level = slog.LevelWarn
 		}
-		s.deps.Log.Log(ctx, level, "parent or children of an ended turn not notified yet", "turn_id", c.TurnID, "attempt", c.Attempts, "error", err)
+		s.deps.Log.Log(ctx, level, "parent or children of an ended turn not notified yet", "turn_id", c.TurnID, "attempt", c.Attempts, "error",
+			err)
 	}
 }
 
@@ -56,8 +57,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return sweep.Due(ctx, sweep.ByNow(s.deps.Store, s.deps.Store.AbandonedChildren), s.take(s.stop))
 }
 
-// take returns a function that takes a child that is due, so that no other replica does, and calls do for it. If that fails the child is due
-// again later.
+// take returns a function that takes a child that is due, so that no other replica does, and calls do for it. If that fails the
+// child is due again later.
 func (s *Service) take(do func(context.Context, string) error) func(context.Context, store.Child) error {
 	return func(ctx context.Context, c store.Child) error {
 		taken := false
@@ -76,8 +77,8 @@ func (s *Service) take(do func(context.Context, string) error) func(context.Cont
 	}
 }
 
-// notifyParent answers the call that waits for an ended child, or sends the result to the parent's session as a turn. A call that does not wait yet
-// finds the end by itself when it begins to.
+// notifyParent answers the call that waits for an ended child, or sends the result to the parent's session as a turn. A call that
+// does not wait yet finds the end by itself when it begins to.
 func (s *Service) notifyParent(ctx context.Context, turnID string) error {
 	tenant := authn.Tenant(ctx)
 	c, err := s.deps.Store.Child(ctx, tenant, turnID)

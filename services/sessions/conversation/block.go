@@ -42,8 +42,8 @@ func blocks(messages []*turnv1.Message) []block {
 	return out
 }
 
-// ResultsAtCalls moves the results of calls right behind the message that asks for them, in the order of the calls, as models read them. Input that
-// came while the calls ran stands behind them. No message is left out or added.
+// ResultsAtCalls moves the results of calls right behind the message that asks for them, in the order of the calls, as models
+// read them. Input that came while the calls ran stands behind them. No message is left out or added.
 func ResultsAtCalls(messages []*turnv1.Message) []*turnv1.Message {
 	key := func(m *turnv1.Message, call string) string { return m.GetTurnId() + "\x00" + call }
 	calls, results := map[string]bool{}, map[string]*turnv1.Message{}
@@ -84,8 +84,8 @@ func notExecuted(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
 	}
 }
 
-// fit returns the newest blocks that fit, the newest one in any case, and reports whether it left any out. A truncated conversation begins with a
-// message of the user: with that of the turn if it is truncated inside the turn.
+// fit returns the newest blocks that fit, the newest one in any case, and reports whether it left any out. A truncated
+// conversation begins with a message of the user: with that of the turn if it is truncated inside the turn.
 func fit(all []block, t store.Turn, limit int, input *turnv1.Message) ([]*turnv1.Message, bool) {
 	first, own := 0, -1
 	for i, b := range all {

@@ -17,7 +17,8 @@ const maxKept = 64
 
 // Compact stores a summary that models read from now on in place of the messages up to c.to_message_id. The messages themselves stay.
 func Compact(tx *journal.Tx, t store.Turn, step store.Step, c *turnv1.ContextCompacted) error {
-	if step.Kind != turnv1.StepKind_STEP_KIND_COMPACT || c.GetMessageId() == "" || c.GetSummary() == "" || len(c.GetKeptMessageIds()) > maxKept {
+	if step.Kind != turnv1.StepKind_STEP_KIND_COMPACT || c.GetMessageId() == "" || c.GetSummary() == "" ||
+		len(c.GetKeptMessageIds()) > maxKept {
 		return fault.Invalid("events", "context.compacted needs a summary with its id, %d kept messages at most, and a compact step", maxKept)
 	}
 	to, err := tx.MessageOf(tx.Context(), t.Tenant, t.SessionID, c.GetToMessageId())

@@ -1,5 +1,5 @@
-// Package conversation reads what was said in a session: the window that a model step reads, with the summary of a compaction in front of it, and
-// the snapshot that a fork or a re-run begins with.
+// Package conversation reads what was said in a session: the window that a model step reads, with the summary of a compaction in
+// front of it, and the snapshot that a fork or a re-run begins with.
 package conversation
 
 import (
@@ -87,9 +87,10 @@ func (s *Service) Each(ctx context.Context, ses store.Session, upTo int64, each 
 	}
 }
 
-// OfTurn reads a turn's messages in the order of the conversation, including those that it took over. before is called for the messages of the turns
-// before it; nil leaves them out.
-func (s *Service) OfTurn(ctx context.Context, ses store.Session, t store.Turn, before func(*turnv1.Message) error) ([]*turnv1.Message, error) {
+// OfTurn reads a turn's messages in the order of the conversation, including those that it took over. before is called for the
+// messages of the turns before it; nil leaves them out.
+func (s *Service) OfTurn(ctx context.Context, ses store.Session, t store.Turn, before func(*turnv1.Message) error) ([]*turnv1.Message,
+	error) {
 	point := store.Beginning()
 	if before == nil {
 		point.TurnSeq = t.Place

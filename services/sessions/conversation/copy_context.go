@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// takeContext reads what belongs to the messages of a snapshot: their artifacts, and the newest compaction, if all that it stands for is taken over.
-// The messages still have the ids that they have in the other session.
+// takeContext reads what belongs to the messages of a snapshot: their artifacts, and the newest compaction, if all that it stands
+// for is taken over. The messages still have the ids that they have in the other session.
 func (s *Service) takeContext(ctx context.Context, c *Copy, from store.Session, p Snapshot) error {
 	place := map[string]int{}
 	for i, m := range p.Messages {
@@ -44,7 +44,8 @@ func (s *Service) takeContext(ctx context.Context, c *Copy, from store.Session, 
 			return err
 		}
 		if to, ok := place[event.GetToMessageId()]; ok && keptAreTaken(event, place) {
-			c.compaction = &store.Compaction{Tenant: from.Tenant, SessionID: c.Session.ID, Seq: ForkedSeq, TurnID: row.TurnID, To: store.Point{Seq: int64(to)}, Data: row.Data}
+			c.compaction = &store.Compaction{Tenant: from.Tenant, SessionID: c.Session.ID, Seq: ForkedSeq, TurnID: row.TurnID,
+				To: store.Point{Seq: int64(to)}, Data: row.Data}
 			return nil
 		}
 		seq = row.Seq - 1

@@ -17,13 +17,14 @@ type Snapshot struct {
 	Messages []*turnv1.Message
 	// UpTo is the seq up to which it was read.
 	UpTo uint32
-	// Turn is, for a re-run, what the turn that is run again did before the step from which it is; Aside is what else it did, whose artifacts the
-	// re-run may refer to.
+	// Turn is, for a re-run, what the turn that is run again did before the step from which it is; Aside is what else it did, whose
+	// artifacts the re-run may refer to.
 	Turn, Aside []*turnv1.Message
 }
 
-// At reads the conversation of a session up to a seq; 0 means that of its finished turns. Of a turn that was not over at the seq it takes what is
-// complete: a turn without an answer, and tool calls without results, are left out. It fails when that has more than Config.MaxCopyBytes.
+// At reads the conversation of a session up to a seq; 0 means that of its finished turns. Of a turn that was not over at the seq
+// it takes what is complete: a turn without an answer, and tool calls without results, are left out. It fails when that has more
+// than Config.MaxCopyBytes.
 func (s *Service) At(ctx context.Context, ses store.Session, seq uint32) (Snapshot, error) {
 	turns, err := s.allTurns(ctx, ses)
 	if err != nil {
@@ -56,7 +57,8 @@ func (s *Service) At(ctx context.Context, ses store.Session, seq uint32) (Snapsh
 			return nil // it never ran, or came later
 		}
 		if size += len(row.Data); size > s.cfg.MaxCopyBytes {
-			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the conversation up to there has more than the %d bytes allowed", s.cfg.MaxCopyBytes).
+			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE,
+				"the conversation up to there has more than the %d bytes allowed", s.cfg.MaxCopyBytes).
 				Hint("Fork at an earlier seq.")
 		}
 		m, err := Message(row)

@@ -61,8 +61,8 @@ func readSummary(
 	return &summary{to: row.To, inTurn: row.To.TurnSeq == t.Place && t.Place != 0, messages: messages}, err
 }
 
-// backwards calls each for the messages of the conversation up to the turn, from its end back, until a summary covers the rest or enough reports true
-// after a page. It reports whether there may be more.
+// backwards calls each for the messages of the conversation up to the turn, from its end back, until a summary covers the rest or
+// enough reports true after a page. It reports whether there may be more.
 func backwards(
 	ctx context.Context, r reader, t store.Turn, sum *summary, each func(store.Message, *turnv1.Message), enough func() bool,
 ) (more bool, err error) {

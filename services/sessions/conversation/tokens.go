@@ -10,7 +10,8 @@ import (
 // ConversationTokens estimates how many tokens of conversation a model step of the turn reads now: what Window returns.
 func (s *Service) ConversationTokens(tx *journal.Tx, t store.Turn) (total int64, err error) {
 	ctx := tx.Context()
-	sum, err := readSummary(ctx, tx, t, tx.Session, func(id string) (store.Message, error) { return tx.MessageOf(ctx, t.Tenant, t.SessionID, id) })
+	sum, err := readSummary(ctx, tx, t, tx.Session,
+		func(id string) (store.Message, error) { return tx.MessageOf(ctx, t.Tenant, t.SessionID, id) })
 	if err != nil {
 		return 0, err
 	}

@@ -17,8 +17,8 @@ const (
 
 // Window is what a model step reads of a conversation.
 type Window struct {
-	// Messages are in the order of turns, then of events: the input of a turn that waited stands after the answers before it. Each tool call has a
-	// result; one that was never executed gets a result that says so. The turn's own input is always there.
+	// Messages are in the order of turns, then of events: the input of a turn that waited stands after the answers before it. Each
+	// tool call has a result; one that was never executed gets a result that says so. The turn's own input is always there.
 	Messages []*turnv1.Message
 	// Truncated: older messages were left out, or a summary stands for messages of the turn itself.
 	Truncated bool
@@ -54,8 +54,8 @@ func (s *Service) Window(ctx context.Context, t store.Turn, ses store.Session, l
 	}, nil
 }
 
-// countInputs counts the input that came while the turn runs, as far as the messages that were read show it. Input that was left out because the
-// conversation is too long counts too: another read would not show it either.
+// countInputs counts the input that came while the turn runs, as far as the messages that were read show it. Input that was left
+// out because the conversation is too long counts too: another read would not show it either.
 func countInputs(messages []*turnv1.Message, t store.Turn) uint32 {
 	n := uint32(0)
 	for _, m := range messages {
@@ -66,8 +66,8 @@ func countInputs(messages []*turnv1.Message, t store.Turn) uint32 {
 	return max(n, t.Inputs)
 }
 
-// tail reads the conversation up to the turn, from its end back until limit bytes are read or a summary covers the rest, and reports whether
-// there is more.
+// tail reads the conversation up to the turn, from its end back until limit bytes are read or a summary covers the rest, and
+// reports whether there is more.
 func (s *Service) tail(ctx context.Context, t store.Turn, limit int, sum *summary) (out []*turnv1.Message, more bool, err error) {
 	size := 0
 	more, err = backwards(ctx, s.store, t, sum, func(row store.Message, m *turnv1.Message) {

@@ -1,5 +1,5 @@
-// Package dispatch has turns run by Temporal: one workflow for each turn, with the turn's id; and keeps Temporal's schedules. It is the only part of the sessions service that
-// knows Temporal.
+// Package dispatch has turns run by Temporal: one workflow for each turn, with the turn's id; and keeps Temporal's schedules. It
+// is the only part of the sessions service that knows Temporal.
 package dispatch
 
 import (
@@ -27,7 +27,8 @@ type workflows interface {
 	) (client.WorkflowRun, error)
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 	DescribeWorkflow(ctx context.Context, workflowID, runID string) (*client.WorkflowExecutionDescription, error)
-	ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error)
+	ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse,
+		error)
 	WorkflowService() workflowservice.WorkflowServiceClient
 }
 
@@ -104,12 +105,13 @@ func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 
 func (d *Temporal) input(start outbox.Turn) contract.TurnInput {
 	return contract.TurnInput{
-		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID, ParkAfterMs: max(d.cfg.ParkAfter.Milliseconds(), 1),
+		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID,
+		ParkAfterMs: max(d.cfg.ParkAfter.Milliseconds(), 1),
 	}
 }
 
-// Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no telling. One that is parked does not hear it before it is
-// woken, which it is: the cancel of a turn that waits ends its waits.
+// Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no telling. One that is parked does not hear
+// it before it is woken, which it is: the cancel of a turn that waits ends its waits.
 func (d *Temporal) Cancel(ctx context.Context, turnID, reason string) error {
 	err := d.client.SignalWorkflow(ctx, turnID, "", contract.SignalCancel, contract.Cancel{Reason: reason})
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
@@ -118,10 +120,11 @@ func (d *Temporal) Cancel(ctx context.Context, turnID, reason string) error {
 	return nil
 }
 
-// Wake implements sessions.Dispatcher. A plain signal would not wake a workflow that is parked. One that was never started is started: the outbox
-// finds it there. One that is closed is not started again.
+// Wake implements sessions.Dispatcher. A plain signal would not wake a workflow that is parked. One that was never started is
+// started: the outbox finds it there. One that is closed is not started again.
 func (d *Temporal) Wake(ctx context.Context, start outbox.Turn) (bool, error) {
-	_, err := d.client.SignalWithStartWorkflow(ctx, start.TurnID, contract.SignalWake, nil, d.options(start), contract.TurnWorkflow, d.input(start))
+	_, err := d.client.SignalWithStartWorkflow(ctx, start.TurnID, contract.SignalWake, nil, d.options(start), contract.TurnWorkflow,
+		d.input(start))
 	if over(err) {
 		return false, nil
 	}
@@ -147,8 +150,8 @@ func (d *Temporal) State(ctx context.Context, turnID string) (outbox.WorkflowSta
 	return outbox.WorkflowClosed, nil
 }
 
-// Forget implements sessions.Dispatcher. A workflow that was parked has several runs, each with a history of its own; all are listed by its id, and
-// the latest may not be listed yet.
+// Forget implements sessions.Dispatcher. A workflow that was parked has several runs, each with a history of its own; all are
+// listed by its id, and the latest may not be listed yet.
 func (d *Temporal) Forget(ctx context.Context, turnID string) error {
 	runs := []string{""}
 	listed, err := d.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{

@@ -54,10 +54,12 @@ func (e *engine) DescribeWorkflow(context.Context, string, string) (*client.Work
 	return d, e.err
 }
 
-func (e *engine) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (e *engine) ListWorkflow(context.Context,
+	*workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	for _, run := range e.runs {
-		out.Executions = append(out.Executions, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{WorkflowId: "trn_1", RunId: run}})
+		out.Executions = append(out.Executions, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{WorkflowId: "trn_1",
+			RunId: run}})
 	}
 	return out, nil
 }
@@ -73,7 +75,8 @@ type deleter struct {
 func (d deleter) DeleteWorkflowExecution(
 	_ context.Context, in *workflowservice.DeleteWorkflowExecutionRequest, _ ...grpc.CallOption,
 ) (*workflowservice.DeleteWorkflowExecutionResponse, error) {
-	d.engine.args = append(d.engine.args, in.GetNamespace()+"/"+in.GetWorkflowExecution().GetWorkflowId()+"/"+in.GetWorkflowExecution().GetRunId())
+	d.engine.args = append(d.engine.args, in.GetNamespace()+"/"+in.GetWorkflowExecution().GetWorkflowId()+"/"+
+		in.GetWorkflowExecution().GetRunId())
 	return nil, d.engine.err
 }
 

@@ -1,5 +1,5 @@
-// Package erase removes what other services have of the turns of deleted sessions: the registry's ledger, the decisions of policy, and the histories
-// of Temporal. What is to be erased is in the database until it is done, so that it survives crashes.
+// Package erase removes what other services have of the turns of deleted sessions: the registry's ledger, the decisions of
+// policy, and the histories of Temporal. What is to be erased is in the database until it is done, so that it survives crashes.
 package erase
 
 import (

@@ -29,8 +29,8 @@ type Keys struct {
 // New returns the keys of a store. A key is remembered for age.
 func New(s *store.Store, age time.Duration) Keys { return Keys{store: s, age: age} }
 
-// Of names a request of the caller by its key. Only hashes are kept. Without a key it returns the zero value, which the other functions take as
-// a request that is not remembered.
+// Of names a request of the caller by its key. Only hashes are kept. Without a key it returns the zero value, which the other
+// functions take as a request that is not remembered.
 func Of(ctx context.Context, method, key string, req proto.Message) (store.Once, error) {
 	if key == "" {
 		return store.Once{}, nil
@@ -53,7 +53,8 @@ type Request interface {
 	GetIdempotencyKey() string
 }
 
-// OfRequest is Of for a request that carries its key. The same request must agree in all fields but the key and those that are named in except.
+// OfRequest is Of for a request that carries its key. The same request must agree in all fields but the key and those that are
+// named in except.
 func OfRequest(ctx context.Context, method string, req Request, except ...protoreflect.Name) (store.Once, error) {
 	key := req.GetIdempotencyKey()
 	if key == "" {
@@ -66,8 +67,8 @@ func OfRequest(ctx context.Context, method string, req Request, except ...protor
 	return Of(ctx, method, key, body.Interface())
 }
 
-// Earlier returns what the same request made before, and whether it was made before. A key that was used with another request is an error with the
-// reason IDEMPOTENCY_CONFLICT.
+// Earlier returns what the same request made before, and whether it was made before. A key that was used with another request is
+// an error with the reason IDEMPOTENCY_CONFLICT.
 func (k Keys) Earlier(ctx context.Context, once store.Once) (store.Once, bool, error) {
 	if once.Key == "" {
 		return store.Once{}, false, nil
@@ -82,7 +83,8 @@ func (k Keys) Earlier(ctx context.Context, once store.Once) (store.Once, bool, e
 	return found, err == nil, err
 }
 
-// Remember stores what a request makes, in the transaction that makes it. If the same request was made before, it returns what that one made and false.
+// Remember stores what a request makes, in the transaction that makes it. If the same request was made before, it returns what
+// that one made and false.
 func (k Keys) Remember(tx *journal.Tx, once store.Once) (store.Once, bool, error) {
 	if once.Key == "" {
 		return once, true, nil

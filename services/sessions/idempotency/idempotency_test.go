@@ -190,7 +190,8 @@ func TestOneOfManyEqualRequestsIsFirst(t *testing.T) {
 	}
 }
 
-// TestARequestIsTheSameButForItsKey: the hash is that of the request without its key and without what is left out, as earlier versions stored it.
+// TestARequestIsTheSameButForItsKey: the hash is that of the request without its key and without what is left out, as earlier
+// versions stored it.
 func TestARequestIsTheSameButForItsKey(t *testing.T) {
 	ctx := authn.With(t.Context(), authn.User("ann"))
 	bare := &sessionsv1.ChatRequest{Message: "hello"}

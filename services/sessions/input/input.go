@@ -74,7 +74,8 @@ func (c Checker) Size(field string, bytes int) error {
 	if bytes <= c.MaxBytes {
 		return nil
 	}
-	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "%s has %d bytes, more than the %d allowed", field, bytes, c.MaxBytes)
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "%s has %d bytes, more than the %d allowed", field, bytes,
+		c.MaxBytes)
 	e.Fields = []fault.Field{{Path: field, Message: fmt.Sprintf("at most %d bytes", c.MaxBytes)}}
 	return e.Hint("Send less.")
 }

@@ -25,8 +25,8 @@ import (
 // cancelRequested is the type of the event that also stops the step under way.
 const cancelRequested = "turn.cancel_requested"
 
-// maxPublished is the size in bytes above which the bus gets an event's envelope only; watchers then read it from the journal. Events of one
-// transaction that are larger together are published in several messages.
+// maxPublished is the size in bytes above which the bus gets an event's envelope only; watchers then read it from the journal.
+// Events of one transaction that are larger together are published in several messages.
 const maxPublished = 256 << 10
 
 // publisher is the bus's part that the journal needs. It must not block.

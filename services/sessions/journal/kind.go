@@ -110,8 +110,9 @@ func endType(s turnv1.TurnStatus) string {
 	return ""
 }
 
-// Open returns the seq that deltas refer to after e, given the one that they referred to before it; 0 means that no message is open. A session has one
-// open message at most: message.started and message.reset open one; its completion, the end of its step or of the turn closes it.
+// Open returns the seq that deltas refer to after e, given the one that they referred to before it; 0 means that no message is
+// open. A session has one open message at most: message.started and message.reset open one; its completion, the end of its step
+// or of the turn closes it.
 func Open(before uint32, e *turnv1.Event) uint32 {
 	switch d := e.GetData().(type) {
 	case *turnv1.Event_MessageStarted, *turnv1.Event_MessageReset:

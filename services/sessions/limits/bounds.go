@@ -32,7 +32,8 @@ func (b Bounds) CheckTurn(asked *agentspec.Limits, a store.Agent) (*agentspec.Li
 		return nil, nil
 	}
 	if over, ok := l.Within(b.OfAgent(a)); !ok {
-		return nil, fault.Invalid("limits."+over.Name, "is higher than that of agent %q, %s: a turn can only lower the limits of its agent", a.ID, over.Max)
+		return nil, fault.Invalid("limits."+over.Name, "is higher than that of agent %q, %s: a turn can only lower the limits of its agent", a.ID,
+			over.Max)
 	}
 	if over, ok := l.Within(b.Max); !ok {
 		return nil, fault.Invalid("limits."+over.Name, "%s", over.aboveMesh())

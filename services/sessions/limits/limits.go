@@ -56,7 +56,8 @@ func (l Limits) Or(d Limits) Limits {
 	return Limits{
 		MaxSteps: cmp.Or(l.MaxSteps, d.MaxSteps), MaxTokens: cmp.Or(l.MaxTokens, d.MaxTokens),
 		MaxParallelTools: cmp.Or(l.MaxParallelTools, d.MaxParallelTools), MaxIdenticalCalls: cmp.Or(l.MaxIdenticalCalls, d.MaxIdenticalCalls),
-		TurnSeconds: cmp.Or(l.TurnSeconds, d.TurnSeconds), MaxToolCalls: cmp.Or(l.MaxToolCalls, d.MaxToolCalls), MaxCost: cmp.Or(l.MaxCost, d.MaxCost),
+		TurnSeconds: cmp.Or(l.TurnSeconds, d.TurnSeconds), MaxToolCalls: cmp.Or(l.MaxToolCalls, d.MaxToolCalls),
+		MaxCost: cmp.Or(l.MaxCost, d.MaxCost),
 	}
 }
 

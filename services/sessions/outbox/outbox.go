@@ -1,7 +1,7 @@
 // Package outbox starts, wakes and cancels the workflows of turns, and announces turns to the workers.
 //
-// What is to be done is recorded in the transaction that makes it necessary: a row of the outbox for a workflow to start, a mark on the turn for
-// a workflow to wake. So it is done in the end, whatever fails in between; a caller never waits for it.
+// What is to be done is recorded in the transaction that makes it necessary: a row of the outbox for a workflow to start, a mark
+// on the turn for a workflow to wake. So it is done in the end, whatever fails in between; a caller never waits for it.
 package outbox
 
 import (
@@ -93,8 +93,10 @@ type Outbox struct {
 // New returns an outbox. Nothing happens before Run.
 func New(cfg Config, s *store.Store, e Engine, log *slog.Logger) *Outbox {
 	return &Outbox{
-		store: s, engine: e, log: log, cfg: cfg, now: make(chan struct{}, 1), later: make(chan time.Duration, maxJobs), lost: make(chan struct{}, 1),
-		jobs: make(chan func(context.Context), maxJobs), slots: make(chan struct{}, cfg.MaxStarting), late: make(chan struct{}, max(cfg.MaxStarting/4, 1)),
+		store: s, engine: e, log: log, cfg: cfg, now: make(chan struct{}, 1), later: make(chan time.Duration, maxJobs),
+		lost: make(chan struct{}, 1),
+		jobs: make(chan func(context.Context), maxJobs), slots: make(chan struct{}, cfg.MaxStarting),
+		late: make(chan struct{}, max(cfg.MaxStarting/4, 1)),
 	}
 }
 

@@ -41,8 +41,8 @@ func drop(ctx context.Context, tx *store.Tx, rows []store.Outgoing) error {
 	return nil
 }
 
-// drain starts the workflows that may be started, as far as slots are free; a slot that becomes free triggers the next read. A sweep also deletes the
-// rows of started workflows when there is nothing to start.
+// drain starts the workflows that may be started, as far as slots are free; a slot that becomes free triggers the next read. A
+// sweep also deletes the rows of started workflows when there is nothing to start.
 func (o *Outbox) drain(ctx context.Context, calls *sync.WaitGroup, sweep bool) error {
 	for {
 		free := cap(o.slots) - len(o.slots)
@@ -83,7 +83,8 @@ func (o *Outbox) drain(ctx context.Context, calls *sync.WaitGroup, sweep bool) e
 	}
 }
 
-// launch starts a workflow in the background, in a slot of each kind that it needs. Only the goroutine of Run takes slots, so it never blocks.
+// launch starts a workflow in the background, in a slot of each kind that it needs. Only the goroutine of Run takes slots, so it
+// never blocks.
 func (o *Outbox) launch(ctx context.Context, calls *sync.WaitGroup, out store.Outgoing, also ...chan struct{}) {
 	slots := append(also, o.slots)
 	for _, s := range slots {

@@ -16,8 +16,8 @@ const (
 	wakeBatch = 100
 )
 
-// NotifyWorkflow marks a turn for its workflow to be woken, since the journal has something new for it, and wakes it once the transaction is
-// committed. The turn's session must be locked.
+// NotifyWorkflow marks a turn for its workflow to be woken, since the journal has something new for it, and wakes it once the
+// transaction is committed. The turn's session must be locked.
 func (o *Outbox) NotifyWorkflow(tx *journal.Tx, t store.Turn) error {
 	t.WakeUs = tx.NowUs + wakeAgain.Microseconds()
 	tx.After(func(context.Context) { o.wakeSoon(t) })
@@ -70,7 +70,8 @@ func (o *Outbox) wakeOne(ctx context.Context, t store.Turn) {
 	}
 }
 
-// call wakes a turn's workflow, with all that it takes to start it if that has not been done yet. It returns false if the workflow is closed.
+// call wakes a turn's workflow, with all that it takes to start it if that has not been done yet. It returns false if the
+// workflow is closed.
 func (o *Outbox) call(ctx context.Context, t store.Turn) (bool, error) {
 	in, err := o.store.TurnInputs(ctx, t.Tenant, t.ID)
 	if err != nil {

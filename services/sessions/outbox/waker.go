@@ -7,7 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// Waker notifies those who work on a turn that the journal has something new for it: the workers at once, over the bus; the workflow for certain.
+// Waker notifies those who work on a turn that the journal has something new for it: the workers at once, over the bus; the
+// workflow for certain.
 type Waker struct {
 	Outbox  *Outbox
 	Workers *Workers

@@ -42,8 +42,9 @@ func (w *Workers) Wake(ctx context.Context, t store.Turn) {
 	w.publish(ctx, contract.WakeSubject(t.Tenant), t)
 }
 
-// Run announces, twice in each interval, the turns with an expired lease and those that no worker has, so that another worker takes over long before
-// the workflow engine would notice. All workers get the message, the lost one too if it lives; the lease decides which of them gets the step.
+// Run announces, twice in each interval, the turns with an expired lease and those that no worker has, so that another worker
+// takes over long before the workflow engine would notice. All workers get the message, the lost one too if it lives; the lease
+// decides which of them gets the step.
 func (w *Workers) Run(ctx context.Context) {
 	var after store.TurnPoint
 	tick := time.NewTicker(max(w.interval/2, time.Millisecond))
@@ -65,9 +66,10 @@ func (w *Workers) Run(ctx context.Context) {
 	}
 }
 
-// wakeUnowned announces turns that no worker has although there is something to do for them: their worker was lost between two steps, or before the
-// first, so that no lease expires. It takes up to workersBatch turns behind those of the call before, and returns where the next call goes on. A turn
-// whose worker lives and is merely slow to claim its next step is announced too; the lease decides.
+// wakeUnowned announces turns that no worker has although there is something to do for them: their worker was lost between two
+// steps, or before the first, so that no lease expires. It takes up to workersBatch turns behind those of the call before, and
+// returns where the next call goes on. A turn whose worker lives and is merely slow to claim its next step is announced too; the
+// lease decides.
 func (w *Workers) wakeUnowned(ctx context.Context, after store.TurnPoint) store.TurnPoint {
 	turns, err := w.store.Unowned(ctx, w.store.NowUs()-w.interval.Microseconds(), after, workersBatch)
 	if err != nil {

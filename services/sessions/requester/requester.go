@@ -1,5 +1,5 @@
-// Package requester keeps the people by whose input a turn has come to where it is. None of them may approve a call of the turn unless the rule
-// allows it.
+// Package requester keeps the people by whose input a turn has come to where it is. None of them may approve a call of the turn
+// unless the rule allows it.
 package requester
 
 import (
@@ -19,8 +19,8 @@ func Record(tx *journal.Tx, t store.Turn) error {
 	return tx.AddRequester(tx.Context(), t.Tenant, t.ID, who)
 }
 
-// Inherit copies to a turn the requesters of the turns that it follows from: a sub-agent's those of its parent, a re-run those of the turn that it
-// runs again.
+// Inherit copies to a turn the requesters of the turns that it follows from: a sub-agent's those of its parent, a re-run those of
+// the turn that it runs again.
 func Inherit(tx *journal.Tx, t store.Turn, from ...string) error {
 	for _, turn := range from {
 		if err := tx.InheritRequesters(tx.Context(), t.Tenant, t.ID, turn); err != nil {

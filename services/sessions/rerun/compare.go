@@ -183,7 +183,8 @@ func (c *compared) side(i int) *Side {
 	made := c.calls[i]
 	taken := made.turn != c.turn.ID
 	return &Side{
-		CallID: made.call.GetCallId(), Arguments: made.call.GetArgumentsJson(), Result: firstChars(conversation.Text(made.result.GetContent()), maxResult),
+		CallID: made.call.GetCallId(), Arguments: made.call.GetArgumentsJson(),
+		Result:  firstChars(conversation.Text(made.result.GetContent()), maxResult),
 		IsError: made.result.GetIsError(), Open: made.result == nil, TakenOver: taken, Recorded: !taken && c.recorded[made.call.GetCallId()],
 	}
 }

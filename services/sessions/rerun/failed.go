@@ -18,7 +18,8 @@ const failedStep = "failed"
 // failedAt is the number of the model step at which a failed turn is to be taken up.
 func (s *Service) failedAt(ctx context.Context, t store.Turn) (uint32, error) {
 	if t.Status != turnv1.TurnStatus_TURN_STATUS_FAILED {
-		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID, enum.Name(t.Status)).
+		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID,
+			enum.Name(t.Status)).
 			Hint("Name a model step, for example \"infer-2\", or leave from_step out.")
 	}
 	steps, err := s.deps.Store.Steps(ctx, t.Tenant, t.ID)
@@ -29,8 +30,9 @@ func (s *Service) failedAt(ctx context.Context, t store.Turn) (uint32, error) {
 	return uint32(n), err
 }
 
-// failedIn finds the model step to repeat among the steps of a failed turn: the one that failed or did not come to its end; else the one that was to
-// read the results of the last calls; else, when the turn failed with the whole answer at hand, the one that gave it.
+// failedIn finds the model step to repeat among the steps of a failed turn: the one that failed or did not come to its end; else
+// the one that was to read the results of the last calls; else, when the turn failed with the whole answer at hand, the one that
+// gave it.
 func failedIn(steps []store.Step) (int, error) {
 	next := 1
 	for _, step := range steps {

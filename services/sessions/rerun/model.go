@@ -15,7 +15,8 @@ type ModelResolver interface {
 	ResolveModel(ctx context.Context, req *inferencev1.ResolveModelRequest, opts ...grpc.CallOption) (*inferencev1.Model, error)
 }
 
-// checkModel refuses a model that a caller names and that no provider has. While nobody can tell, it is accepted: the turn finds out when it begins.
+// checkModel refuses a model that a caller names and that no provider has. While nobody can tell, it is accepted: the turn finds
+// out when it begins.
 func (s *Service) checkModel(ctx context.Context, name string) error {
 	if name == "" || s.deps.Models == nil {
 		return nil

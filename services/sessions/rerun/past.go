@@ -87,9 +87,11 @@ func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.St
 	case planned && (now == turnv1.Strategy_STRATEGY_PLAN || now == turnv1.Strategy_STRATEGY_AUTO):
 		return was, nil
 	case planned:
-		return asAgentSays, fault.Invalid("from_step", "the turn was at a plan there, and agent %q makes none: leave from_step out, or name an agent with strategy plan", agentID)
+		return asAgentSays, fault.Invalid("from_step",
+			"the turn was at a plan there, and agent %q makes none: leave from_step out, or name an agent with strategy plan", agentID)
 	case now == turnv1.Strategy_STRATEGY_PLAN:
-		return asAgentSays, fault.Invalid("from_step", "the turn had no plan there, and agent %q begins with one: leave from_step out, or name another agent", agentID)
+		return asAgentSays, fault.Invalid("from_step",
+			"the turn had no plan there, and agent %q begins with one: leave from_step out, or name another agent", agentID)
 	case now != turnv1.Strategy_STRATEGY_AUTO && now != turnv1.Strategy_STRATEGY_ROUTE:
 		return asAgentSays, nil
 	case was == turnv1.Strategy_STRATEGY_ROUTE: // the agent was chosen in the first model step; after that a routed turn goes on as react
@@ -98,14 +100,16 @@ func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.St
 	return was, nil
 }
 
-// pastOf reads the conversation as it stood when a turn of it came to a model step: what was said before the turn, its input, and what it did
-// up to the message cut, "" = to its end.
-func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, from int, cut string) (p conversation.Snapshot, input *turnv1.Message, err error) {
+// pastOf reads the conversation as it stood when a turn of it came to a model step: what was said before the turn, its input, and
+// what it did up to the message cut, "" = to its end.
+func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, from int, cut string) (p conversation.Snapshot,
+	input *turnv1.Message, err error) {
 	size := 0
 	add := func(m *turnv1.Message) error {
 		p.UpTo = max(p.UpTo, m.GetSeq())
 		if size += proto.Size(m); size > s.deps.MaxBytes {
-			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the conversation up to there has more than the %d bytes allowed", s.deps.MaxBytes).
+			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE,
+				"the conversation up to there has more than the %d bytes allowed", s.deps.MaxBytes).
 				Hint("Send the turn's input to a new session.")
 		}
 		return nil

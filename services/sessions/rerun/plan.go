@@ -65,7 +65,8 @@ func checkOver(t store.Turn) error {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s is %s", t.ID, enum.Name(t.Status)).
 			Hint("Wait for its end, or cancel it.")
 	case t.Place == store.Unplaced:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s was cancelled before it was its turn: there is nothing to run again", t.ID).
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
+			"turn %s was cancelled before it was its turn: there is nothing to run again", t.ID).
 			Hint("Send its input as a new turn.")
 	}
 	return nil
@@ -95,7 +96,8 @@ func (s *Service) copy(ctx context.Context, t store.Turn, from, ses store.Sessio
 	return &Plan{Event: event, Copy: c, Input: input, ClientTools: given.ClientTools}, nil
 }
 
-// Write records a re-run in the journal and stores what it takes over, behind the input that was just stored. It does nothing for other turns.
+// Write records a re-run in the journal and stores what it takes over, behind the input that was just stored. It does nothing for
+// other turns.
 func (p *Plan) Write(tx *journal.Tx, t store.Turn) error {
 	if p == nil {
 		return nil

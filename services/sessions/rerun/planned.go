@@ -15,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// planAt reads a turn's plan as it stood before the message cut, "" = at its end, and how many plans it had written by then. The plan still speaks
-// of the messages of that turn.
+// planAt reads a turn's plan as it stood before the message cut, "" = at its end, and how many plans it had written by then. The
+// plan still speaks of the messages of that turn.
 func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1.PlanUpdated, uint32, error) {
 	end := t.LastSeq + 1
 	if cut != "" {
@@ -41,7 +41,8 @@ func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1
 		plan = p
 	})
 	if err == nil && plan == nil {
-		err = fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has no plan at that step", t.ID).Hint("Leave from_step out.")
+		err = fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has no plan at that step",
+			t.ID).Hint("Leave from_step out.")
 	}
 	return settledPlan(plan), plans, err
 }

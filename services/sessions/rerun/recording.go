@@ -33,8 +33,8 @@ func (s *Service) Recording(ctx context.Context, t store.Turn, ses store.Session
 	return before[hash][n-1], nil
 }
 
-// recordings lists the results of a turn's calls by their hash, in order; nil stands for a call that came to nothing of its own, because it was
-// cut off by the end of the turn. A turn that was deleted meanwhile has none.
+// recordings lists the results of a turn's calls by their hash, in order; nil stands for a call that came to nothing of its own,
+// because it was cut off by the end of the turn. A turn that was deleted meanwhile has none.
 func (s *Service) recordings(ctx context.Context, tenant, turn string) (map[string][]*turnv1.ToolResult, error) {
 	t, err := s.deps.Store.Turn(ctx, tenant, turn)
 	if errors.Is(err, store.ErrNotFound) {

@@ -1,5 +1,5 @@
-// Package rerun plans turns that run other turns again, from their beginning or from a model step, with recorded results of tools or live ones; it serves the
-// recordings, and compares turns.
+// Package rerun plans turns that run other turns again, from their beginning or from a model step, with recorded results of tools
+// or live ones; it serves the recordings, and compares turns.
 package rerun
 
 import (

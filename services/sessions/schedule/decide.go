@@ -32,7 +32,8 @@ func (d situation) decide() (outcome scheduledb.FireOutcome, why string) {
 	case d.outcome == scheduledb.FireStarting:
 		return scheduledb.FireStarting, ""
 	case d.late > d.catchUp:
-		return scheduledb.FireMissed, fmt.Sprintf("it came %s late, more than sessions.schedules.catch_up allows (%s)", d.late.Round(time.Second), d.catchUp)
+		return scheduledb.FireMissed, fmt.Sprintf("it came %s late, more than sessions.schedules.catch_up allows (%s)", d.late.Round(time.Second),
+			d.catchUp)
 	case d.madeUp:
 		return scheduledb.FireMissed, fmt.Sprintf("it came %s late, and another has made up for it", d.late.Round(time.Second))
 	case d.outcome == scheduledb.FireQueued && d.paused:

@@ -25,8 +25,8 @@ const (
 	queuePoll = time.Second
 )
 
-// Fire fires a schedule of any tenant for one of its times. Once the fire is stored the sweep goes on with it, so a passing failure is no error.
-// The outcome is FireGone if the schedule is deleted or paused.
+// Fire fires a schedule of any tenant for one of its times. Once the fire is stored the sweep goes on with it, so a passing
+// failure is no error. The outcome is FireGone if the schedule is deleted or paused.
 func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (scheduledb.Fire, error) {
 	f := scheduledb.Fire{Tenant: tenant, ScheduleID: id, Due: due, Key: due.UTC().Format(time.RFC3339)}
 	d, err := s.firer.settle(ctx, f)

@@ -1,7 +1,7 @@
 // Package schedule keeps schedules and starts the turns of their fires, each at most once.
 //
-// Temporal has a schedule of its own for each of ours, which calls Fire at its times. The rows are what counts: Temporal's schedules are compared
-// with them, and a fire is written down before its turn is started, so that any replica can go on with it.
+// Temporal has a schedule of its own for each of ours, which calls Fire at its times. The rows are what counts: Temporal's
+// schedules are compared with them, and a fire is written down before its turn is started, so that any replica can go on with it.
 package schedule
 
 import (
@@ -32,7 +32,8 @@ type Turns interface {
 	CheckInput(field, text string) error
 	// CheckSession returns why the caller cannot add turns to a session.
 	CheckSession(ctx context.Context, id string) error
-	// CheckAgent returns the id of the agent that a session with these params would have, or why there can be none. An empty id stands for the default agent.
+	// CheckAgent returns the id of the agent that a session with these params would have, or why there can be none. An empty id
+	// stands for the default agent.
 	CheckAgent(ctx context.Context, id string, params *structpb.Struct) (string, error)
 	// Start starts a turn. The same key again returns the same turn.
 	Start(ctx context.Context, t Turn) (turnID, sessionID string, err error)
@@ -159,7 +160,8 @@ func (s *Service) Get(ctx context.Context, id string, fires int) (scheduledb.Sch
 	return v, recent, err
 }
 
-// Lookup reads the schedule with an id, if there is one. ALREADY_EXISTS means that it belongs to somebody whose schedules the caller may not see.
+// Lookup reads the schedule with an id, if there is one. ALREADY_EXISTS means that it belongs to somebody whose schedules the
+// caller may not see.
 func (s *Service) Lookup(ctx context.Context, id string) (v scheduledb.Schedule, found bool, err error) {
 	v, err = s.deps.Store.Schedule(ctx, authn.Tenant(ctx), id)
 	switch {

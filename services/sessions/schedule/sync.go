@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// syncTimeout bounds one call to Temporal. claimFor is how long a schedule is left to the replica that syncs it; longer than that call may last.
+	// syncTimeout bounds one call to Temporal. claimFor is how long a schedule is left to the replica that syncs it; longer than
+	// that call may last.
 	syncTimeout = 10 * time.Second
 	claimFor    = 30 * time.Second
 	// maxSyncBackoff bounds the pause between two attempts.

@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// Fork opens a session that begins with the conversation of another one up to a seq; 0 means up to the end of its last turn. What spec leaves out is
-// taken from the other session. once names the request.
+// Fork opens a session that begins with the conversation of another one up to a seq; 0 means up to the end of its last turn. What
+// spec leaves out is taken from the other session. once names the request.
 func (s *Service) Fork(ctx context.Context, id string, seq uint32, spec Spec, once store.Once) (store.Session, error) {
 	earlier, found, err := s.deps.Keys.Earlier(ctx, once)
 	if err != nil {

@@ -102,8 +102,8 @@ func (s *Service) Get(ctx context.Context, id string) (store.Session, error) {
 	return s.deps.Access.Session(ctx, id)
 }
 
-// List returns at most limit sessions that the caller may see, the newest first, from behind the one that was made at beforeUs with beforeID. An
-// agent narrows it down.
+// List returns at most limit sessions that the caller may see, the newest first, from behind the one that was made at beforeUs
+// with beforeID. An agent narrows it down.
 func (s *Service) List(ctx context.Context, agentID string, beforeUs int64, beforeID string, limit int) ([]store.Session, error) {
 	if !access.Storable(agentID) {
 		return nil, nil

@@ -141,8 +141,9 @@ func (k *Kit) makeTurns(cfg Config) {
 	}, turn.Deps{
 		Store: k.Store, Journal: k.Journal, Access: k.Access, Keys: k.Keys, Input: k.Input, Limits: k.Limits, Agents: k.Agents,
 		Blueprints: blueprints(),
-		Sessions:   k.Sessions, Budgets: k.Budgets, Waits: k.Waits, Reruns: k.Reruns, Webhooks: k.Notifier, Notifier: k.Notifier, Children: around,
-		Waker: waker, Engine: k.Engine, Log: log,
+		Sessions:   k.Sessions, Budgets: k.Budgets, Waits: k.Waits, Reruns: k.Reruns, Webhooks: k.Notifier, Notifier: k.Notifier,
+		Children: around,
+		Waker:    waker, Engine: k.Engine, Log: log,
 	})
 	k.Children = child.New(child.Deps{
 		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Sessions: k.Sessions, Turns: k.Turns, Waits: k.Waits,

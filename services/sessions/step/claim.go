@@ -71,8 +71,8 @@ func (s *Service) claim(tx *journal.Tx, t *store.Turn, c Claim, optimistic bool)
 	return out, tx.SaveStep(tx.Context(), step)
 }
 
-// decideClaim is claim without saving the step, which is the caller's part. With optimistic the step is assumed to be new; saving it checks that, see
-// store.ErrNotNew.
+// decideClaim is claim without saving the step, which is the caller's part. With optimistic the step is assumed to be new; saving
+// it checks that, see store.ErrNotNew.
 func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, c Claim, optimistic bool) (Claimed, store.Step, error) {
 	out := Claimed{CancelRequested: t.CancelRequested}
 	step, err := store.Step{}, store.ErrNotFound
@@ -91,7 +91,8 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, c Claim, optimistic
 	case t.Ended():
 		return out, step, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, enum.Name(t.Status))
 	case tx.Session.ActiveTurnID != t.ID:
-		return out, step, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID, tx.Session.ActiveTurnID)
+		return out, step, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID,
+			tx.Session.ActiveTurnID)
 	case step.LeaseExpiresUs > tx.NowUs: // held, or backing off
 		out.Busy = busy(step, tx.NowUs)
 		return out, step, nil

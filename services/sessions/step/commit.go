@@ -20,8 +20,9 @@ import (
 
 // Commit writes the outcome of a step, and what follows it, in one transaction. Committing a step again returns the stored outcome.
 //
-// Each message is told by one event: the message.completed of the commit whose message has the same ID, or the tool_call.completed whose result has
-// the same call ID. A message without such an event gets one, after the given events. The message's seq is that of its event.
+// Each message is told by one event: the message.completed of the commit whose message has the same ID, or the
+// tool_call.completed whose result has the same call ID. A message without such an event gets one, after the given events. The
+// message's seq is that of its event.
 func (s *Service) Commit(ctx context.Context, c Commit) (*Committed, error) {
 	if err := s.checkCommit(c); err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ func attach(tx *journal.Tx, t store.Turn, e *turnv1.Event) error {
 	})
 }
 
-// ExecutorSession returns the ID that an executor has for the session of a turn, "" until it has reported one. hash is that of the executor.
+// ExecutorSession returns the ID that an executor has for the session of a turn, "" until it has reported one. hash is that of
+// the executor.
 func (s *Service) ExecutorSession(ctx context.Context, t store.Turn, hash string) (string, error) {
 	kept, err := s.deps.Store.Executor(ctx, t.Tenant, t.SessionID)
 	switch {

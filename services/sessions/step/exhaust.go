@@ -31,8 +31,8 @@ func exhaust(tx *journal.Tx, t store.Turn, c Claim, over *turnv1.BudgetExhausted
 	return outcome, tx.SaveStep(tx.Context(), step)
 }
 
-// countLost counts a model call whose worker was lost. What it used is unknown, and its reservation passes to the next attempt, so it counts for
-// nothing else.
+// countLost counts a model call whose worker was lost. What it used is unknown, and its reservation passes to the next attempt,
+// so it counts for nothing else.
 func countLost(t *store.Turn, step store.Step) {
 	if step.Fence == 0 || step.Owner == "" || !budget.CallsModel(step.Kind) {
 		return

@@ -7,11 +7,12 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
 
-// commitAll writes a step and what is asked for around it. The turn's session is locked. With optimistic the steps that follow are assumed to
-// be new.
+// commitAll writes a step and what is asked for around it. The turn's session is locked. With optimistic the steps that follow
+// are assumed to be new.
 func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, c Commit, optimistic bool) (*Committed, error) {
 	out, written, err := s.claimAndCommit(tx, t, c, false)
-	if err != nil || !written || t.CancelRequested || t.Ended() || out.Outcome.GetExhausted() != nil { // then it ends otherwise than the caller thought
+	// then it ends otherwise than the caller thought
+	if err != nil || !written || t.CancelRequested || t.Ended() || out.Outcome.GetExhausted() != nil {
 		return out, err
 	}
 	for _, next := range c.Next {
@@ -27,8 +28,8 @@ func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, c Commit, optimistic 
 	return out, err
 }
 
-// claimAndCommit writes a step, and claims it before if the request says so. It reports whether it has written it: not if it was done already,
-// is held by somebody, or would end the turn before its newest input was read.
+// claimAndCommit writes a step, and claims it before if the request says so. It reports whether it has written it: not if it was
+// done already, is held by somebody, or would end the turn before its newest input was read.
 func (s *Service) claimAndCommit(tx *journal.Tx, t *store.Turn, c Commit, optimistic bool) (_ *Committed, written bool, _ error) {
 	if stale(*t, c) {
 		out, err := refuseStale(tx, *t, c)

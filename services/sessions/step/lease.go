@@ -64,8 +64,8 @@ func (s *Service) Append(ctx context.Context, h Held, events []*turnv1.Event) (l
 	return lastSeq, turn.Fault(err, h.TurnID)
 }
 
-// Release returns a lease, so that the next worker does not have to wait for it to expire. The step can be claimed again after the backoff. A step
-// that is done stays so.
+// Release returns a lease, so that the next worker does not have to wait for it to expire. The step can be claimed again after
+// the backoff. A step that is done stays so.
 func (s *Service) Release(ctx context.Context, h Held, after time.Duration) error {
 	err := s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(authn.Tenant(ctx), h.TurnID)

@@ -22,8 +22,8 @@ type Loaded struct {
 	Turn    store.Turn
 	Session store.Session
 	Input   store.TurnInput
-	// Agent is the blueprint that the turn runs with: its texts are those for the turn's user. Its limits are complete: those of the mesh stand where it
-	// sets none, and those that the turn's caller set where they are lower.
+	// Agent is the blueprint that the turn runs with: its texts are those for the turn's user. Its limits are complete: those of the
+	// mesh stand where it sets none, and those that the turn's caller set where they are lower.
 	Agent store.Agent
 	// Params are those of the session, with the agent's defaults; ExecutorSealed: the executor's texts are sealed for the worker.
 	Params         *structpb.Struct
@@ -104,8 +104,8 @@ func (s *Service) resolveAgent(ctx context.Context, out *Loaded, a store.Agent) 
 	return nil
 }
 
-// firstContext reads the conversation that the first model step of a turn reads; nil if that step is not the turn's first one, or if turns before it
-// are not over.
+// firstContext reads the conversation that the first model step of a turn reads; nil if that step is not the turn's first one, or
+// if turns before it are not over.
 func (s *Service) firstContext(ctx context.Context, l *Loaded) (*conversation.Window, error) {
 	if l.Turn.StartUs != 0 || l.Turn.Place == store.Unplaced || l.Input.Rerun != nil || !startsWithModel(l.Agent.Spec) {
 		return nil, nil
@@ -117,7 +117,8 @@ func (s *Service) firstContext(ctx context.Context, l *Loaded) (*conversation.Wi
 // startsWithModel reports whether the turns of an agent start with a model step.
 func startsWithModel(a agentspec.Spec) bool {
 	switch a.Strategy {
-	case turnv1.Strategy_STRATEGY_UNSPECIFIED, turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_REACT_TEXT, turnv1.Strategy_STRATEGY_DIRECT:
+	case turnv1.Strategy_STRATEGY_UNSPECIFIED, turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_REACT_TEXT,
+		turnv1.Strategy_STRATEGY_DIRECT:
 		return a.Executor == nil
 	}
 	return false

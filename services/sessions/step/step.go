@@ -1,5 +1,5 @@
-// Package step is how workers run the steps of a turn: they claim a step under a lease, and commit its outcome with the lease's fence. A step that is
-// done is adopted, so that any worker can claim any step at any time, and each is committed once.
+// Package step is how workers run the steps of a turn: they claim a step under a lease, and commit its outcome with the lease's
+// fence. A step that is done is adopted, so that any worker can claim any step at any time, and each is committed once.
 package step
 
 import (

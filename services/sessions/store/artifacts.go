@@ -65,18 +65,21 @@ func (s *agentReader) Artifact(ctx context.Context, tenant, id, session string) 
 // Artifacts lists the artifacts of a session by time, after the one made at afterUs with the id afterID.
 func (s *agentReader) Artifacts(ctx context.Context, tenant, session string, afterUs int64, afterID string, limit int) ([]Artifact, error) {
 	return rows.All(ctx, s.DB.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
-		WHERE tenant = $1 AND session_id = $2 AND (create_us, id) > ($3, $4) ORDER BY create_us, id LIMIT $5`, tenant, session, afterUs, afterID, limit)
+		WHERE tenant = $1 AND session_id = $2 AND (create_us, id) > ($3, $4) ORDER BY create_us, id LIMIT $5`, tenant, session, afterUs,
+		afterID, limit)
 }
 
 // ArtifactData reads up to length bytes of an artifact from offset on. ErrNotFound when they are gone.
 func (s *agentReader) ArtifactData(ctx context.Context, tenant, sha256 string, offset, length int64) ([]byte, error) {
-	return rows.One(ctx, s.DB.Reader(), sqldb.Column[[]byte], `SELECT substr(data, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) FROM artifact_blobs
+	return rows.One(ctx, s.DB.Reader(), sqldb.Column[[]byte], `SELECT substr(data, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) FROM
+		artifact_blobs
 		WHERE tenant = $1 AND sha256 = $2`, tenant, sha256, offset+1, length)
 }
 
 // dropArtifacts removes the artifacts of a locked session, and the bytes that no other session has.
 func (tx *agentTx) dropArtifacts(ctx context.Context, tenant, session string) error {
-	sums, err := sqldb.All(ctx, tx, sqldb.Column[string], "SELECT sha256 FROM artifacts WHERE tenant = $1 AND session_id = $2", tenant, session)
+	sums, err := sqldb.All(ctx, tx, sqldb.Column[string], "SELECT sha256 FROM artifacts WHERE tenant = $1 AND session_id = $2", tenant,
+		session)
 	if err != nil || len(sums) == 0 {
 		return err
 	}

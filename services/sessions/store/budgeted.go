@@ -12,9 +12,11 @@ const budgeted = `CASE WHEN EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.t
 	OR t.agent_path <> '' AND EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.tenant) THEN 1 ELSE 0 END`
 
 var (
-	selectLockedTurn = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted + " FROM turns t WHERE t.tenant = $1 AND t.id = $2" //nolint:gochecknoglobals // put together once
+	selectLockedTurn = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted +
+		" FROM turns t WHERE t.tenant = $1 AND t.id = $2" //nolint:gochecknoglobals // put together once
 
-	selectLockedTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted + ", " + rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+	selectLockedTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted + ", " +
+		rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
 		" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 )
 

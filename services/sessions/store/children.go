@@ -16,8 +16,8 @@ type Child struct {
 	ParentTurnID, ParentSessionID, StepKey, CallID string
 	// RootTurnID is the outermost turn above it.
 	RootTurnID string
-	// OriginTurnID is the turn that all of it follows from: RootTurnID, or for a tree that begins at a callback the origin of the child that called
-	// back.
+	// OriginTurnID is the turn that all of it follows from: RootTurnID, or for a tree that begins at a callback the origin of the
+	// child that called back.
 	OriginTurnID string
 	// Depth is 1 for a child of a user's turn.
 	Depth uint32
@@ -43,7 +43,8 @@ func scanChild(s sqldb.Scanner) (c Child, err error) {
 	return c, err
 }
 
-var insertTurnChildren = sqldb.Insert("turn_children", `tenant, turn_id, session_id, agent_id, parent_turn_id, parent_session_id, root_turn_id,
+var insertTurnChildren = sqldb.Insert("turn_children", `tenant, turn_id, session_id, agent_id, parent_turn_id, parent_session_id,
+	root_turn_id,
 		origin_turn_id, step_key, call_id, depth, background, told, create_us`)
 
 // AddChild stores a link. The parent's session must be locked; a step has one child at most.
@@ -72,8 +73,8 @@ func (tx *childTx) Child(ctx context.Context, tenant, turn string) (Child, error
 	return sqldb.One(ctx, tx, scanChild, selectChild, tenant, turn)
 }
 
-// WithAncestors returns a turn and, for that of a sub-agent, its ancestors, the nearest first. It ends at one whose session was deleted. What callers read
-// of ancestors must not change once they are started: they are not locked.
+// WithAncestors returns a turn and, for that of a sub-agent, its ancestors, the nearest first. It ends at one whose session was
+// deleted. What callers read of ancestors must not change once they are started: they are not locked.
 func (tx *childTx) WithAncestors(ctx context.Context, t Turn) ([]Turn, error) {
 	line := []Turn{t}
 	for t.AgentPath != "" {
@@ -105,7 +106,8 @@ func (tx *childTx) SetCallback(ctx context.Context, tenant, child, turn string) 
 
 // CalledBack reads the child whose result a turn was given. ErrNotFound for any other turn.
 func (tx *childTx) CalledBack(ctx context.Context, tenant, turn string) (Child, error) {
-	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+" FROM turn_children WHERE tenant = $1 AND callback_turn_id <> '' AND callback_turn_id = $2", tenant, turn)
+	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+" FROM turn_children WHERE tenant = $1 AND callback_turn_id <> '' AND "+
+		"callback_turn_id = $2", tenant, turn)
 }
 
 func scanInt(s sqldb.Scanner) (n int, err error) {
@@ -139,7 +141,8 @@ func (s *childReader) DueChildren(ctx context.Context, nowUs int64, limit int) (
 		WHERE told = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
 }
 
-// AbandonedChildren returns children that are not over although the turn that waited for them is, and that are to be stopped by now. Those due longest come first.
+// AbandonedChildren returns children that are not over although the turn that waited for them is, and that are to be stopped by
+// now. Those due longest come first.
 func (s *childReader) AbandonedChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
 	return rows.All(ctx, s.DB.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns p ON p.tenant = turn_children.tenant AND p.id = turn_children.parent_turn_id AND p.end_us > 0
@@ -156,14 +159,16 @@ func (tx *childTx) TakeChild(ctx context.Context, c Child, untilUs int64) (bool,
 
 // PostponeChild sets when a child whose parent is not notified is due again.
 func (tx *childTx) PostponeChild(ctx context.Context, tenant, turn string, nextUs int64) error {
-	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET next_us = $3 WHERE tenant = $1 AND turn_id = $2 AND told = 0", tenant, turn, nextUs)
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET next_us = $3 WHERE tenant = $1 AND turn_id = $2 AND told = 0", tenant, turn,
+		nextUs)
 	return err
 }
 
-// SetUndelivered notes that the journal of the parent's session says why a child's result was not given to it. It reports false when that was noted
-// before, or the parent was notified.
+// SetUndelivered notes that the journal of the parent's session says why a child's result was not given to it. It reports false
+// when that was noted before, or the parent was notified.
 func (tx *childTx) SetUndelivered(ctx context.Context, tenant, turn string) (bool, error) {
-	n, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET undelivered = 1 WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND undelivered = 0", tenant, turn)
+	n, err := sqldb.Exec(ctx, tx,
+		"UPDATE turn_children SET undelivered = 1 WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND undelivered = 0", tenant, turn)
 	return n == 1, err
 }
 

@@ -51,7 +51,8 @@ const newestCompaction = "SELECT " + compactionColumns + ` FROM compactions
 
 // MessageOf reads a message of a locked session by its id. ErrNotFound when the session has none with it.
 func (tx *sessionTx) MessageOf(ctx context.Context, tenant, session, id string) (Message, error) {
-	return sqldb.One(ctx, tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE tenant = $1 AND id = $2 AND session_id = $3", tenant, id, session)
+	return sqldb.One(ctx, tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE tenant = $1 AND id = $2 AND session_id = $3", tenant,
+		id, session)
 }
 
 // SizeAfter sums up the sizes of a locked session's messages after a point in the conversation.

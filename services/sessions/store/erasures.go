@@ -22,7 +22,8 @@ func scanErasure(s sqldb.Scanner) (e Erasure, err error) {
 
 // TakeErasures gives turns that are due, of one tenant, and has others leave them alone until the given time.
 func (s *sessionReader) TakeErasures(ctx context.Context, nowUs, untilUs int64, limit int) (out []Erasure, err error) {
-	some, err := sqldb.All(ctx, s.DB.Reader(), scanErasure, "SELECT tenant, turn_id, attempts FROM turn_erasures WHERE due_us <= $1 LIMIT 1", nowUs)
+	some, err := sqldb.All(ctx, s.DB.Reader(), scanErasure, "SELECT tenant, turn_id, attempts FROM turn_erasures WHERE due_us <= $1 LIMIT 1",
+		nowUs)
 	if err != nil || len(some) == 0 {
 		return nil, rows.Meaning(err)
 	}

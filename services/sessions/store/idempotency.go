@@ -22,7 +22,8 @@ func scanOnce(s sqldb.Scanner) (o Once, err error) {
 	return o, err
 }
 
-const selectOnce = `SELECT tenant, subject, method, idem_key, request_hash, turn_id, session_id, message_id, expires_us FROM turn_idempotency
+const selectOnce = `SELECT tenant, subject, method, idem_key, request_hash, turn_id, session_id, message_id, expires_us FROM
+	turn_idempotency
 	WHERE tenant = $1 AND subject = $2 AND method = $3 AND idem_key = $4 AND expires_us > $5`
 
 // Once reads what is remembered of a request. ErrNotFound when nothing is, or no longer.
@@ -32,11 +33,13 @@ func (s *sessionReader) Once(ctx context.Context, key Once, nowUs int64) (Once, 
 
 // AddOnce remembers a request. When the key is taken and not expired, it changes nothing and returns what stands, with false.
 func (tx *sessionTx) AddOnce(ctx context.Context, o Once, nowUs int64) (Once, bool, error) {
-	n, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_idempotency (tenant, subject, method, idem_key, request_hash, turn_id, expires_us, session_id, message_id)
+	n, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_idempotency (tenant, subject, method, idem_key, request_hash, turn_id, expires_us,
+		session_id, message_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $9, $10) ON CONFLICT (tenant, subject, method, idem_key) DO UPDATE
 		SET request_hash = excluded.request_hash, turn_id = excluded.turn_id, session_id = excluded.session_id, message_id = excluded.message_id,
 		expires_us = excluded.expires_us
-		WHERE turn_idempotency.expires_us <= $8`, o.Tenant, o.Subject, o.Method, o.Key, o.Hash, o.TurnID, o.ExpiresUs, nowUs, o.SessionID, o.MessageID)
+		WHERE turn_idempotency.expires_us <= $8`, o.Tenant, o.Subject, o.Method, o.Key, o.Hash, o.TurnID, o.ExpiresUs, nowUs, o.SessionID,
+		o.MessageID)
 	if err != nil || n == 1 {
 		return o, err == nil, err
 	}

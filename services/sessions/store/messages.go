@@ -19,12 +19,13 @@ type Message struct {
 	Seq               int64
 	// ID is unique in the tenant.
 	ID string
-	// TurnID is the turn that wrote it; TurnSeq that turn's place, 0 for what a forked session began with, and for what a re-run has taken over
-	// from the turn that it runs again the place of the re-run. A conversation is ordered by TurnSeq,
-	// then Place, then Seq: the input of a turn that waited comes after the answers of the turns before it.
+	// TurnID is the turn that wrote it; TurnSeq that turn's place, 0 for what a forked session began with, and for what a re-run has
+	// taken over from the turn that it runs again the place of the re-run. A conversation is ordered by TurnSeq, then Place, then
+	// Seq: the input of a turn that waited comes after the answers of the turns before it.
 	TurnID  string
 	TurnSeq uint32
-	// Place is Seq, or a later seq that no message has: what was said to a running turn stands behind the answers that were written before it was read.
+	// Place is Seq, or a later seq that no message has: what was said to a running turn stands behind the answers that were written
+	// before it was read.
 	Place int64
 	// Data is the windlass.turn.v1.Message.
 	Data []byte
@@ -100,7 +101,8 @@ func (s *sessionReader) Conversation(ctx context.Context, tenant, session string
 		tenant, session, int64(p.TurnSeq), p.Place, p.Seq, upTo, limit)
 }
 
-// AddMessages stores messages of one session, at their places, or at those of their seqs. The session must be locked, or made in the same transaction.
+// AddMessages stores messages of one session, at their places, or at those of their seqs. The session must be locked, or made in
+// the same transaction.
 func (tx *sessionTx) AddMessages(ctx context.Context, messages ...Message) error {
 	const batch = 100
 	columns := sqldb.Columns(messageColumns)

@@ -34,7 +34,8 @@ func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
 
 // AddOutgoing puts a turn into the outbox. One that is in it already stays as it is.
 func (tx *outboxTx) AddOutgoing(ctx context.Context, o Outgoing) error {
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us, claimed_until_us, attempts, ended)
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us,
+		claimed_until_us, attempts, ended)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
 		o.Tenant, o.TurnID, o.SessionID, o.AgentID, o.Summary, rows.Flag(o.Again), o.CreateUs, o.FromUs)
 	return err
@@ -48,8 +49,9 @@ func (s *outboxReader) HasOutgoing(ctx context.Context, nowUs int64) (bool, erro
 }
 
 // TakeOutgoing takes up to limit turns out of the outbox for a while, oldest first, and marks them dispatched: nobody else
-// gets them before untilUs. Turns are left in it while maxOpen turns are under way with a workflow, those that wait for people not counted; 0 = no such bound. A turn that was taken
-// before, or had a workflow, has one already and comes first. A turn that is over is not taken, see TakeOver.
+// gets them before untilUs. Turns are left in it while maxOpen turns are under way with a workflow, those that wait for people
+// not counted; 0 = no such bound. A turn that was taken before, or had a workflow, has one already and comes first. A turn that
+// is over is not taken, see TakeOver.
 func (tx *outboxTx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
 	taken, err := tx.takeWhere(ctx, "ended = 0 AND (attempts > 0 OR again = 1)", nowUs, untilUs, limit)
 	if err != nil {
@@ -86,7 +88,8 @@ func (tx *outboxTx) takeWhere(ctx context.Context, which string, nowUs, untilUs 
 	for i := range taken {
 		o := &taken[i]
 		o.Attempts++
-		if err := sqldb.ExecOne(ctx, tx, "UPDATE turn_outbox SET claimed_until_us = $3, attempts = attempts + 1 WHERE tenant = $1 AND turn_id = $2",
+		if err := sqldb.ExecOne(ctx, tx,
+			"UPDATE turn_outbox SET claimed_until_us = $3, attempts = attempts + 1 WHERE tenant = $1 AND turn_id = $2",
 			o.Tenant, o.TurnID, untilUs); err != nil {
 			return nil, err
 		}
@@ -104,21 +107,21 @@ func (tx *outboxTx) DropOutgoing(ctx context.Context, tenant, turn string) error
 	return err
 }
 
-// WithdrawOutgoing removes a turn from the outbox if nobody has taken it yet, or is about to, and reports whether it did. Its session must be
-// locked.
+// WithdrawOutgoing removes a turn from the outbox if nobody has taken it yet, or is about to, and reports whether it did. Its
+// session must be locked.
 func (tx *outboxTx) WithdrawOutgoing(ctx context.Context, tenant, turn string) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE "+tx.freeOutgoing()+" AND attempts = 0", tenant, turn)
 	return n == 1, err
 }
 
-// freeOutgoing is a turn's row ($1 tenant, $2 turn) unless somebody takes it right now. Who takes rows locks them before their turns; who has
-// changed a turn must not wait for its row.
+// freeOutgoing is a turn's row ($1 tenant, $2 turn) unless somebody takes it right now. Who takes rows locks them before their
+// turns; who has changed a turn must not wait for its row.
 func (tx *outboxTx) freeOutgoing() string {
 	return "tenant = $1 AND turn_id IN (SELECT turn_id FROM turn_outbox WHERE tenant = $1 AND turn_id = $2" + tx.DB.SkipLocked() + ")"
 }
 
-// OutgoingOver notes that a turn has ended whose workflow may not be started yet: if nobody has taken it, it may be taken at once. One that is being
-// taken right now stays as it is. The turn's session must be locked.
+// OutgoingOver notes that a turn has ended whose workflow may not be started yet: if nobody has taken it, it may be taken at
+// once. One that is being taken right now stays as it is. The turn's session must be locked.
 func (tx *outboxTx) OutgoingOver(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_outbox SET ended = 1, claimed_until_us = CASE WHEN attempts = 0 THEN 0 ELSE claimed_until_us END
 		WHERE `+tx.freeOutgoing(), tenant, turn)

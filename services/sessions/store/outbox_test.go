@@ -7,8 +7,9 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// A turn ends while its row in the outbox is being taken. Who takes locks the row, then the turn; who ends the turn has locked the turn, and must
-// not wait for the row: PostgreSQL would find the deadlock only after a second, and the turn's watchers with it.
+// A turn ends while its row in the outbox is being taken. Who takes locks the row, then the turn; who ends the turn has locked
+// the turn, and must not wait for the row: PostgreSQL would find the deadlock only after a second, and the turn's watchers with
+// it.
 func TestATurnEndsWhileItIsTaken(t *testing.T) {
 	s := open(t, tables.Postgres(t))
 	write := func(f func(ctx context.Context, tx *store.Tx) error) {

@@ -67,7 +67,8 @@ func (v *Session) label(labels string) error {
 	return nil
 }
 
-var selectTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " + rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+var selectTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " +
+	rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
 	" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 
 const selectSession = "SELECT " + sessionColumns + " FROM sessions WHERE tenant = $1 AND id = $2"

@@ -45,11 +45,13 @@ func (v Step) StepOutcome() (*turnv1.StepOutcome, error) {
 	return out, nil
 }
 
-const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attempt, done, lease_expires_us, started_us, first_seq, message_id, outcome`
+const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attempt, done, lease_expires_us, started_us, first_seq, ` +
+	`message_id, outcome`
 
 func scanStep(s sqldb.Scanner) (v Step, err error) {
 	var done int64
-	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, (*int32)(&v.Kind), &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done, &v.LeaseExpiresUs, &v.StartedUs,
+	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, (*int32)(&v.Kind), &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done, &v.LeaseExpiresUs,
+		&v.StartedUs,
 		&v.FirstSeq, &v.MessageID, &v.Outcome)
 	v.Done = done != 0
 	return v, err
@@ -69,7 +71,8 @@ func (s *turnReader) Step(ctx context.Context, tenant, turn, key string) (Step, 
 
 // Steps reads all steps of a turn in the order in which they were first claimed.
 func (s *turnReader) Steps(ctx context.Context, tenant, turn string) ([]Step, error) {
-	return rows.All(ctx, s.DB.Reader(), scanStep, "SELECT "+stepColumns+" FROM turn_steps WHERE tenant = $1 AND turn_id = $2 ORDER BY first_seq, step_key",
+	return rows.All(ctx, s.DB.Reader(), scanStep,
+		"SELECT "+stepColumns+" FROM turn_steps WHERE tenant = $1 AND turn_id = $2 ORDER BY first_seq, step_key",
 		tenant, turn)
 }
 
@@ -101,7 +104,8 @@ func (tx *turnTx) SaveStep(ctx context.Context, v Step) error {
 	if v.Optimistic {
 		statement = insertStep + "NOTHING"
 	}
-	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt), rows.Flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
+	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt),
+		rows.Flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
 		int64(v.FirstSeq), v.MessageID, v.Outcome)
 	if err == nil && v.Optimistic && n == 0 {
 		return ErrNotNew

@@ -1,8 +1,8 @@
 // Package store keeps agents, sessions, messages, turns, steps and the journal in a database. Its one SQL text runs on SQLite and
 // PostgreSQL; storetest holds both to the same behaviour.
 //
-// A transaction that touches a session takes the session's lock first (Tx.LockSession, Tx.LockTurn), so that changes of one session happen one
-// after the other and its sequence numbers have no gap. No method locks a second session.
+// A transaction that touches a session takes the session's lock first (Tx.LockSession, Tx.LockTurn), so that changes of one
+// session happen one after the other and its sequence numbers have no gap. No method locks a second session.
 package store
 
 import (
@@ -109,7 +109,8 @@ func (s *Store) NowUs() int64 { return sqldb.Micros(s.DB.Now()) }
 
 func newTx(tx rows.Tx) *Tx {
 	return &Tx{
-		Tx: tx, sessionTx: sessionTx{tx}, turnTx: turnTx{tx}, waitTx: waitTx{tx}, childTx: childTx{tx}, outboxTx: outboxTx{tx}, agentTx: agentTx{tx},
+		Tx: tx, sessionTx: sessionTx{tx}, turnTx: turnTx{tx}, waitTx: waitTx{tx}, childTx: childTx{tx}, outboxTx: outboxTx{tx},
+		agentTx:   agentTx{tx},
 		webhookTx: webhookTx{Tx: tx}, scheduleTx: scheduleTx{Tx: tx}, budgetTx: budgetTx{Tx: tx},
 	}
 }
@@ -117,7 +118,8 @@ func newTx(tx rows.Tx) *Tx {
 func newStore(r rows.Reader) *Store {
 	return &Store{
 		Reader: r, sessionReader: sessionReader{r}, turnReader: turnReader{r}, waitReader: waitReader{r}, childReader: childReader{r},
-		outboxReader: outboxReader{r}, agentReader: agentReader{r}, webhookReader: webhookReader{Reader: r}, scheduleReader: scheduleReader{Reader: r},
-		budgetReader: budgetReader{Reader: r},
+		outboxReader: outboxReader{r}, agentReader: agentReader{r}, webhookReader: webhookReader{Reader: r},
+		scheduleReader: scheduleReader{Reader: r},
+		budgetReader:   budgetReader{Reader: r},
 	}
 }

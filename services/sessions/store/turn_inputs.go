@@ -120,7 +120,8 @@ func (tx *turnTx) AddSurface(ctx context.Context, tenant, turn string, v Surface
 
 // Surface reads what a turn pinned. ErrNotFound before its start.
 func (s *turnReader) Surface(ctx context.Context, tenant, turn string) (Surface, error) {
-	return rows.One(ctx, s.DB.Reader(), scanSurface, "SELECT surface, tools FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+	return rows.One(ctx, s.DB.Reader(), scanSurface, "SELECT surface, tools FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant,
+		turn)
 }
 
 func scanSurface(s sqldb.Scanner) (v Surface, err error) {

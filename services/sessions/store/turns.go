@@ -42,7 +42,8 @@ type Turn struct {
 	End   *turnv1.TurnEnded
 	// TraceParent is the W3C traceparent of the request that made it, empty without a trace.
 	TraceParent string
-	// OpenWaits counts what it waits for; PeopleWaits those of them that wait for people. PausedUs is since when it waits for people, 0 = it does not.
+	// OpenWaits counts what it waits for; PeopleWaits those of them that wait for people. PausedUs is since when it waits for
+	// people, 0 = it does not.
 	OpenWaits, PeopleWaits int64
 	PausedUs               int64
 	// Inputs counts what it was given while it runs.
@@ -83,7 +84,8 @@ const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND 
 func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 	var cancel, urgent int64
 	var usage, end []byte
-	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, (*int32)(&t.Status), &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
+	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, (*int32)(&t.Status), &cancel, &t.Model, &t.BlueprintRevision,
+		&t.DeadlineUs,
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &usage, &end,
 		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.WakeUs, &t.AgentPath, &t.Children)
 	if err != nil {
@@ -176,14 +178,16 @@ func (tx *turnTx) AddTurn(ctx context.Context, t Turn) error {
 		return err
 	}
 	_, err = sqldb.Exec(ctx, tx, insertTurns,
-		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
+		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision),
+		t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs, t.AgentPath, int64(t.Children))
+		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs,
+		t.AgentPath, int64(t.Children))
 	return err
 }
 
-// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts, WakeUs). Its session
-// must be locked.
+// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts,
+// WakeUs). Its session must be locked.
 func (tx *turnTx) SaveTurn(ctx context.Context, t Turn) error {
 	args, err := t.changing()
 	if err != nil {
@@ -192,8 +196,9 @@ func (tx *turnTx) SaveTurn(ctx context.Context, t Turn) error {
 	return sqldb.ExecOne(ctx, tx, updateTurn, args...)
 }
 
-// EndTurn is SaveTurn for a turn that ends. It reports whether somebody may want to know of it: the tenant has a webhook that is enabled, or the
-// turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose making was answered before.
+// EndTurn is SaveTurn for a turn that ends. It reports whether somebody may want to know of it: the tenant has a webhook that is
+// enabled, or the turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose
+// making was answered before.
 func (tx *turnTx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
 	args, err := t.changing()
 	if err != nil {
@@ -235,7 +240,8 @@ func (tx *turnTx) SetCheck(ctx context.Context, tenant, id string, checkUs int64
 		tenant, id, checkUs, int64(restarts))
 }
 
-// NextQueued reads the turn of a locked session that is to run next: the newest of the urgent ones, else the oldest that waits. ErrNotFound when there is none.
+// NextQueued reads the turn of a locked session that is to run next: the newest of the urgent ones, else the oldest that waits.
+// ErrNotFound when there is none.
 func (tx *turnTx) NextQueued(ctx context.Context, tenant, session string) (Turn, error) {
 	return sqldb.One(ctx, tx, scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1 AND session_id = $2 AND +status = $3
 		AND end_us = 0 ORDER BY urgent DESC, CASE WHEN urgent = 1 THEN -first_seq ELSE first_seq END LIMIT 1`, tenant, session,
@@ -253,13 +259,15 @@ func (tx *turnTx) PlaceTurn(ctx context.Context, t Turn) error {
 
 // CountOpen counts the turns of a locked session that are not over.
 func (tx *turnTx) CountOpen(ctx context.Context, tenant, session string) (int, error) {
-	return sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE tenant = $1 AND session_id = $2 AND end_us = 0", tenant, session)
+	return sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE tenant = $1 AND session_id = $2 AND end_us = 0", tenant,
+		session)
 }
 
-// Stale lists turns that were dispatched, are not over, do not wait for people, and whose time to be looked at has come: no lease of a step is
-// live, and the outbox does not hold them.
+// Stale lists turns that were dispatched, are not over, do not wait for people, and whose time to be looked at has come: no lease
+// of a step is live, and the outbox does not hold them.
 func (s *turnReader) Stale(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
-	return rows.All(ctx, s.DB.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.paused_us = 0 AND t.dispatched_us > 0
+	return rows.All(ctx, s.DB.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.paused_us = 0 AND
+		t.dispatched_us > 0
 		AND t.check_us <= $1 AND NOT EXISTS (SELECT 1 FROM turn_steps s WHERE s.tenant = t.tenant AND s.turn_id = t.id
 		AND s.done = 0 AND s.lease_expires_us > $1)
 		AND NOT EXISTS (SELECT 1 FROM turn_outbox o WHERE o.tenant = t.tenant AND o.turn_id = t.id) ORDER BY t.check_us LIMIT $2`, nowUs, limit)

@@ -14,8 +14,8 @@ type TurnPoint struct {
 }
 
 // Unowned lists active turns that wait for nothing, of which no step is leased or rests, and in whose session nothing has happened since
-// idleUs: possibly no worker has them. They are in the order of their creation, after a position. Only what names a turn, its trace and CreateUs are
-// read.
+// idleUs: possibly no worker has them. They are in the order of their creation, after a position. Only what names a turn, its
+// trace and CreateUs are read.
 //
 // The conditions on turns are those of the index turns_workable, written so that both engines see it.
 func (s *turnReader) Unowned(ctx context.Context, idleUs int64, after TurnPoint, limit int) ([]Turn, error) {

@@ -63,13 +63,15 @@ func (w Wait) Ref() *turnv1.WaitRef {
 	return &turnv1.WaitRef{Id: w.ID, Kind: w.Kind, ExpireMicros: w.ExpiresUs}
 }
 
-const waitColumns = `tenant, id, turn_id, session_id, agent_id, owner, requester, step_key, kind, call_id, tool, verdict, create_us, expires_us,
+const waitColumns = `tenant, id, turn_id, session_id, agent_id, owner, requester, step_key, kind, call_id, tool, verdict, create_us,
+	expires_us,
 	end_us, request, answer, requesters`
 
 func scanWait(s sqldb.Scanner) (w Wait, err error) {
 	var request, answer []byte
 	var requesters string
-	if err := s.Scan(&w.Tenant, &w.ID, &w.TurnID, &w.SessionID, &w.AgentID, &w.Owner, &w.Requester, &w.StepKey, (*int32)(&w.Kind), &w.CallID, &w.Tool,
+	if err := s.Scan(&w.Tenant, &w.ID, &w.TurnID, &w.SessionID, &w.AgentID, &w.Owner, &w.Requester, &w.StepKey, (*int32)(&w.Kind), &w.CallID,
+		&w.Tool,
 		(*int32)(&w.Verdict), &w.CreateUs, &w.ExpiresUs, &w.EndUs, &request, &answer, &requesters); err != nil {
 		return w, err
 	}
@@ -236,7 +238,8 @@ func (tx *waitTx) SetWake(ctx context.Context, tenant, turn string, atUs int64) 
 
 // TakeToWake returns turns whose workflow is to be woken by now, and hides them from other calls until untilUs.
 func (tx *waitTx) TakeToWake(ctx context.Context, nowUs, untilUs int64, limit int) ([]Turn, error) {
-	turns, err := sqldb.All(ctx, tx, scanTurn, "SELECT "+turnColumns+" FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 ORDER BY rouse_us LIMIT $2"+
+	turns, err := sqldb.All(ctx, tx, scanTurn, "SELECT "+turnColumns+" FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 ORDER BY rouse_us "+
+		"LIMIT $2"+
 		tx.DB.SkipLocked(), nowUs, limit)
 	if err != nil {
 		return nil, err

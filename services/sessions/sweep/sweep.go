@@ -1,5 +1,5 @@
-// Package sweep works off rows of a table that are due. Each row has its own time of the next attempt, so that one that fails now is out of the way
-// of the others.
+// Package sweep works off rows of a table that are due. Each row has its own time of the next attempt, so that one that fails now
+// is out of the way of the others.
 package sweep
 
 import (
@@ -29,8 +29,9 @@ func Backoff(attempts int64) time.Duration {
 // ErrStop has a sweep end after the rows at hand: what the other rows need is not there either.
 var ErrStop = errors.New("nothing can be done now")
 
-// Due does all rows that list gives, until it gives no more. do does one row and sees to it that list gives it again only when it is due again,
-// also after an error of the row; the error that it returns is about more than this row, and ends the sweep once the rows at hand are done.
+// Due does all rows that list gives, until it gives no more. do does one row and sees to it that list gives it again only when it
+// is due again, also after an error of the row; the error that it returns is about more than this row, and ends the sweep once
+// the rows at hand are done.
 func Due[T any](ctx context.Context, list func(context.Context, int) ([]T, error), do func(context.Context, T) error) error {
 	for range rounds {
 		rows, err := list(ctx, batch)

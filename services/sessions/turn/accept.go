@@ -57,8 +57,8 @@ type Spec struct {
 	CallbackOf string
 }
 
-// Accept stores a turn, and has it dispatched if the session has no other active one. If the same request was accepted before, or steered the
-// active turn, it returns that turn.
+// Accept stores a turn, and has it dispatched if the session has no other active one. If the same request was accepted before, or
+// steered the active turn, it returns that turn.
 func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	agent, err := s.deps.Agents.Get(ctx, spec.Session.AgentID, 0)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// Cancel requests the cancellation of a turn. The journal has the request when it returns; notifying the workflow only makes it fast. A turn that no
-// worker has taken yet ends at once.
+// Cancel requests the cancellation of a turn. The journal has the request when it returns; notifying the workflow only makes it
+// fast. A turn that no worker has taken yet ends at once.
 func (s *Service) Cancel(ctx context.Context, seen store.Turn, reason string) error {
 	var notify bool
 	err := s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {

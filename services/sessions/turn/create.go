@@ -107,7 +107,8 @@ func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspe
 		return View{}, err
 	}
 	return s.Accept(ctx, Spec{
-		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(), Tools: p.ClientTools,
+		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(),
+		Tools: p.ClientTools,
 		Rerun: p, Once: once, Limits: limits,
 	})
 }

@@ -15,8 +15,8 @@ import (
 // StopEnd is the stop reason of a turn that ends with an answer.
 const StopEnd = "end"
 
-// End writes the one terminal event of a turn whose session is locked, fences off workers that still work on it, and makes the session's next queued
-// turn the active one; its ID is returned.
+// End writes the one terminal event of a turn whose session is locked, fences off workers that still work on it, and makes the
+// session's next queued turn the active one; its ID is returned.
 func (s *Service) End(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (next string, err error) {
 	ctx := tx.Context()
 	end := &turnv1.TurnEnded{Status: ending.GetStatus(), StopReason: ending.GetStopReason(), Error: ending.GetError()}
@@ -59,7 +59,8 @@ func (s *Service) End(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (nex
 	return s.next(tx)
 }
 
-// next clears the session's active turn and puts the queued one that is to run next in its place. Its input stands behind all that was said.
+// next clears the session's active turn and puts the queued one that is to run next in its place. Its input stands behind all
+// that was said.
 func (s *Service) next(tx *journal.Tx) (string, error) {
 	tx.Session.ActiveTurnID = ""
 	tx.Touch()

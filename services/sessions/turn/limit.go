@@ -73,10 +73,13 @@ func limitHint(t store.Turn, l *turnv1.LimitReached) string {
 		return fmt.Sprintf("Raise %s of budget %s, or wait for its next period if it has one; then go on with a further turn of the session.",
 			l.GetLimit(), l.GetBudgetId())
 	case l.GetLimit() == "max_output_tokens":
-		return fmt.Sprintf("Raise max_output_tokens of agent %q, if the model can write more, or have it go on with a further turn of the session.", t.AgentID)
+		return fmt.Sprintf("Raise max_output_tokens of agent %q, if the model can write more, or have it go on with a further turn of the "+
+			"session.", t.AgentID)
 	case l.GetLimit() == "max_identical_calls":
-		return fmt.Sprintf("See what the tool answers, the model does not get on with it; or raise limits.max_identical_calls of agent %q.", t.AgentID)
+		return fmt.Sprintf("See what the tool answers, the model does not get on with it; or raise limits.max_identical_calls of agent %q.",
+			t.AgentID)
 	default:
-		return fmt.Sprintf("Go on with a further turn of the session, or raise limits.%s, of the request if it set it, else of agent %q.", l.GetLimit(), t.AgentID)
+		return fmt.Sprintf("Go on with a further turn of the session, or raise limits.%s, of the request if it set it, else of agent %q.",
+			l.GetLimit(), t.AgentID)
 	}
 }

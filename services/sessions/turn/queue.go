@@ -138,8 +138,8 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, spec Spec, text string, c
 	return s.send(tx, *t, text, false)
 }
 
-// send makes a turn the session's active one and hands it to the outbox, which starts its workflow after StartDelay. The workers, one of which starts
-// the eager run, learn of it once the transaction is committed.
+// send makes a turn the session's active one and hands it to the outbox, which starts its workflow after StartDelay. The workers,
+// one of which starts the eager run, learn of it once the transaction is committed.
 func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) error {
 	tx.Session.ActiveTurnID = t.ID
 	tx.Touch()

@@ -78,17 +78,19 @@ func steerable(tx *journal.Tx, t store.Turn) error {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is about to be cancelled", t.ID).
 			Hint("Send the input as a new turn.")
 	case tx.Session.ActiveTurnID != t.ID:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has not begun: it waits for turn %s", t.ID, tx.Session.ActiveTurnID).
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has not begun: it waits for turn %s", t.ID,
+			tx.Session.ActiveTurnID).
 			Hint("Steer the turn that runs, or send the input as a new turn.")
 	}
 	return nil
 }
 
-// steer gives more input to the active turn of a locked session: message, event, and the outcome that has the model asked again. It gives the
-// event's seq.
+// steer gives more input to the active turn of a locked session: message, event, and the outcome that has the model asked again.
+// It gives the event's seq.
 func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content []*turnv1.ContentPart) (uint32, error) {
 	if int(t.Inputs) >= s.cfg.MaxInputs {
-		return 0, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "turn %s was given %d inputs while it runs", t.ID, t.Inputs).
+		return 0, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "turn %s was given %d inputs while it runs", t.ID,
+			t.Inputs).
 			Hint("Send the input as a new turn.")
 	}
 	t.Inputs++
@@ -102,7 +104,8 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 		return 0, err
 	}
 	m := &turnv1.Message{
-		Id: message, SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: content, CreateTime: timestamp.OfMicros(tx.NowUs), Seq: seq,
+		Id: message, SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: content,
+		CreateTime: timestamp.OfMicros(tx.NowUs), Seq: seq,
 	}
 	if err := conversation.Add(tx, *t, m); err != nil {
 		return 0, err
@@ -119,8 +122,8 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	return seq, s.deps.Waker.Wake(tx, *t)
 }
 
-// steerActive gives the input of a turn of ModeSteer to the active turn of its session, if there is one that can take it. It returns that turn's ID,
-// "" when a new turn is to begin.
+// steerActive gives the input of a turn of ModeSteer to the active turn of its session, if there is one that can take it. It
+// returns that turn's ID, "" when a new turn is to begin.
 func (s *Service) steerActive(tx *journal.Tx, spec Spec) (string, error) {
 	if spec.Mode != ModeSteer || spec.Fresh {
 		return "", nil

@@ -1,5 +1,5 @@
-// Package turn accepts turns, queues them in their sessions, steers and cancels them, and ends them. It starts and wakes their workflows through the
-// outbox, and recovers turns whose workflow was lost.
+// Package turn accepts turns, queues them in their sessions, steers and cancels them, and ends them. It starts and wakes their
+// workflows through the outbox, and recovers turns whose workflow was lost.
 package turn
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// End ends an open wait of a turn whose session is locked, with the answer as it stands in w: it writes row, event, and the outcome with which the
-// turn goes on, and saves the turn. subject is who answered, "" for nobody. It does not wake the turn.
+// End ends an open wait of a turn whose session is locked, with the answer as it stands in w: it writes row, event, and the
+// outcome with which the turn goes on, and saves the turn. subject is who answered, "" for nobody. It does not wake the turn.
 func (s *Service) End(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turnv1.Verdict, subject string) error {
 	if err := end(tx, t, w, verdict, subject); err != nil {
 		return err
@@ -65,7 +65,8 @@ func resume(tx *journal.Tx, t *store.Turn) error {
 	if t.DeadlineUs > 0 {
 		t.DeadlineUs += paused
 	}
-	_, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnResumed{TurnResumed: &turnv1.TurnResumed{PausedMs: paused / 1000}}})
+	_, err := tx.Append(journal.OfTurn(*t),
+		&turnv1.Event{Data: &turnv1.Event_TurnResumed{TurnResumed: &turnv1.TurnResumed{PausedMs: paused / 1000}}})
 	return err
 }
 
@@ -116,8 +117,8 @@ func Close(tx *journal.Tx, t *store.Turn) error {
 	return nil
 }
 
-// Update locks the session of a wait and calls f with the wait as it is now, which it returns. A wait that has expired is ended instead; the error
-// is then that of late.
+// Update locks the session of a wait and calls f with the wait as it is now, which it returns. A wait that has expired is ended
+// instead; the error is then that of late.
 func (s *Service) Update(
 	ctx context.Context, seen store.Wait, f func(tx *journal.Tx, t *store.Turn, w *store.Wait) error, late func(store.Wait) error,
 ) (store.Wait, error) {

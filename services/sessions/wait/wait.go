@@ -1,5 +1,5 @@
-// Package wait keeps what turns wait for: decisions and answers of people, results of clients, and the ends of sub-agents' turns. A wait holds no
-// lease and no connection: it is a row until it is answered or expires.
+// Package wait keeps what turns wait for: decisions and answers of people, results of clients, and the ends of sub-agents' turns.
+// A wait holds no lease and no connection: it is a row until it is answered or expires.
 package wait
 
 import (
@@ -72,8 +72,8 @@ func (s *Service) Get(ctx context.Context, tenant, id string) (store.Wait, error
 	return w, err
 }
 
-// Begin stores the wait that a tool step ends with, appends its event, and returns the reference for the step's outcome. The turn, which the
-// caller saves, counts it.
+// Begin stores the wait that a tool step ends with, appends its event, and returns the reference for the step's outcome. The
+// turn, which the caller saves, counts it.
 func (s *Service) Begin(tx *journal.Tx, t *store.Turn, step store.Step, req *store.WaitRequest) (*turnv1.WaitRef, error) {
 	w := store.Wait{
 		Tenant: t.Tenant, ID: ids.New(ids.Approval), TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID,

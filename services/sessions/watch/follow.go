@@ -181,7 +181,8 @@ func (f *feed) receive(ctx context.Context, m bus.Msg) {
 	}
 }
 
-// read decodes a message: durable events come together, deltas one by one. Each kind has its subject: a delta cannot pass for a durable event.
+// read decodes a message: durable events come together, deltas one by one. Each kind has its subject: a delta cannot pass for a
+// durable event.
 func (f *feed) read(m bus.Msg) ([]*turnv1.Event, error) {
 	if m.Subject == f.events {
 		events, err := contract.UnpackEvents(m.Data)

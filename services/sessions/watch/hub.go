@@ -1,5 +1,5 @@
-// Package watch tells watchers what happens in sessions. All watchers of a session share one feed: one subscription to the bus, one decoding,
-// one place that mends gaps from the journal. The bus makes it fast; the journal makes it whole.
+// Package watch tells watchers what happens in sessions. All watchers of a session share one feed: one subscription to the bus,
+// one decoding, one place that mends gaps from the journal. The bus makes it fast; the journal makes it whole.
 package watch
 
 import (
@@ -78,8 +78,8 @@ type Snapshot struct {
 	Deltas []*turnv1.Event
 }
 
-// Attach begins to watch a session. want chooses events (nil = all); it is called for each event and must be quick. An error says that the session
-// is not there (store.ErrNotFound), that the database cannot be read, or ErrStopped.
+// Attach begins to watch a session. want chooses events (nil = all); it is called for each event and must be quick. An error says
+// that the session is not there (store.ErrNotFound), that the database cannot be read, or ErrStopped.
 func (h *Hub) Attach(ctx context.Context, tenant, session string, want func(*turnv1.Event) bool) (*Watcher, Snapshot, error) {
 	for {
 		f, err := h.feed(feedKey{tenant, session})

@@ -117,7 +117,8 @@ func openStore(t *testing.T) *store.Store {
 		if err := tx.AddSession(t.Context(), store.Session{Tenant: tenant, ID: session, LastSeq: openSeq, OpenSeq: openSeq}); err != nil {
 			return err
 		}
-		return tx.AddEvents(t.Context(), tenant, session, []store.Event{{Seq: openSeq, Type: "message.started", TimeUs: time.Now().UnixMicro(), Data: []byte{}}})
+		return tx.AddEvents(t.Context(), tenant, session,
+			[]store.Event{{Seq: openSeq, Type: "message.started", TimeUs: time.Now().UnixMicro(), Data: []byte{}}})
 	})
 	if err != nil {
 		t.Fatal(err)

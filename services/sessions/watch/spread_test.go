@@ -37,8 +37,8 @@ func (s *writingStore) Session(ctx context.Context, tenant, id string) (store.Se
 	return ses, err
 }
 
-// What is published at another server of a cluster before that knows of the feed reaches the watcher all the same, and not only at the next look at
-// the journal in an hour.
+// What is published at another server of a cluster before that knows of the feed reaches the watcher all the same, and not only
+// at the next look at the journal in an hour.
 func TestEventsAreNotMissedWhileASubscriptionSpreads(t *testing.T) {
 	t.Parallel()
 	s := &writingStore{Store: openStore(t)}

@@ -22,9 +22,9 @@ type Scope struct {
 // sender sends one event to the watcher, with the cursor to resume after it ("" for an unnumbered event).
 type sender func(e *turnv1.Event, cursor string) error
 
-// Stream sends the events after a position: each durable one once and in order, the open message's deltas as they come. Watching a turn it returns
-// nil after the terminal event; watching a session it goes on until ctx ends. Other errors: ErrSlow, ErrStopped, store.ErrNotFound when
-// the session is deleted, send's.
+// Stream sends the events after a position: each durable one once and in order, the open message's deltas as they come. Watching
+// a turn it returns nil after the terminal event; watching a session it goes on until ctx ends. Other errors: ErrSlow,
+// ErrStopped, store.ErrNotFound when the session is deleted, send's.
 func (h *Hub) Stream(ctx context.Context, scope Scope, at Position, send sender) error {
 	s := stream{hub: h, scope: scope, at: at, read: at.Seq, send: send}
 	if scope.Turn != "" {
@@ -161,8 +161,8 @@ func (s *stream) give(e *turnv1.Event) error {
 	return s.send(e, s.at.String())
 }
 
-// Await returns nil once over says so, which asks the database: when the watch has begun, so that nothing can be missed, and again after each
-// event of the turn that wakes lets through. The turn's end needs no question.
+// Await returns nil once over says so, which asks the database: when the watch has begun, so that nothing can be missed, and
+// again after each event of the turn that wakes lets through. The turn's end needs no question.
 func (h *Hub) Await(
 	ctx context.Context, tenant, session, turn string, wakes func(*turnv1.Event) bool, over func(context.Context) (bool, error),
 ) error {

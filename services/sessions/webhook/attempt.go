@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxAnswer and answerTimeout bound what is read of an answer after its headers, in bytes and time. It is read only so that the connection can be
-	// used again, and never kept.
+	// maxAnswer and answerTimeout bound what is read of an answer after its headers, in bytes and time. It is read only so that the
+	// connection can be used again, and never kept.
 	maxAnswer     = 64 << 10
 	answerTimeout = time.Second
 	// maxRetryAfter bounds what a receiver may ask for; a delivery is given up before that.

@@ -123,5 +123,6 @@ func (s *Service) modify(ctx context.Context, tenant, id string, change func(*we
 
 // Same reports whether two webhooks agree in all that their owner sets.
 func Same(a, b webhookdb.Webhook) bool {
-	return a.URL == b.URL && slices.Equal(a.Events, b.Events) && a.AgentID == b.AgentID && a.Description == b.Description && a.Disabled == b.Disabled
+	return a.URL == b.URL && slices.Equal(a.Events, b.Events) && a.AgentID == b.AgentID && a.Description == b.Description &&
+		a.Disabled == b.Disabled
 }

@@ -20,8 +20,8 @@ func (s *Service) Deliveries(ctx context.Context, w webhookdb.Webhook, before st
 	return s.store.Deliveries(ctx, w.Tenant, w.ID, before, limit)
 }
 
-// Redeliver makes a delivery due now, whatever became of it, and retries it from now on for as long as a new one. One that is being sent is left as it
-// is.
+// Redeliver makes a delivery due now, whatever became of it, and retries it from now on for as long as a new one. One that is
+// being sent is left as it is.
 func (s *Service) Redeliver(ctx context.Context, tenant, webhookID, id string) (w webhookdb.Webhook, d webhookdb.Delivery, err error) {
 	if !access.Storable(webhookID + id) {
 		return w, d, errNotFound(webhookID)

@@ -35,7 +35,8 @@ func (s *Service) Enqueue(tx *journal.Tx, e Event) error {
 	now := tx.Now()
 	for _, w := range hooks {
 		d := webhookdb.Delivery{
-			Tenant: e.Turn.Tenant, ID: ids.New(ids.Delivery), WebhookID: w.ID, TurnID: e.Turn.ID, SessionID: e.Turn.SessionID, Type: e.Type, Body: body,
+			Tenant: e.Turn.Tenant, ID: ids.New(ids.Delivery), WebhookID: w.ID, TurnID: e.Turn.ID, SessionID: e.Turn.SessionID, Type: e.Type,
+			Body:        body,
 			NextAttempt: now, GiveUp: now.Add(s.cfg.GiveUp), CreateTime: now,
 		}
 		if w.PerTurn {
@@ -69,5 +70,6 @@ func subscribers(tx *journal.Tx, e Event) (hooks []webhookdb.Webhook, turnURL st
 	if turnURL != "" {
 		hooks = append(hooks, perTurn)
 	}
-	return slices.DeleteFunc(hooks, func(w webhookdb.Webhook) bool { return len(w.Events) > 0 && !slices.Contains(w.Events, e.Type) }), turnURL, nil
+	return slices.DeleteFunc(hooks, func(w webhookdb.Webhook) bool { return len(w.Events) > 0 && !slices.Contains(w.Events, e.Type) }),
+		turnURL, nil
 }

@@ -53,8 +53,8 @@ func (k keyring) current(w webhookdb.Webhook) bool {
 	return k.box.Newest(w.Secret) && (len(w.PreviousSecret) == 0 || k.box.Newest(w.PreviousSecret))
 }
 
-// reseal seals the secrets of w with the current key and reports whether the signing secret could be opened. A previous secret that cannot is
-// dropped: it signs nothing anyway.
+// reseal seals the secrets of w with the current key and reports whether the signing secret could be opened. A previous secret
+// that cannot is dropped: it signs nothing anyway.
 func (k keyring) reseal(w *webhookdb.Webhook) bool {
 	key, err := k.box.Open(w.Secret, sealContext(*w))
 	if err != nil {

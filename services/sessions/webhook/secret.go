@@ -44,7 +44,8 @@ func newKeyring(key secret.Value, old []secret.Value) (keyring, error) {
 
 func errNoSealKey() error {
 	return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "this mesh has no key under which to store a signing secret").
-		Hint("Set sessions.seal_key (WINDLASS_SESSIONS_SEAL_KEY) to a secret of at least 32 characters, the same for all processes with the sessions role.")
+		Hint("Set sessions.seal_key (WINDLASS_SESSIONS_SEAL_KEY) to a secret of at least 32 characters, the same for all processes with the " +
+			"sessions role.")
 }
 
 // sealContext binds a sealed secret to its webhook.
@@ -87,7 +88,8 @@ func (k keyring) signature(w webhookdb.Webhook, deliveryID string, now time.Time
 		switch {
 		case i > 0 && err != nil: // the current secret suffices
 		case errors.Is(err, seal.ErrOtherKey):
-			return "", errors.New("the signing secret was sealed with another key than sessions.seal_key: put that into sessions.old_seal_keys, or give the webhook a new secret with :rotate")
+			return "", errors.New("the signing secret was sealed with another key than sessions.seal_key: put that into sessions.old_seal_keys, " +
+				"or give the webhook a new secret with :rotate")
 		case err != nil:
 			return "", fmt.Errorf("%w: give the webhook a new secret with :rotate", err)
 		default:

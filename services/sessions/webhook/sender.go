@@ -24,8 +24,8 @@ const (
 	maxPerReceiver = 4
 )
 
-// sender sends due deliveries. The rows in the database are the truth: a replica claims one for the time of an attempt, so that replicas share the
-// work, and what a replica was sending when it died is sent by another.
+// sender sends due deliveries. The rows in the database are the truth: a replica claims one for the time of an attempt, so that
+// replicas share the work, and what a replica was sending when it died is sent by another.
 type sender struct {
 	cfg      Config
 	store    *store.Store
@@ -122,7 +122,8 @@ func (s *sender) attempt(ctx context.Context, d webhookdb.Delivery) outcome {
 	if ctx.Err() != nil && out.problem != "" {
 		out = outcome{interrupted: true}
 	}
-	ctx = context.WithoutCancel(ctx)                                                                             // the outcome is recorded also while the process stops
+	// the outcome is recorded also while the process stops
+	ctx = context.WithoutCancel(ctx)
 	if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.record(ctx, tx, w, d, out) }); err != nil { // it will be sent once more
 		s.log.ErrorContext(ctx, "outcome of a delivery cannot be recorded", "webhook_id", d.WebhookID, "delivery_id", d.ID, "error", err)
 	}
@@ -159,7 +160,8 @@ func (s *sender) record(ctx context.Context, tx *store.Tx, w webhookdb.Webhook, 
 	return tx.SaveDelivery(ctx, d)
 }
 
-// nextAttempt is the end of the backoff, or the later time that the receiver asked for. If that is past GiveUp, one last attempt is made then.
+// nextAttempt is the end of the backoff, or the later time that the receiver asked for. If that is past GiveUp, one last attempt
+// is made then.
 func (s *sender) nextAttempt(d webhookdb.Delivery, now time.Time, asked time.Duration) time.Time {
 	next := now.Add(backoff.Policy{First: s.cfg.FirstRetry, Max: maxBackoff, Factor: 3, Jitter: 0.2}.After(d.Attempts))
 	if at := now.Add(asked); at.After(next) {

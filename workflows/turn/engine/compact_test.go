@@ -60,10 +60,12 @@ func TestWhenAConversationIsCompacted(t *testing.T) {
 			"not yet", outcomes(windowed(0), reading(infer(1, "tool_calls", "a"), 700, 700), sized(tool(1, 0, "h"), 95)), "infer-2",
 		},
 		{
-			"while calls are open it waits", outcomes(windowed(0), reading(infer(1, "tool_calls", "a", "b"), 900, 900), sized(tool(1, 0, "h"), 9)), "tool-1.1",
+			"while calls are open it waits", outcomes(windowed(0), reading(infer(1, "tool_calls", "a", "b"), 900, 900), sized(tool(1, 0, "h"), 9)),
+			"tool-1.1",
 		},
 		{
-			"the provider counts more than we", outcomes(windowed(0), reading(infer(1, "tool_calls", "a"), 600, 300), sized(tool(1, 0, "h"), 98)), "compact-2",
+			"the provider counts more than we", outcomes(windowed(0), reading(infer(1, "tool_calls", "a"), 600, 300), sized(tool(1, 0, "h"), 98)),
+			"compact-2",
 		},
 		{
 			"a strange count is believed in part only",
@@ -77,16 +79,19 @@ func TestWhenAConversationIsCompacted(t *testing.T) {
 			outcomes(windowed(0), reading(infer(1, "stop"), 700, 700), steered(1, 5, 0), steered(2, 96, 7)), "infer-2",
 		},
 		{
-			"not again before something came", outcomes(windowed(900), compacted(1, 850), reading(infer(1, "tool_calls", "a"), 850, 850), sized(tool(1, 0, "h"), 95)), "infer-2",
+			"not again before something came", outcomes(windowed(900), compacted(1, 850), reading(infer(1, "tool_calls", "a"), 850, 850),
+				sized(tool(1, 0, "h"), 95)), "infer-2",
 		},
 		{
-			"again when much came", outcomes(windowed(900), compacted(1, 850), reading(infer(1, "tool_calls", "a"), 850, 850), sized(tool(1, 0, "h"), 96)), "compact-2",
+			"again when much came", outcomes(windowed(900), compacted(1, 850), reading(infer(1, "tool_calls", "a"), 850, 850),
+				sized(tool(1, 0, "h"), 96)), "compact-2",
 		},
 		{"a refused conversation is", outcomes(windowed(0), tooLong(1)), "compact-2"},
 		{"and the model asked again", outcomes(windowed(0), tooLong(1), compacted(2, 10)), "infer-2"},
 		{"twice in a row is the end", outcomes(windowed(0), tooLong(1), compacted(2, 10), tooLong(2)), "finish failed error"},
 		{
-			"later once more", outcomes(windowed(0), tooLong(1), compacted(2, 10), infer(2, "tool_calls", "a"), tool(2, 0, "h"), tooLong(3)), "compact-4",
+			"later once more", outcomes(windowed(0), tooLong(1), compacted(2, 10), infer(2, "tool_calls", "a"), tool(2, 0, "h"), tooLong(3)),
+			"compact-4",
 		},
 		{
 			"a refused step is none of those that a turn may take",

@@ -41,8 +41,9 @@ func TestACallThatWaits(t *testing.T) {
 			steps: []string{"tool-1.1"}, waiting: true, wake: later,
 		},
 		{
-			name: "nothing to do but wait, though the time is up", add: []*turnv1.StepOutcome{{Key: "tool-1.1", Kind: turnv1.StepKind_STEP_KIND_TOOL}},
-			at: now.Add(time.Hour), waiting: true, wake: later,
+			name: "nothing to do but wait, though the time is up",
+			add:  []*turnv1.StepOutcome{{Key: "tool-1.1", Kind: turnv1.StepKind_STEP_KIND_TOOL}},
+			at:   now.Add(time.Hour), waiting: true, wake: later,
 		},
 		{
 			name: "the answer is there, and the time moved",
@@ -50,7 +51,8 @@ func TestACallThatWaits(t *testing.T) {
 			at:   now.Add(5 * time.Minute), steps: []string{"tool-1.0.2"},
 		},
 		{
-			name: "it waits again, for a child: the time runs", add: []*turnv1.StepOutcome{waits(turnv1.WaitKind_WAIT_KIND_CHILD, "tool-1.0.2", time.Time{})},
+			name:    "it waits again, for a child: the time runs",
+			add:     []*turnv1.StepOutcome{waits(turnv1.WaitKind_WAIT_KIND_CHILD, "tool-1.0.2", time.Time{})},
 			waiting: true, wake: later,
 		},
 		{name: "until the time is up", at: later, steps: []string{"finish"}},
@@ -117,7 +119,8 @@ func equal(a, b []string) bool {
 	return true
 }
 
-// TestTimeStandsStillWhilePeopleAreWaitedFor: a step that goes on while another call waits has as much time as was left when the pause began.
+// TestTimeStandsStillWhilePeopleAreWaitedFor: a step that goes on while another call waits has as much time as was left when the
+// pause began.
 func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 	at := func(minutes int) int64 { return now.Add(time.Duration(minutes) * time.Minute).UnixMicro() }
 	committed := func(o *turnv1.StepOutcome, minutes int) *turnv1.StepOutcome {

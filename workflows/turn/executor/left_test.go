@@ -8,7 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
 
-// TestWhatIsLeft: a program that tells of more than is left is ended after its grace time, also one that will not go; what it said and used stays.
+// TestWhatIsLeft: a program that tells of more than is left is ended after its grace time, also one that will not go; what it
+// said and used stays.
 func TestWhatIsLeft(t *testing.T) {
 	for name, row := range map[string]struct {
 		mode   string
@@ -39,7 +40,8 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestAnErrorAfterTheLimit: an executor that fails when it has used more than is left is not tried again, which would use as much once more.
+// TestAnErrorAfterTheLimit: an executor that fails when it has used more than is left is not tried again, which would use as much
+// once more.
 func TestAnErrorAfterTheLimit(t *testing.T) {
 	r := round(program("spends and fails"))
 	r.Left = executor.Left{LimitedCost: true, Cost: 499}

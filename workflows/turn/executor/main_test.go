@@ -64,12 +64,14 @@ func child(mode string) {
 	case "echo":
 		say(`{"type":"session","executor_session_id":"mine"}`, `{"type":"reasoning.delta","text":"hm"}`, `{"type":"text.delta","text":"you "}`)
 		say(fmt.Sprintf(`{"type":"text.delta","text":%q}`, "said "+inv.Input[0].Text), `{"type":"never heard of","x":1}`)
-		say(`{"type":"usage","input_tokens":7,"output_tokens":3}`, `{"type":"usage","input_tokens":1,"model_calls":2,"cost_micros":1500.2}`, `{"type":"usage","cost_micros":-7}`, `{"type":"end","model":"x/y"}`)
+		say(`{"type":"usage","input_tokens":7,"output_tokens":3}`, `{"type":"usage","input_tokens":1,"model_calls":2,"cost_micros":1500.2}`,
+			`{"type":"usage","cost_micros":-7}`, `{"type":"end","model":"x/y"}`)
 	case "plain": // neither id nor end
 		say(`{"type":"answer","text":"plain"}`)
 	case "calls":
 		if len(inv.ToolResults) == 0 {
-			say(`{"type":"tool_call","id":"a","name":"t__x","arguments":{"n":12345678901234567890}}`, `{"type":"tool_call","name":"t__y"}`, `{"type":"end"}`)
+			say(`{"type":"tool_call","id":"a","name":"t__x","arguments":{"n":12345678901234567890}}`, `{"type":"tool_call","name":"t__y"}`,
+				`{"type":"end"}`)
 			return
 		}
 		say(fmt.Sprintf(`{"type":"answer","text":"got %s"}`, inv.ToolResults[0].Text), `{"type":"end"}`)
@@ -105,7 +107,8 @@ func child(mode string) {
 		in.Scan()
 		time.Sleep(time.Hour)
 	case "spends", "spends in time":
-		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","input_tokens":7,"output_tokens":3,"cost_micros":500}`, `{"type":"tool_call","name":"t__x"}`)
+		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","input_tokens":7,"output_tokens":3,"cost_micros":500}`,
+			`{"type":"tool_call","name":"t__x"}`)
 		if mode == "spends in time" {
 			say(`{"type":"end"}`)
 			return
@@ -115,9 +118,11 @@ func child(mode string) {
 	case "tells its key":
 		say(fmt.Sprintf(`{"type":"error","code":"401","message":%q}`, "the key "+os.Getenv("KEY")+" is not valid"))
 	case "spends and fails":
-		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","cost_micros":500}`, `{"type":"error","message":"the model is busy","retryable":true}`)
+		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","cost_micros":500}`,
+			`{"type":"error","message":"the model is busy","retryable":true}`)
 	case "spends beyond counting":
-		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","input_tokens":2147483647}`, `{"type":"usage","input_tokens":2147483647,"cost_micros":500}`, `{"type":"end"}`)
+		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","input_tokens":2147483647}`,
+			`{"type":"usage","input_tokens":2147483647,"cost_micros":500}`, `{"type":"end"}`)
 	case "crash":
 		fmt.Fprintln(os.Stderr, "Traceback: no such model, key is", os.Getenv("KEY"))
 		os.Exit(3)
@@ -147,7 +152,8 @@ func newHost(t *testing.T, change ...func(*executor.Config)) *executor.Host {
 
 // program is an executor that this program is, in a mode.
 func program(mode string, env ...string) *sessionsv1.Executor {
-	x := &sessionsv1.Executor{Kind: "process", Command: []string{os.Args[0]}, Env: map[string]string{"CHILD": mode, "GORACE": "atexit_sleep_ms=0"}}
+	x := &sessionsv1.Executor{Kind: "process", Command: []string{os.Args[0]},
+		Env: map[string]string{"CHILD": mode, "GORACE": "atexit_sleep_ms=0"}}
 	for i := 0; i+1 < len(env); i += 2 {
 		x.Env[env[i]] = env[i+1]
 	}
@@ -166,7 +172,8 @@ func round(x *sessionsv1.Executor) executor.Round {
 func after(r executor.Round, a *executor.Answer) executor.Round {
 	r.Invocation.InvocationId, r.Invocation.Input, r.Asked = "trn_1/infer-2", nil, a.Calls
 	for _, c := range a.Calls {
-		r.Invocation.ToolResults = append(r.Invocation.ToolResults, &turnv1.ToolResult{CallId: c.GetCallId(), Tool: c.GetTool(), Content: text("42")})
+		r.Invocation.ToolResults = append(r.Invocation.ToolResults,
+			&turnv1.ToolResult{CallId: c.GetCallId(), Tool: c.GetTool(), Content: text("42")})
 	}
 	return r
 }

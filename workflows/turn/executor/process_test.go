@@ -24,10 +24,12 @@ func TestARoundOfAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Text != "you said hello" || got.text != a.Text || a.Reasoning != "hm" || got.reasoning != "hm" || a.FinishReason != "stop" || a.Model != "x/y" {
+	if a.Text != "you said hello" || got.text != a.Text || a.Reasoning != "hm" || got.reasoning != "hm" || a.FinishReason != "stop" ||
+		a.Model != "x/y" {
 		t.Errorf("answer = %+v, heard %+v", a, got)
 	}
-	if u := a.Usage; u.GetInputTokens() != 8 || u.GetOutputTokens() != 3 || u.GetModelCalls() != 2 || u.GetCostMicros() != 1501 || got.used.String() != u.String() {
+	if u := a.Usage; u.GetInputTokens() != 8 || u.GetOutputTokens() != 3 || u.GetModelCalls() != 2 || u.GetCostMicros() != 1501 ||
+		got.used.String() != u.String() {
 		t.Errorf("usage = %v", u)
 	}
 	if !slices.Equal(got.sessions, []string{"mine"}) {
@@ -45,7 +47,8 @@ func TestOneAnswerLineIsEnough(t *testing.T) {
 // TestAnEndSaysThatTheRoundIsWhole is the difference between an empty answer and none.
 func TestAnEndSaysThatTheRoundIsWhole(t *testing.T) {
 	for _, say := range []string{`{"type":"end"}` + "\n", `{"type":"answer","text":""}` + "\n"} {
-		if a, err := newHost(t).Run(t.Context(), round(program("say", "SAY", say)), (&heard{}).sink()); err != nil || a.Text != "" || a.FinishReason != "stop" {
+		if a, err := newHost(t).Run(t.Context(), round(program("say", "SAY", say)), (&heard{}).sink()); err != nil || a.Text != "" ||
+			a.FinishReason != "stop" {
 			t.Errorf("%s: %v, %v", say, a, err)
 		}
 	}
@@ -98,7 +101,8 @@ func TestCallsAndTheirResults(t *testing.T) {
 func TestAnExecutorThatForgotBeginsAnew(t *testing.T) {
 	r, got := round(program("amnesiac")), &heard{}
 	r.Invocation.Mode, r.Invocation.ExecutorSessionId = executorv1.Mode_MODE_RESUME, "old"
-	if a, err := newHost(t).Run(t.Context(), r, got.sink()); err != nil || a.Text != "started again" || !slices.Equal(got.sessions, []string{"new"}) {
+	if a, err := newHost(t).Run(t.Context(), r, got.sink()); err != nil || a.Text != "started again" ||
+		!slices.Equal(got.sessions, []string{"new"}) {
 		t.Errorf("got %+v, %v; sessions %v", a, err, got.sessions)
 	}
 }
@@ -129,14 +133,15 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 	for name, row := range map[string]struct {
 		say, code, want string
 	}{
-		"no JSON":          {"Loading model…\n", "executor_failed", "Loading model"},
-		"no object":        {"[1]\n", "executor_failed", "one JSON object a line"},
-		"no type":          {"{}\n", "executor_failed", "without"},
-		"broken JSON":      {"{\"type\":\n", "executor_failed", "not understood"},
-		"wrong type":       {`{"type":"end","stay":"yes"}` + "\n", "executor_failed", "stay has the wrong type"},
-		"nothing":          {"", "executor_failed", "without an answer"},
-		"half a line":      {`{"type":"answer","text":"x"`, "executor_failed", "without an answer"},
-		"another schema":   {`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed", "windlass.executor/v9"},
+		"no JSON":     {"Loading model…\n", "executor_failed", "Loading model"},
+		"no object":   {"[1]\n", "executor_failed", "one JSON object a line"},
+		"no type":     {"{}\n", "executor_failed", "without"},
+		"broken JSON": {"{\"type\":\n", "executor_failed", "not understood"},
+		"wrong type":  {`{"type":"end","stay":"yes"}` + "\n", "executor_failed", "stay has the wrong type"},
+		"nothing":     {"", "executor_failed", "without an answer"},
+		"half a line": {`{"type":"answer","text":"x"`, "executor_failed", "without an answer"},
+		"another schema": {`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed",
+			"windlass.executor/v9"},
 		"a long line":      {`{"type":"answer","text":"` + long + `"}` + "\n", "executor_failed", "longer than"},
 		"nothing for ever": {strings.Repeat(`{"type":"x"}`+"\n", 1<<20+1), "executor_failed", "said more than"},
 		"an answer too large to be kept": {
@@ -154,7 +159,8 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 		"a long session id":   {`{"type":"session","executor_session_id":"` + long[:513] + `"}` + "\n", "executor_failed", "512"},
 		"an odd reason":       {`{"type":"end","finish_reason":"tired"}` + "\n", "executor_failed", "tired"},
 		"an error":            {`{"type":"error","code":"quota","message":"no credit"}` + "\n", "executor_failed", "quota: no credit"},
-		"a passing error":     {`{"type":"error","code":"busy","message":"later","retryable":true}` + "\n", "executor_unavailable", "busy: later"},
+		"a passing error": {`{"type":"error","code":"busy","message":"later","retryable":true}` + "\n", "executor_unavailable",
+			"busy: later"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := program("say", "SAY", row.say)
@@ -172,7 +178,8 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 		})
 	}
 	_, err := newHost(t).Run(t.Context(), round(program("crash", "KEY", "${env:WINDLASS_EXECUTOR_KEY}")), (&heard{}).sink())
-	if fault.CodeOf(err) != "executor_unavailable" || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "no such model, key is ***") {
+	if fault.CodeOf(err) != "executor_unavailable" || !strings.Contains(err.Error(), "exit status 3") ||
+		!strings.Contains(err.Error(), "no such model, key is ***") {
 		t.Errorf("a crash: %v", err)
 	}
 }
@@ -198,7 +205,8 @@ func TestWhatMayRun(t *testing.T) {
 				}
 			})
 			_, err := h.Run(t.Context(), round(program("plain", "X", row.env)), (&heard{}).sink())
-			if row.want == "" && err != nil || row.want != "" && (err == nil || fault.Retryable(err) || !strings.Contains(fault.From(err).Text()+err.Error(), row.want)) {
+			if row.want == "" && err != nil || row.want != "" &&
+				(err == nil || fault.Retryable(err) || !strings.Contains(fault.From(err).Text()+err.Error(), row.want)) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -261,22 +269,26 @@ func TestSealedTexts(t *testing.T) {
 		r.Later = later
 		return r
 	}
-	a, err := newHost(t).Run(t.Context(), sealed("${runner.host} $${env:WINDLASS_EXECUTOR_KEY} $$5 ${worker_env.WINDLASS_EXECUTOR_KEY}"), (&heard{}).sink())
+	a, err := newHost(t).Run(t.Context(), sealed("${runner.host} $${env:WINDLASS_EXECUTOR_KEY} $$5 ${worker_env.WINDLASS_EXECUTOR_KEY}"),
+		(&heard{}).sink())
 	if err != nil || a.Text != "here ${env:WINDLASS_EXECUTOR_KEY} $5 top secret $${worker_env.X}" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for name, say := range map[string]string{"unknown": "${moon.x}", "not sealed": "$5", "another variable": "${worker_env.HOME}"} {
-		if _, err := newHost(t).Run(t.Context(), sealed(say), (&heard{}).sink()); err == nil || !strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.env.SAY") {
+		if _, err := newHost(t).Run(t.Context(), sealed(say), (&heard{}).sink()); err == nil ||
+			!strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.env.SAY") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	r := sealed("")
 	r.Executor.Env, r.Executor.Command = nil, []string{"sh", "${worker_env.WINDLASS_EXECUTOR_KEY}"}
-	if _, err := newHost(t).Run(t.Context(), r, (&heard{}).sink()); err == nil || !strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.command[1]") {
+	if _, err := newHost(t).Run(t.Context(), r, (&heard{}).sink()); err == nil ||
+		!strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.command[1]") {
 		t.Errorf("a reference in an argument: %v", err)
 	}
 	r.Executor.Command, r.Executor.Dir = []string{"sh"}, "${runner.os}/x"
-	if _, err := newHost(t).Run(t.Context(), r, (&heard{}).sink()); err == nil || !strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.dir") {
+	if _, err := newHost(t).Run(t.Context(), r, (&heard{}).sink()); err == nil ||
+		!strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.dir") {
 		t.Errorf("a folder that is not absolute: %v", err)
 	}
 }

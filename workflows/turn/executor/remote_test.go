@@ -34,8 +34,9 @@ func served(t *testing.T, handler http.HandlerFunc) *sessionsv1.Executor {
 func TestARoundOverHTTP(t *testing.T) {
 	t.Setenv("WINDLASS_EXECUTOR_TOKEN", "the-token")
 	for name, row := range map[string]struct{ media, body string }{
-		"events": {"text/event-stream; charset=utf-8", ": hello\n\nevent: x\ndata: {\"type\":\"text.delta\",\ndata: \"text\":\"hi\"}\r\n\r\nid: 7\ndata:{\"type\":\"end\"}\n\n"},
-		"lines":  {"application/x-ndjson", "{\"type\":\"text.delta\",\"text\":\"hi\"}\n\n{\"type\":\"end\"}"},
+		"events": {"text/event-stream; charset=utf-8",
+			": hello\n\nevent: x\ndata: {\"type\":\"text.delta\",\ndata: \"text\":\"hi\"}\r\n\r\nid: 7\ndata:{\"type\":\"end\"}\n\n"},
+		"lines": {"application/x-ndjson", "{\"type\":\"text.delta\",\"text\":\"hi\"}\n\n{\"type\":\"end\"}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := served(t, func(w http.ResponseWriter, r *http.Request) {
@@ -72,9 +73,11 @@ func TestAnswersOverHTTPThatAreNone(t *testing.T) {
 			w.Header().Set("Retry-After", "7")
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		}, code: "executor_unavailable", want: "429: slow down", rest: 7 * time.Second},
-		"broken":  {answer: func(w http.ResponseWriter) { http.Error(w, "oops", http.StatusInternalServerError) }, code: "executor_unavailable", want: "500: oops"},
-		"refused": {answer: func(w http.ResponseWriter) { http.Error(w, "not you: the-token", http.StatusForbidden) }, code: "executor_failed", want: "403: not you: Bearer"},
-		"a page":  {answer: func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, code: "executor_failed", want: "media type"},
+		"broken": {answer: func(w http.ResponseWriter) { http.Error(w, "oops", http.StatusInternalServerError) }, code: "executor_unavailable",
+			want: "500: oops"},
+		"refused": {answer: func(w http.ResponseWriter) { http.Error(w, "not you: the-token", http.StatusForbidden) }, code: "executor_failed",
+			want: "403: not you: Bearer"},
+		"a page": {answer: func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, code: "executor_failed", want: "media type"},
 		"elsewhere": {answer: func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(http.StatusFound)
@@ -99,7 +102,8 @@ func TestAnswersOverHTTPThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := served(t, func(w http.ResponseWriter, _ *http.Request) { row.answer(w) })
 			_, err := newHost(t).Run(t.Context(), round(x), (&heard{}).sink())
-			if fault.CodeOf(err) != row.code || !strings.Contains(strings.ReplaceAll(err.Error(), "***", "Bearer"), row.want) || strings.Contains(err.Error(), "the-token") {
+			if fault.CodeOf(err) != row.code || !strings.Contains(strings.ReplaceAll(err.Error(), "***", "Bearer"), row.want) ||
+				strings.Contains(err.Error(), "the-token") {
 				t.Errorf("got %v", err)
 			}
 			if f := fault.From(err); f.Retry != row.rest {
@@ -108,7 +112,8 @@ func TestAnswersOverHTTPThatAreNone(t *testing.T) {
 		})
 	}
 	x := &sessionsv1.Executor{Kind: "http", Url: "http://169.254.169.254/"}
-	if _, err := newHost(t).Run(t.Context(), round(x), (&heard{}).sink()); fault.CodeOf(err) != "executor_failed" || !strings.Contains(err.Error(), "egress denied") {
+	if _, err := newHost(t).Run(t.Context(), round(x), (&heard{}).sink()); fault.CodeOf(err) != "executor_failed" ||
+		!strings.Contains(err.Error(), "egress denied") {
 		t.Errorf("a forbidden address: %v", err)
 	}
 }
@@ -153,7 +158,8 @@ func dialled(t *testing.T, run func(grpc.BidiStreamingServer[executorv1.RunReque
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-done })
-	return &sessionsv1.Executor{Kind: "grpc", Url: "grpc://" + l.Addr().String(), Headers: map[string]string{"X-Token": "${env:WINDLASS_EXECUTOR_TOKEN}"}}
+	return &sessionsv1.Executor{Kind: "grpc", Url: "grpc://" + l.Addr().String(),
+		Headers: map[string]string{"X-Token": "${env:WINDLASS_EXECUTOR_TOKEN}"}}
 }
 
 func TestRoundsOverGRPC(t *testing.T) {
@@ -184,7 +190,8 @@ func TestRoundsOverGRPC(t *testing.T) {
 		if _, err := s.Recv(); err != nil { // continue
 			return err
 		}
-		return s.Send(&executorv1.RunResponse{Event: &executorv1.RunResponse_Answer{Answer: "got " + result.GetToolResult().GetContent()[0].GetText()}})
+		return s.Send(&executorv1.RunResponse{Event: &executorv1.RunResponse_Answer{Answer: "got " +
+			result.GetToolResult().GetContent()[0].GetText()}})
 	})
 	h, r, got := newHost(t), round(x), &heard{}
 	a, err := h.Run(t.Context(), r, got.sink())
@@ -198,7 +205,8 @@ func TestRoundsOverGRPC(t *testing.T) {
 
 func TestErrorsOverGRPC(t *testing.T) {
 	for code, want := range map[codes.Code]string{
-		codes.Unavailable: "executor_unavailable", codes.Internal: "executor_unavailable", codes.InvalidArgument: "executor_failed", codes.Unauthenticated: "executor_failed",
+		codes.Unavailable: "executor_unavailable", codes.Internal: "executor_unavailable", codes.InvalidArgument: "executor_failed",
+		codes.Unauthenticated: "executor_failed",
 	} {
 		x := dialled(t, func(grpc.BidiStreamingServer[executorv1.RunRequest, executorv1.RunResponse]) error {
 			return status.Error(code, "no")
@@ -209,7 +217,8 @@ func TestErrorsOverGRPC(t *testing.T) {
 		}
 	}
 	for url, want := range map[string]string{"grpc://127.0.0.1:1": "executor_unavailable", "grpc://169.254.169.254:80": "executor_failed"} {
-		if _, err := newHost(t).Run(t.Context(), round(&sessionsv1.Executor{Kind: "grpc", Url: url}), (&heard{}).sink()); fault.CodeOf(err) != want {
+		if _, err := newHost(t).Run(t.Context(), round(&sessionsv1.Executor{Kind: "grpc", Url: url}),
+			(&heard{}).sink()); fault.CodeOf(err) != want {
 			t.Errorf("%s: got %v", url, err)
 		}
 	}

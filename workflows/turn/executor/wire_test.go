@@ -41,8 +41,10 @@ func TestRequestsAreAsDescribed(t *testing.T) {
 	said := &turnv1.Message{Role: turnv1.Role_ROLE_USER, Content: append(text("two\nlines"), image)}
 	for name, req := range map[string]*executorv1.RunRequest{
 		"invocation": {Request: &executorv1.RunRequest_Invocation{Invocation: &executorv1.Invocation{
-			Schema: executor.Schema, Mode: executorv1.Mode_MODE_RESUME, InvocationId: "i", Attempt: 2, SessionId: "s", TurnId: "t", ExecutorSessionId: "mine",
-			Deadline: timestamppb.Now(), Tenant: "default", Subject: "local", Input: []*turnv1.Message{said}, ToolResults: []*turnv1.ToolResult{result},
+			Schema: executor.Schema, Mode: executorv1.Mode_MODE_RESUME, InvocationId: "i", Attempt: 2, SessionId: "s", TurnId: "t",
+			ExecutorSessionId: "mine",
+			Deadline:          timestamppb.Now(), Tenant: "default", Subject: "local", Input: []*turnv1.Message{said},
+			ToolResults: []*turnv1.ToolResult{result},
 			Agent: &executorv1.AgentSpec{Id: "a", Revision: 1, Temperature: &temperature, Tools: []*executorv1.ToolSpec{
 				{Name: "t__x", InputSchemaJson: "{\n  \"type\": \"object\"\n}"}, {Name: "t__y"},
 			}},
@@ -89,9 +91,12 @@ func TestThePageShowsWhatIsSpoken(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, line := range []string{
-		`{"type":"session","executor_session_id":"x"}`, `{"type":"text.delta","text":"a\u0000"}`, `{"type":"tool_call","id":"a","name":"t","arguments":{"n":1}}`,
-		`{"type":"tool_call","name":"t","arguments":"{\"n\":1}"}`, `{"type":"usage","input_tokens":1e99,"output_tokens":-1}`, `{"type":"answer","text":"x"}`,
-		`{"type":"error","code":"c","retryable":true,"retry_after_ms":5}`, `{"type":"end","stay":true}`, "{\"type\":\"answer\",\"text\":\"\xff\"}", "", "[]", `{"type":1}`, `{"type":"new"}`,
+		`{"type":"session","executor_session_id":"x"}`, `{"type":"text.delta","text":"a\u0000"}`,
+		`{"type":"tool_call","id":"a","name":"t","arguments":{"n":1}}`,
+		`{"type":"tool_call","name":"t","arguments":"{\"n\":1}"}`, `{"type":"usage","input_tokens":1e99,"output_tokens":-1}`,
+		`{"type":"answer","text":"x"}`,
+		`{"type":"error","code":"c","retryable":true,"retry_after_ms":5}`, `{"type":"end","stay":true}`,
+		"{\"type\":\"answer\",\"text\":\"\xff\"}", "", "[]", `{"type":1}`, `{"type":"new"}`,
 	} {
 		f.Add([]byte(line))
 	}

@@ -25,8 +25,8 @@
 //
 // A number out of its range ends the call with MODEL_REJECTED; a pause longer than the service waits for any model ends it as
 // it does for any model. Which step comes next follows from the conversation alone: the
-// messages with calls after the last user message are counted (those that were compacted meanwhile are not there, and so are made again). Without a say or tokens directive the final answer quotes the
-// results.
+// messages with calls after the last user message are counted (those that were compacted meanwhile are not there, and so are made
+// again). Without a say or tokens directive the final answer quotes the results.
 //
 // A message without call, say and tokens is free text (pauses, thoughts and failures still apply): the tool whose name and
 // description share most words with it is called, with arguments found in the text; the answer quotes its result. If required
@@ -34,9 +34,9 @@
 //
 // Instructions are not read, except for the marks of workflows/contract. Asked for a strategy it says plan when the message has
 // several parts (a numbered list, or parts with "then" or "finally" between them), react when it has a call directive, and else what the
-// rules of workflows/contract/rules make of its words. Asked for an agent it names the one that shares most words with the message. Asked for a plan
-// it makes a step of each part; asked for the rest of a plan it plans nothing. At a step of a plan that step's goal is the message; the
-// answer over all results quotes them, unless the message says otherwise. Asked for a summary it says of how many messages, and how the
-// newest of the users' begin. In the text
-// protocol it writes one call at a time: those that would be made in parallel follow one another, of those in a loop only the first is made.
+// rules of workflows/contract/rules make of its words. Asked for an agent it names the one that shares most words with the
+// message. Asked for a plan it makes a step of each part; asked for the rest of a plan it plans nothing. At a step of a plan that
+// step's goal is the message; the answer over all results quotes them, unless the message says otherwise. Asked for a summary it
+// says of how many messages, and how the newest of the users' begin. In the text protocol it writes one call at a time: those
+// that would be made in parallel follow one another, of those in a loop only the first is made.
 package scripted

@@ -11,7 +11,8 @@ var (
 	idLike   = regexp.MustCompile(`\b(?:[A-Za-z]+[_-])*[A-Za-z]*\d[A-Za-z0-9_-]*\b`)
 	tailMark = regexp.MustCompile(`(?s):\s+(\S.*)$`)
 	forWhat  = regexp.MustCompile(`(?is)\b(?:for|about|named|called|mentioning)\s+(\S.*)$`)
-	opening  = regexp.MustCompile(`(?i)^(?:please\s+)?(?:remember|save|store|write|add|create|make|note|summari[sz]e|search|find|look up)\b\s*(?:down\b\s*)?` +
+	opening  = regexp.MustCompile(`(?i)^(?:please\s+)?(?:remember|save|store|write|add|create|make|note|summari[sz]e|search|find|look ` +
+		`up)\b\s*(?:down\b\s*)?` +
 		`(?:(?:that|to|a|an|the|my|new|note|notes)\b\s*)*`)
 )
 

@@ -17,18 +17,21 @@ import (
 func FuzzGenerate(f *testing.F) {
 	f.Add(`call:x {"a":1} then say:"b" think:c`, `{"properties":{"a":{"type":["null","string"]}},"required":["a"]}`)
 	f.Add("What is (19 + 23) * 2? Use the tool.", `{"properties":{"expression":{"type":"string"}},"required":["expression"]}`)
-	f.Add("Remember: a, b; c = 5 'd'", `{"properties":{"n":{"type":"integer"},"l":{"type":"array","items":{"type":"string"}}},"required":["n","l"]}`)
+	f.Add("Remember: a, b; c = 5 'd'",
+		`{"properties":{"n":{"type":"integer"},"l":{"type":"array","items":{"type":"string"}}},"required":["n","l"]}`)
 	model, err := scripted.New()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, message, schema string) {
-		if strings.Contains(message, "slow:") || strings.Contains(message, "first:") || strings.Contains(message, "tokens:") || strings.Contains(message, "once") {
+		if strings.Contains(message, "slow:") || strings.Contains(message, "first:") || strings.Contains(message, "tokens:") ||
+			strings.Contains(message, "once") {
 			return // these take time, space or a second attempt
 		}
 		req := provider.Request{
-			Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: message}}}}},
-			Tools:    []*inferencev1.ToolDefinition{{Name: "calculator__evaluate", Description: "Remember what the tool is.", InputSchemaJson: schema}},
+			Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_USER,
+				Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: message}}}}},
+			Tools: []*inferencev1.ToolDefinition{{Name: "calculator__evaluate", Description: "Remember what the tool is.", InputSchemaJson: schema}},
 		}
 		said, arguments := play(t, model, req)
 		if again, same := play(t, model, req); again != said || same != arguments {

@@ -135,7 +135,8 @@ func forget(t *testing.T, s store.Store) {
 	t.Helper()
 	for _, turn := range []string{"trn_f1", "trn_f2"} {
 		if err := s.Add(t.Context(), store.Decision{
-			Tenant: "forget", ID: "dec_" + turn, Time: time.UnixMicro(1), Subject: "ann", Kind: store.Tool, Resource: "n__a", Allowed: true, Rule: "r",
+			Tenant: "forget", ID: "dec_" + turn, Time: time.UnixMicro(1), Subject: "ann", Kind: store.Tool, Resource: "n__a", Allowed: true,
+			Rule:   "r",
 			Reason: "why", ArgumentsHash: "hash", TurnID: turn, CallID: "call",
 		}); err != nil {
 			t.Fatal(err)

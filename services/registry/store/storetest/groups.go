@@ -42,7 +42,8 @@ func (s suite) groups(t *testing.T) {
 		g.Spec.Tools, g.UpdateTime = append(g.Spec.Tools, "c__d"), later
 		return nil
 	})
-	if got, e := s.Group(t.Context(), "t1", "all"); err != nil || e != nil || !reflect.DeepEqual(got, changed) || len(got.Spec.Tools) != 2 || !got.UpdateTime.Equal(later) {
+	if got, e := s.Group(t.Context(), "t1", "all"); err != nil || e != nil || !reflect.DeepEqual(got, changed) || len(got.Spec.Tools) != 2 ||
+		!got.UpdateTime.Equal(later) {
 		t.Errorf("changed: %+v, %v, %v", got, err, e)
 	}
 	if err := s.DeleteGroup(t.Context(), "t1", "reading"); err != nil {

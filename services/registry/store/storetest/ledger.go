@@ -68,7 +68,8 @@ func (s suite) ledger(t *testing.T) {
 		t.Errorf("after the heartbeat: %+v", got)
 	}
 	done := e
-	done.State, done.IsError, done.Code, done.Result, done.Latency, done.EndTime = store.Done, true, "too_large", []byte{0, 1, 255}, 1500*time.Microsecond, begin.Add(time.Second)
+	done.State, done.IsError, done.Code, done.Result, done.Latency, done.EndTime = store.Done, true, "too_large", []byte{0, 1, 255},
+		1500*time.Microsecond, begin.Add(time.Second)
 	foreign := done
 	foreign.Owner = "you"
 	if err := s.Close(t.Context(), foreign); !errors.Is(err, store.ErrChanged) {
@@ -141,7 +142,8 @@ func (s suite) resolved(t *testing.T) {
 		return store.Resolution{ID: "apr_2", What: what, By: "alice", Comment: "I looked", Time: begin.Add(time.Hour)}
 	}
 	done := orphan("done")
-	done.State, done.IsError, done.Code, done.Result, done.EndTime, done.Resolution = store.Done, false, "", []byte("x"), begin.Add(time.Hour), said(store.SaidDone)
+	done.State, done.IsError, done.Code, done.Result, done.EndTime, done.Resolution = store.Done, false, "", []byte("x"), begin.Add(time.Hour),
+		said(store.SaidDone)
 	if err := s.Resolve(t.Context(), done); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +161,8 @@ func (s suite) resolved(t *testing.T) {
 	again := orphan("not done")
 	again.Resolution, again.DefinitionHash, again.ApprovalID = said(store.SaidNotDone), "other", "apr_3"
 	got, err := s.Reopen(t.Context(), again, "me too", begin.Add(time.Minute))
-	if err != nil || fmt.Sprint(s.row(t, again)) != fmt.Sprint(got) || got.Resolution != again.Resolution || got.ApprovalID != "apr_3" || got.DefinitionHash != "other" {
+	if err != nil || fmt.Sprint(s.row(t, again)) != fmt.Sprint(got) || got.Resolution != again.Resolution || got.ApprovalID != "apr_3" ||
+		got.DefinitionHash != "other" {
 		t.Errorf("reopened: %+v, %v", got, err)
 	}
 	got.State, got.Result = store.Waiting, []byte("why?")

@@ -58,7 +58,8 @@ func source(tenant, name string) store.Source {
 	return store.Source{
 		Tenant: tenant, ID: "src_" + name, Name: name, Kind: store.MCP, State: store.Pending, Revision: 1, CreateTime: begin, UpdateTime: begin,
 		Spec: store.Spec{
-			URL: "http://x/mcp", Headers: map[string]string{"X": "é \"quoted\""}, Effects: map[string]store.Effect{"add": store.Read}, CallTimeout: 7,
+			URL: "http://x/mcp", Headers: map[string]string{"X": "é \"quoted\""}, Effects: map[string]store.Effect{"add": store.Read},
+			CallTimeout: 7,
 		},
 	}
 }
@@ -80,7 +81,8 @@ func (s suite) sources(t *testing.T) {
 			t.Errorf("Source(%s) = %+v, %v", by, got, err)
 		}
 	}
-	if err := s.CreateSource(t.Context(), func() store.Source { x := source("one", "b"); x.ID = "src_other"; return x }()); !errors.Is(err, store.ErrExists) {
+	if err := s.CreateSource(t.Context(), func() store.Source { x := source("one", "b"); x.ID = "src_other"; return x }()); !errors.Is(err,
+		store.ErrExists) {
 		t.Errorf("the name again: %v", err)
 	}
 	if _, err := s.Source(t.Context(), "two", src.ID); !errors.Is(err, store.ErrNotFound) {
@@ -196,7 +198,8 @@ func (s suite) inventories(t *testing.T) {
 		}
 	}
 	got, err := s.Source(t.Context(), "inv", "n")
-	if err != nil || got.State != store.Ready || got.ToolCount != 2 || got.ServerVersion != "srv 1" || !got.SyncTime.Equal(begin.Add(time.Hour)) {
+	if err != nil || got.State != store.Ready || got.ToolCount != 2 || got.ServerVersion != "srv 1" ||
+		!got.SyncTime.Equal(begin.Add(time.Hour)) {
 		t.Errorf("source %+v, %v", got, err)
 	}
 	tool, err := s.Tool(t.Context(), "inv", "n__add")
@@ -204,7 +207,8 @@ func (s suite) inventories(t *testing.T) {
 		t.Errorf("tool %+v, %v", tool, err)
 	}
 	full, err := s.Tools(t.Context(), "inv", []string{"n__add", "n__b", "n__none"})
-	if err != nil || len(full) != 2 || string(full[0].Definition.Raw) != "{}" || full[1].Effect != store.Once || string(full[1].Definition.InputSchema) != `{ "type":"object" }` {
+	if err != nil || len(full) != 2 || string(full[0].Definition.Raw) != "{}" || full[1].Effect != store.Once ||
+		string(full[1].Definition.InputSchema) != `{ "type":"object" }` {
 		t.Errorf("tools %+v, %v", full, err)
 	}
 	if _, err := s.Tool(t.Context(), "inv", "n__c"); !errors.Is(err, store.ErrNotFound) {

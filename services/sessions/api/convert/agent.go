@@ -37,7 +37,8 @@ func AgentFromProto(v *sessionsv1.Agent) agentspec.Spec {
 	}
 	for _, r := range v.GetInstructionRules() {
 		out.InstructionRules = append(out.InstructionRules, agentspec.InstructionRule{
-			Roles: r.GetRoles(), Claim: r.GetClaim(), Values: r.GetValues(), Instructions: r.GetInstructions(), Mode: agentspec.RuleMode(r.GetMode()),
+			Roles: r.GetRoles(), Claim: r.GetClaim(), Values: r.GetValues(), Instructions: r.GetInstructions(),
+			Mode: agentspec.RuleMode(r.GetMode()),
 		})
 	}
 	return out
@@ -60,8 +61,9 @@ func LimitsFromProto(l *sessionsv1.Limits) *agentspec.Limits {
 		return nil
 	}
 	return &agentspec.Limits{
-		MaxSteps: l.GetMaxSteps(), MaxTokens: l.GetMaxTokens(), MaxParallelTools: l.GetMaxParallelTools(), MaxIdenticalCalls: l.GetMaxIdenticalCalls(),
-		TurnSeconds: l.GetTurnSeconds(), MaxToolCalls: l.GetMaxToolCalls(), MaxCost: l.GetMaxCost(), MaxChildren: l.GetMaxChildren(),
+		MaxSteps: l.GetMaxSteps(), MaxTokens: l.GetMaxTokens(), MaxParallelTools: l.GetMaxParallelTools(),
+		MaxIdenticalCalls: l.GetMaxIdenticalCalls(),
+		TurnSeconds:       l.GetTurnSeconds(), MaxToolCalls: l.GetMaxToolCalls(), MaxCost: l.GetMaxCost(), MaxChildren: l.GetMaxChildren(),
 		MaxDepth: l.GetMaxDepth(),
 	}
 }

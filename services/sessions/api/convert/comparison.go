@@ -21,6 +21,7 @@ func comparedSide(v *rerun.Side) *sessionsv1.ComparedSide {
 		return nil
 	}
 	return &sessionsv1.ComparedSide{
-		CallId: v.CallID, ArgumentsJson: v.Arguments, Result: v.Result, IsError: v.IsError, Open: v.Open, TakenOver: v.TakenOver, Recorded: v.Recorded,
+		CallId: v.CallID, ArgumentsJson: v.Arguments, Result: v.Result, IsError: v.IsError, Open: v.Open, TakenOver: v.TakenOver,
+		Recorded: v.Recorded,
 	}
 }

@@ -18,7 +18,8 @@ import (
 // LoadedToProto converts what a turn starts from.
 func LoadedToProto(l *step.Loaded) *executionv1.LoadTurnResponse {
 	out := &executionv1.LoadTurnResponse{
-		Turn: TurnToProto(turn.View{Turn: l.Turn, Input: l.Input}), Agent: AgentToProto(l.Agent), Principal: l.Input.Principal, Surface: l.Surface,
+		Turn: TurnToProto(turn.View{Turn: l.Turn, Input: l.Input}), Agent: AgentToProto(l.Agent), Principal: l.Input.Principal,
+		Surface:      l.Surface,
 		CreateMicros: l.Turn.CreateUs, CancelRequested: l.Turn.CancelRequested, Outcomes: l.Outcomes, Params: l.Params,
 		ContextBytes: l.Session.ContextBytes, Rerun: l.Input.Rerun, ExecutorSealed: l.ExecutorSealed, Context: WindowToProto(l.Context),
 	}
@@ -95,7 +96,8 @@ func Commit(req *executionv1.CommitStepRequest) *step.Commit {
 	}
 	out := &step.Commit{
 		TurnID: req.GetTurnId(), Fence: req.GetFence(), Outcome: req.GetOutcome(), Events: req.GetEvents(), Messages: req.GetMessages(),
-		DurationMS: req.GetDurationMs(), Ending: req.GetEnding(), Inputs: req.GetInputs(), Wait: waitRequest(req.GetWait()), Then: Commit(req.GetThen()),
+		DurationMS: req.GetDurationMs(), Ending: req.GetEnding(), Inputs: req.GetInputs(), Wait: waitRequest(req.GetWait()),
+		Then: Commit(req.GetThen()),
 	}
 	for _, a := range req.GetArtifacts() {
 		out.Artifacts = append(out.Artifacts, artifact.New{

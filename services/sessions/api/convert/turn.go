@@ -19,7 +19,8 @@ func TurnToProto(v turn.View) *sessionsv1.Turn {
 		Model: t.Model, BlueprintRevision: t.BlueprintRevision, Subject: t.Subject, FirstSeq: t.FirstSeq, LastSeq: t.LastSeq,
 		CreateTime: timestamp.OfMicros(t.CreateUs), StartTime: timestamp.OfMicros(t.StartUs), EndTime: timestamp.OfMicros(t.EndUs),
 		Output: t.End.GetOutput(), StopReason: t.End.GetStopReason(), ToolsUsed: t.End.GetToolsUsed(), Error: t.End.GetError(),
-		LimitReached: t.End.GetLimitReached(), ScheduleId: v.Input.ScheduleID, RerunOf: v.Input.Rerun.GetOfTurn(), Limits: LimitsToProto(v.Input.Limits),
+		LimitReached: t.End.GetLimitReached(), ScheduleId: v.Input.ScheduleID, RerunOf: v.Input.Rerun.GetOfTurn(),
+		Limits:       LimitsToProto(v.Input.Limits),
 		ParentTurnId: v.Link.ParentTurnID, ParentSessionId: v.Link.ParentSessionID, RootTurnId: v.Link.RootTurnID,
 	}
 }

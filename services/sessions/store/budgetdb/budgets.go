@@ -65,7 +65,8 @@ type Budget struct {
 // ScopeKey returns the key by which the budgets of a scope and its target are found.
 func ScopeKey(scope BudgetScope, target string) string { return string(scope) + ":" + target }
 
-const budgetColumns = `tenant, id, scope, target, period, max_tokens, max_cost, max_calls, warn_at, period_us, used_tokens, used_cost, used_calls,
+const budgetColumns = `tenant, id, scope, target, period, max_tokens, max_cost, max_calls, warn_at, period_us, used_tokens, used_cost,
+	used_calls,
 	reserved_tokens, reserved_cost, reserved_calls, create_us, update_us`
 
 func scanBudget(s sqldb.Scanner) (b Budget, err error) {
@@ -94,8 +95,8 @@ func (tx *Tx) LockBudget(ctx context.Context, tenant, id string) (Budget, error)
 	return sqldb.One(ctx, tx, scanBudget, selectBudget+tx.DB.ForUpdate(), tenant, id)
 }
 
-// LockBudgets reads the budgets of some scope keys and keeps others from changing them until the transaction ends. All who lock several do so
-// in the order of their ids, after the session.
+// LockBudgets reads the budgets of some scope keys and keeps others from changing them until the transaction ends. All who lock
+// several do so in the order of their ids, after the session.
 func (tx *Tx) LockBudgets(ctx context.Context, tenant string, keys []string) ([]Budget, error) {
 	args := []any{tenant}
 	for _, key := range keys {
@@ -110,14 +111,17 @@ var insertBudgets = sqldb.Insert("budgets", "scope_key, "+budgetColumns)
 // AddBudget stores a new budget.
 func (tx *Tx) AddBudget(ctx context.Context, b Budget) error {
 	_, err := sqldb.Exec(ctx, tx, insertBudgets,
-		ScopeKey(b.Scope, b.Target), b.Tenant, b.ID, string(b.Scope), b.Target, string(b.Period), b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, sqldb.Micros(b.PeriodStart),
-		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, sqldb.Micros(b.CreateTime), sqldb.Micros(b.UpdateTime))
+		ScopeKey(b.Scope, b.Target), b.Tenant, b.ID, string(b.Scope), b.Target, string(b.Period), b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt,
+		sqldb.Micros(b.PeriodStart),
+		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, sqldb.Micros(b.CreateTime),
+		sqldb.Micros(b.UpdateTime))
 	return err
 }
 
 // SaveBudget writes what changes in a locked budget: limits and counters.
 func (tx *Tx) SaveBudget(ctx context.Context, b Budget) error {
-	return sqldb.ExecOne(ctx, tx, `UPDATE budgets SET max_tokens = $3, max_cost = $4, max_calls = $5, warn_at = $6, period_us = $7, used_tokens = $8,
+	return sqldb.ExecOne(ctx, tx, `UPDATE budgets SET max_tokens = $3, max_cost = $4, max_calls = $5, warn_at = $6, period_us = $7,
+		used_tokens = $8,
 		used_cost = $9, used_calls = $10, reserved_tokens = $11, reserved_cost = $12, reserved_calls = $13, update_us = $14
 		WHERE tenant = $1 AND id = $2`, b.Tenant, b.ID, b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, sqldb.Micros(b.PeriodStart),
 		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, sqldb.Micros(b.UpdateTime))
@@ -154,13 +158,15 @@ func scanHold(s sqldb.Scanner) (h Hold, err error) {
 
 // Holds reads what a step of a locked session's turn holds.
 func (tx *Tx) Holds(ctx context.Context, tenant, turn, step string) ([]Hold, error) {
-	return sqldb.All(ctx, tx, scanHold, "SELECT "+holdColumns+" FROM budget_holds WHERE tenant = $1 AND turn_id = $2 AND step_key = $3 ORDER BY budget_id",
+	return sqldb.All(ctx, tx, scanHold, "SELECT "+holdColumns+" FROM budget_holds WHERE tenant = $1 AND turn_id = $2 AND step_key = $3 "+
+		"ORDER BY budget_id",
 		tenant, turn, step)
 }
 
 // TurnHolds reads what all steps of a locked session's turn hold.
 func (tx *Tx) TurnHolds(ctx context.Context, tenant, turn string) ([]Hold, error) {
-	return sqldb.All(ctx, tx, scanHold, "SELECT "+holdColumns+" FROM budget_holds WHERE tenant = $1 AND turn_id = $2 ORDER BY step_key, budget_id",
+	return sqldb.All(ctx, tx, scanHold, "SELECT "+holdColumns+" FROM budget_holds WHERE tenant = $1 AND turn_id = $2 ORDER BY step_key, "+
+		"budget_id",
 		tenant, turn)
 }
 
@@ -179,12 +185,13 @@ func (tx *Tx) AddHold(ctx context.Context, h Hold) error {
 
 // DropHolds removes what a step holds; all steps of the turn when no step is named.
 func (tx *Tx) DropHolds(ctx context.Context, tenant, turn, step string) error {
-	_, err := sqldb.Exec(ctx, tx, "DELETE FROM budget_holds WHERE tenant = $1 AND turn_id = $2 AND ($3 = '' OR step_key = $3)", tenant, turn, step)
+	_, err := sqldb.Exec(ctx, tx, "DELETE FROM budget_holds WHERE tenant = $1 AND turn_id = $2 AND ($3 = '' OR step_key = $3)", tenant, turn,
+		step)
 	return err
 }
 
-// ModelRatio reads what an agent's calls of a model have used of what they read and wrote, for each thousand tokens of their estimate; 0 when nothing
-// is known.
+// ModelRatio reads what an agent's calls of a model have used of what they read and wrote, for each thousand tokens of their
+// estimate; 0 when nothing is known.
 func (tx *Tx) ModelRatio(ctx context.Context, tenant, agent, model string) (input, output int64, err error) {
 	ratio, err := sqldb.One(ctx, tx, func(s sqldb.Scanner) (r [2]int64, err error) {
 		err = s.Scan(&r[0], &r[1])

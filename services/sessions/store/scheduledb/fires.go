@@ -56,7 +56,8 @@ func scanFire(s sqldb.Scanner) (f Fire, err error) {
 	return f, err
 }
 
-const newestFires = "SELECT " + fireColumns + " FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 ORDER BY create_us DESC, fire_key DESC LIMIT $3"
+const newestFires = "SELECT " + fireColumns + " FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 ORDER BY create_us DESC, " +
+	"fire_key DESC LIMIT $3"
 
 // ScheduleWithFires reads one with the newest of its fires, both as they were at one moment. ErrNotFound when there is none.
 func (s *Reader) ScheduleWithFires(ctx context.Context, tenant, id string, limit int) (row Schedule, fires []Fire, err error) {
@@ -78,13 +79,14 @@ func (tx *Tx) Fire(ctx context.Context, tenant, schedule, key string) (Fire, err
 }
 
 var insertScheduleFires = sqldb.Insert("schedule_fires", fireColumns) + `
-		ON CONFLICT (tenant, schedule_id, fire_key) DO UPDATE SET outcome = excluded.outcome, pending = excluded.pending, look_us = excluded.look_us,
-		turn_id = excluded.turn_id, session_id = excluded.session_id, error = excluded.error`
+		ON CONFLICT (tenant, schedule_id, fire_key) DO UPDATE SET outcome = excluded.outcome, pending = excluded.pending,
+		look_us = excluded.look_us, turn_id = excluded.turn_id, session_id = excluded.session_id, error = excluded.error`
 
 // PutFire stores a fire of a locked schedule, or what has become of it.
 func (tx *Tx) PutFire(ctx context.Context, f Fire) error {
 	_, err := sqldb.Exec(ctx, tx, insertScheduleFires,
-		f.Tenant, f.ScheduleID, f.Key, rows.Flag(f.Manual), sqldb.Micros(f.Due), sqldb.Micros(f.CreateTime), string(f.Outcome), rows.Flag(f.Outcome.Pending()),
+		f.Tenant, f.ScheduleID, f.Key, rows.Flag(f.Manual), sqldb.Micros(f.Due), sqldb.Micros(f.CreateTime), string(f.Outcome),
+		rows.Flag(f.Outcome.Pending()),
 		sqldb.Micros(f.NextAttempt), f.TurnID, f.SessionID, f.Error)
 	return err
 }
@@ -97,7 +99,8 @@ func (s *Reader) DueFires(ctx context.Context, now time.Time, limit int) ([]Fire
 
 // PostponeFire sets NextAttempt of a pending fire.
 func (tx *Tx) PostponeFire(ctx context.Context, f Fire, next time.Time) error {
-	_, err := sqldb.Exec(ctx, tx, "UPDATE schedule_fires SET look_us = $4 WHERE tenant = $1 AND schedule_id = $2 AND fire_key = $3 AND pending = 1",
+	_, err := sqldb.Exec(ctx, tx,
+		"UPDATE schedule_fires SET look_us = $4 WHERE tenant = $1 AND schedule_id = $2 AND fire_key = $3 AND pending = 1",
 		f.Tenant, f.ScheduleID, f.Key, sqldb.Micros(next))
 	return err
 }
@@ -110,13 +113,15 @@ func (tx *Tx) PendingFires(ctx context.Context, tenant, schedule string) ([]Fire
 
 // RunningFires counts the turns of a locked schedule that have not ended.
 func (tx *Tx) RunningFires(ctx context.Context, tenant, schedule string) (int, error) {
-	return sqldb.One(ctx, tx, sqldb.Column[int], `SELECT count(*) FROM schedule_fires f JOIN turns t ON t.tenant = f.tenant AND t.id = f.turn_id
+	return sqldb.One(ctx, tx, sqldb.Column[int], `SELECT count(*) FROM schedule_fires f JOIN turns t ON t.tenant = f.tenant AND t.id =
+		f.turn_id
 		WHERE f.tenant = $1 AND f.schedule_id = $2 AND f.turn_id <> '' AND t.end_us = 0`, tenant, schedule)
 }
 
 // FiredSince reports whether a locked schedule was fired by time at or after since, by another fire than the one with the given key.
 func (tx *Tx) FiredSince(ctx context.Context, tenant, schedule, key string, since time.Time) (bool, error) {
-	n, err := sqldb.One(ctx, tx, sqldb.Column[int], `SELECT count(*) FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 AND fire_key <> $3
+	n, err := sqldb.One(ctx, tx, sqldb.Column[int], `SELECT count(*) FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 AND
+		fire_key <> $3
 		AND manual = 0 AND create_us >= $4 AND outcome <> 'missed'`, tenant, schedule, key, sqldb.Micros(since))
 	return n > 0, err
 }
@@ -124,7 +129,8 @@ func (tx *Tx) FiredSince(ctx context.Context, tenant, schedule, key string, sinc
 // TrimFires removes all but the newest fires of a locked schedule, those that are pending, and those whose turn has not ended.
 func (tx *Tx) TrimFires(ctx context.Context, tenant, schedule string, keep int) error {
 	_, err := sqldb.Exec(ctx, tx, `DELETE FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 AND pending = 0
-		AND fire_key NOT IN (SELECT fire_key FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 ORDER BY create_us DESC, fire_key DESC LIMIT $3)
+		AND fire_key NOT IN (SELECT fire_key FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 ORDER BY create_us DESC, fire_key
+		DESC LIMIT $3)
 		AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.tenant = schedule_fires.tenant AND t.id = schedule_fires.turn_id AND t.end_us = 0)`,
 		tenant, schedule, keep)
 	return err

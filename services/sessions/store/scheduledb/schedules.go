@@ -73,7 +73,8 @@ type Schedule struct {
 	CreateTime, UpdateTime time.Time
 }
 
-const scheduleColumns = `tenant, id, subject, data, principal, paused, deleted, revision, synced, check_us, attempts, last_fire_us, last_turn_id,
+const scheduleColumns = `tenant, id, subject, data, principal, paused, deleted, revision, synced, check_us, attempts, last_fire_us,
+	last_turn_id,
 	last_error, create_us, update_us`
 
 func scanSchedule(s sqldb.Scanner) (v Schedule, err error) {
@@ -96,7 +97,8 @@ func readScheduleSpec(data []byte) (ScheduleSpec, error) {
 	m := &storev1.StoredSchedule{}
 	err := proto.Unmarshal(data, m)
 	return ScheduleSpec{
-		DisplayName: m.GetDisplayName(), Description: m.GetDescription(), AgentID: m.GetAgentId(), SessionID: m.GetSessionId(), Input: m.GetInput(),
+		DisplayName: m.GetDisplayName(), Description: m.GetDescription(), AgentID: m.GetAgentId(), SessionID: m.GetSessionId(),
+		Input:  m.GetInput(),
 		Params: m.GetParams(), Cron: m.GetCron(), TimeZone: m.GetTimeZone(), Interval: m.GetInterval(), Overlap: Overlap(m.GetOverlap()),
 	}, err
 }
@@ -127,7 +129,8 @@ func (tx *Tx) CountSchedules(ctx context.Context, tenant, subject string) (count
 	n, err := sqldb.One(ctx, tx, func(s sqldb.Scanner) (n counts, err error) {
 		err = s.Scan(&n.all, &n.own)
 		return n, err
-	}, "SELECT count(*), COALESCE(SUM(CASE WHEN subject = $2 THEN 1 ELSE 0 END), 0) FROM schedules WHERE tenant = $1 AND deleted = 0", tenant, subject)
+	}, "SELECT count(*), COALESCE(SUM(CASE WHEN subject = $2 THEN 1 ELSE 0 END), 0) FROM schedules WHERE tenant = $1 AND deleted = 0", tenant,
+		subject)
 	return n.all, n.own, err
 }
 
@@ -145,7 +148,8 @@ func (tx *Tx) AddSchedule(ctx context.Context, v Schedule) error {
 		return fmt.Errorf("schedule %s: %w", v.ID, err)
 	}
 	_, err = sqldb.Exec(ctx, tx, insertSchedules,
-		v.Tenant, v.ID, v.Subject, rows.Blob(data), rows.Blob(v.Principal), rows.Flag(v.Spec.Paused), rows.Flag(v.Deleted), v.Revision, v.Synced, sqldb.Micros(v.NextSync),
+		v.Tenant, v.ID, v.Subject, rows.Blob(data), rows.Blob(v.Principal), rows.Flag(v.Spec.Paused), rows.Flag(v.Deleted), v.Revision, v.Synced,
+		sqldb.Micros(v.NextSync),
 		v.Attempts, sqldb.Micros(v.LastFire), v.LastTurnID, v.LastError, sqldb.Micros(v.CreateTime), sqldb.Micros(v.UpdateTime))
 	return rows.Unique(err)
 }
@@ -156,19 +160,23 @@ func (tx *Tx) SaveSchedule(ctx context.Context, v Schedule) error {
 	if err != nil {
 		return fmt.Errorf("schedule %s: %w", v.ID, err)
 	}
-	return sqldb.ExecOne(ctx, tx, `UPDATE schedules SET subject = $3, data = $4, principal = $5, paused = $6, deleted = $7, revision = $8, check_us = $9,
+	return sqldb.ExecOne(ctx, tx, `UPDATE schedules SET subject = $3, data = $4, principal = $5, paused = $6, deleted = $7, revision = $8,
+		check_us = $9,
 		last_fire_us = $10, last_turn_id = $11, last_error = $12, create_us = $13, update_us = $14 WHERE tenant = $1 AND id = $2`,
-		v.Tenant, v.ID, v.Subject, rows.Blob(data), rows.Blob(v.Principal), rows.Flag(v.Spec.Paused), rows.Flag(v.Deleted), v.Revision, sqldb.Micros(v.NextSync),
+		v.Tenant, v.ID, v.Subject, rows.Blob(data), rows.Blob(v.Principal), rows.Flag(v.Spec.Paused), rows.Flag(v.Deleted), v.Revision,
+		sqldb.Micros(v.NextSync),
 		sqldb.Micros(v.LastFire), v.LastTurnID, v.LastError, sqldb.Micros(v.CreateTime), sqldb.Micros(v.UpdateTime))
 }
 
 // DueSchedules lists schedules whose NextSync has come, those due longest first.
 func (s *Reader) DueSchedules(ctx context.Context, now time.Time, limit int) ([]Schedule, error) {
-	return rows.All(ctx, s.DB.Reader(), scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE check_us <= $1 ORDER BY check_us LIMIT $2",
+	return rows.All(ctx, s.DB.Reader(), scanSchedule,
+		"SELECT "+scheduleColumns+" FROM schedules WHERE check_us <= $1 ORDER BY check_us LIMIT $2",
 		sqldb.Micros(now), limit)
 }
 
-// ClaimSchedule postpones NextSync of a due schedule, so that no other replica syncs it meanwhile. False when it was changed or claimed since it was read.
+// ClaimSchedule postpones NextSync of a due schedule, so that no other replica syncs it meanwhile. False when it was changed or
+// claimed since it was read.
 func (tx *Tx) ClaimSchedule(ctx context.Context, v Schedule, until time.Time) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "UPDATE schedules SET check_us = $5 WHERE tenant = $1 AND id = $2 AND revision = $3 AND check_us = $4",
 		v.Tenant, v.ID, v.Revision, sqldb.Micros(v.NextSync), sqldb.Micros(until))
@@ -184,14 +192,16 @@ func (tx *Tx) SetSynced(ctx context.Context, v Schedule, next time.Time) error {
 
 // SetUnsynced records a failed attempt to sync, and when to try again.
 func (tx *Tx) SetUnsynced(ctx context.Context, v Schedule, next time.Time) error {
-	_, err := sqldb.Exec(ctx, tx, "UPDATE schedules SET attempts = attempts + 1, check_us = $4 WHERE tenant = $1 AND id = $2 AND revision = $3",
+	_, err := sqldb.Exec(ctx, tx,
+		"UPDATE schedules SET attempts = attempts + 1, check_us = $4 WHERE tenant = $1 AND id = $2 AND revision = $3",
 		v.Tenant, v.ID, v.Revision, sqldb.Micros(next))
 	return err
 }
 
 // RemoveSchedule removes a deleted schedule with its fires, unless it was created again.
 func (tx *Tx) RemoveSchedule(ctx context.Context, v Schedule) error {
-	n, err := sqldb.Exec(ctx, tx, "DELETE FROM schedules WHERE tenant = $1 AND id = $2 AND revision = $3 AND deleted = 1", v.Tenant, v.ID, v.Revision)
+	n, err := sqldb.Exec(ctx, tx, "DELETE FROM schedules WHERE tenant = $1 AND id = $2 AND revision = $3 AND deleted = 1", v.Tenant, v.ID,
+		v.Revision)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -22,7 +22,8 @@ func fullBlueprint(t *testing.T) agentspec.Spec {
 	must(t, err)
 	temperature := 0.0
 	return agentspec.Spec{
-		DisplayName: "A", Description: "first", Instructions: "be kind", Model: "p/m", Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"a__*"},
+		DisplayName: "A", Description: "first", Instructions: "be kind", Model: "p/m", Strategy: turnv1.Strategy_STRATEGY_PLAN,
+		Tools: []string{"a__*"},
 		Limits: &agentspec.Limits{
 			MaxSteps: 1, MaxTokens: 2, MaxParallelTools: 3, MaxIdenticalCalls: 4, TurnSeconds: 5, MaxToolCalls: 6, MaxCost: "0.70", MaxChildren: 8,
 			MaxDepth: 9,
@@ -34,7 +35,8 @@ func fullBlueprint(t *testing.T) agentspec.Spec {
 		}},
 		Shields: []string{"pii"},
 		Executor: &agentspec.Executor{
-			Kind: "process", Command: []string{"agent"}, Env: map[string]string{"A": "b"}, Dir: "/d", URL: "http://x/", Headers: map[string]string{"H": "v"},
+			Kind: "process", Command: []string{"agent"}, Env: map[string]string{"A": "b"}, Dir: "/d", URL: "http://x/",
+			Headers:        map[string]string{"H": "v"},
 			TimeoutSeconds: 30,
 		},
 		Agents: []string{"helper"}, MaxContextTokens: 4000,
@@ -69,7 +71,8 @@ func blueprints(t *testing.T, s *store.Store) {
 func revisions(t *testing.T, s *store.Store) {
 	put := func(revision uint32) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
-			return tx.PutAgent(ctx, store.Agent{Tenant: tenant, ID: "a", Revision: revision, Spec: agentspec.Spec{Model: fmt.Sprintf("p/%d", revision)}})
+			return tx.PutAgent(ctx, store.Agent{Tenant: tenant, ID: "a", Revision: revision,
+				Spec: agentspec.Spec{Model: fmt.Sprintf("p/%d", revision)}})
 		})
 	}
 	put(1)

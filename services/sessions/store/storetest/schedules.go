@@ -37,7 +37,8 @@ func addSchedule(t *testing.T, s *store.Store, v scheduledb.Schedule) scheduledb
 
 func schedules(t *testing.T, s *store.Store) {
 	a := addSchedule(t, s, scheduledb.Schedule{ID: "a", Subject: "ann", NextSync: at(10), Spec: everything(t)})
-	b := addSchedule(t, s, scheduledb.Schedule{ID: "b", Subject: "bob", NextSync: at(20), Spec: scheduledb.ScheduleSpec{Cron: "@daily", TimeZone: "Europe/Berlin", Paused: true}})
+	b := addSchedule(t, s, scheduledb.Schedule{ID: "b", Subject: "bob", NextSync: at(20),
+		Spec: scheduledb.ScheduleSpec{Cron: "@daily", TimeZone: "Europe/Berlin", Paused: true}})
 	list := func(subject, after string) string {
 		t.Helper()
 		rows, err := s.Schedules(t.Context(), tenant, subject, after, 9)
@@ -104,7 +105,8 @@ func fires(t *testing.T, s *store.Store) {
 	addSchedule(t, s, scheduledb.Schedule{ID: "a"})
 	put := func(n int64, outcome scheduledb.FireOutcome, turn string) scheduledb.Fire {
 		f := scheduledb.Fire{
-			Tenant: tenant, ScheduleID: "a", Key: fmt.Sprint("k", n), Due: at(n), CreateTime: at(100 + n), Outcome: outcome, NextAttempt: at(200 - n), TurnID: turn,
+			Tenant: tenant, ScheduleID: "a", Key: fmt.Sprint("k", n), Due: at(n), CreateTime: at(100 + n), Outcome: outcome,
+			NextAttempt: at(200 - n), TurnID: turn,
 		}
 		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.PutFire(ctx, f) })
 		return f

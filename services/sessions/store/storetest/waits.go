@@ -24,8 +24,9 @@ func addWaits(t *testing.T, s *store.Store, n int) {
 			}
 			if err := tx.AddWait(ctx, store.Wait{
 				Tenant: tenant, ID: fmt.Sprintf("apr_%d", i), TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Owner: "local", Requester: "bob",
-				StepKey: stepkey.Tool(1, i), Kind: turnv1.WaitKind(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2), ExpiresUs: int64(100 + i),
-				Request: &store.WaitRequest{Message: "r"}, Answer: &store.WaitAnswer{}, Requesters: []string{"bob"},
+				StepKey: stepkey.Tool(1, i), Kind: turnv1.WaitKind(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2),
+				ExpiresUs: int64(100 + i),
+				Request:   &store.WaitRequest{Message: "r"}, Answer: &store.WaitAnswer{}, Requesters: []string{"bob"},
 			}, roles); err != nil {
 				return err
 			}
@@ -60,7 +61,8 @@ func waits(t *testing.T, s *store.Store) {
 		{"of roles", store.WaitFilter{Owner: "ann", Roles: []string{"x", "lead"}}, "3 0 "},
 		{"of nobody", store.WaitFilter{Owner: "ann"}, ""},
 		{"the next page", store.WaitFilter{BeforeUs: 11, BeforeID: "apr_3"}, "2 1 0 "},
-		{"everything at once", store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, BeforeUs: 11, BeforeID: "apr_3"}, "0 "},
+		{"everything at once", store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, BeforeUs: 11, BeforeID: "apr_3"},
+			"0 "},
 		{"a page", store.WaitFilter{Limit: 2}, "5 4 "},
 	} {
 		row.filter.Tenant = tenant
@@ -77,7 +79,8 @@ func waits(t *testing.T, s *store.Store) {
 			t.Errorf("%s: %s, want %s", row.name, got.String(), row.want)
 		}
 	}
-	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || got.Answer.GetAction() != "a" || got.EndUs != 50 || got.Requester != "bob" || got.StepKey != "tool-1.3" {
+	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || got.Answer.GetAction() != "a" || got.EndUs != 50 ||
+		got.Requester != "bob" || got.StepKey != "tool-1.3" {
 		t.Errorf("wait %+v, %v", got, err)
 	}
 	if _, err := s.Wait(t.Context(), "other", "apr_3"); !errors.Is(err, store.ErrNotFound) {

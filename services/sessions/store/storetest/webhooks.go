@@ -21,7 +21,8 @@ func addWebhook(t *testing.T, s *store.Store, w webhookdb.Webhook) {
 
 func addDelivery(t *testing.T, s *store.Store, id, webhook, session string, next int64) {
 	t.Helper()
-	d := webhookdb.Delivery{Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id), NextAttempt: sqldb.Time(next), CreateTime: sqldb.Time(1)}
+	d := webhookdb.Delivery{Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id),
+		NextAttempt: sqldb.Time(next), CreateTime: sqldb.Time(1)}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddDelivery(ctx, d) })
 }
 
@@ -75,7 +76,8 @@ func deliveries(t *testing.T, s *store.Store) {
 	})
 	rows, err := s.Deliveries(t.Context(), tenant, "whk_1", "", 9)
 	must(t, err)
-	if len(rows) != 2 || rows[0].ID != "whd_b" || rows[0].ResponseCode != 200 || rows[0].Error != "none" || rows[0].Sending || !rows[1].Sending {
+	if len(rows) != 2 || rows[0].ID != "whd_b" || rows[0].ResponseCode != 200 || rows[0].Error != "none" || rows[0].Sending ||
+		!rows[1].Sending {
 		t.Errorf("deliveries %+v", rows)
 	}
 	if rows, err = s.Deliveries(t.Context(), tenant, "whk_1", "whd_b", 9); err != nil || len(rows) != 1 || rows[0].ID != "whd_a" {
@@ -127,7 +129,8 @@ func toldEnds(t *testing.T, s *store.Store) {
 	if told, _ := end("trn_1"); told {
 		t.Error("told of without any webhook")
 	}
-	if row, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || row.EndUs != 7 || row.End.GetOutput() != "e" || row.Usage.GetToolCalls() != 1 {
+	if row, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || row.EndUs != 7 || row.End.GetOutput() != "e" ||
+		row.Usage.GetToolCalls() != 1 {
 		t.Errorf("ended turn %+v, %v", row, err)
 	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {

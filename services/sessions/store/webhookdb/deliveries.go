@@ -73,7 +73,8 @@ var insertWebhookDeliveries = sqldb.Insert("webhook_deliveries", deliveryColumns
 // AddDelivery stores a new delivery.
 func (tx *Tx) AddDelivery(ctx context.Context, d Delivery) error {
 	_, err := sqldb.Exec(ctx, tx, insertWebhookDeliveries,
-		d.Tenant, d.ID, d.WebhookID, d.TurnID, d.SessionID, d.Type, d.URL, d.Status, d.Attempts, rows.Flag(d.Sending), sqldb.Micros(d.NextAttempt),
+		d.Tenant, d.ID, d.WebhookID, d.TurnID, d.SessionID, d.Type, d.URL, d.Status, d.Attempts, rows.Flag(d.Sending),
+		sqldb.Micros(d.NextAttempt),
 		sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.CreateTime), sqldb.Micros(d.EndTime), rows.Blob(d.Body))
 	return err
 }
@@ -96,7 +97,8 @@ func (tx *Tx) LockDelivery(ctx context.Context, tenant, webhook, id string) (Del
 func (tx *Tx) SaveDelivery(ctx context.Context, d Delivery) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE webhook_deliveries SET status = $3, sending = $4, next_us = $5, give_up_us = $6, response_code = $7,
 		error = $8, end_us = $9 WHERE tenant = $1 AND id = $2`,
-		d.Tenant, d.ID, d.Status, rows.Flag(d.Sending), sqldb.Micros(d.NextAttempt), sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.EndTime))
+		d.Tenant, d.ID, d.Status, rows.Flag(d.Sending), sqldb.Micros(d.NextAttempt), sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error,
+		sqldb.Micros(d.EndTime))
 }
 
 // HasDueDeliveries reports whether a pending delivery is due.
@@ -155,7 +157,8 @@ func (f ReceiverFilter) where(args []any) (string, []any) {
 	return text.String(), args
 }
 
-// ClaimDeliveries claims up to limit due deliveries that the filter admits, those due longest first. No other replica gets them before until.
+// ClaimDeliveries claims up to limit due deliveries that the filter admits, those due longest first. No other replica gets them
+// before until.
 func (tx *Tx) ClaimDeliveries(ctx context.Context, now, until time.Time, limit int, filter ReceiverFilter) ([]Delivery, error) {
 	admitted, args := filter.where([]any{sqldb.Micros(now), limit})
 	claimed, err := sqldb.All(ctx, tx, func(s sqldb.Scanner) (d Delivery, err error) {

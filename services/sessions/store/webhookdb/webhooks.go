@@ -35,7 +35,8 @@ type Webhook struct {
 	CreateTime, UpdateTime time.Time
 }
 
-const webhookColumns = `tenant, id, url, events, agent_id, description, disabled, per_turn, last_error, created_by, secret, old_secret, old_until_us,
+const webhookColumns = `tenant, id, url, events, agent_id, description, disabled, per_turn, last_error, created_by, secret, old_secret,
+	old_until_us,
 	create_us, update_us`
 
 func scanWebhook(s sqldb.Scanner) (w Webhook, err error) {
@@ -65,7 +66,8 @@ func (s *Reader) PerTurnWebhook(ctx context.Context, tenant string) (Webhook, er
 
 // Webhooks lists webhooks by id, after the given one.
 func (s *Reader) Webhooks(ctx context.Context, tenant, after string, limit int) ([]Webhook, error) {
-	return rows.All(ctx, s.DB.Reader(), scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3",
+	return rows.All(ctx, s.DB.Reader(), scanWebhook,
+		"SELECT "+webhookColumns+" FROM webhooks WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3",
 		tenant, after, limit)
 }
 
@@ -95,7 +97,8 @@ var insertWebhooks = sqldb.Insert("webhooks", webhookColumns)
 // AddWebhook stores a new webhook. ErrExists when its id is taken, or when the tenant has another one that signs for URLs of turns.
 func (tx *Tx) AddWebhook(ctx context.Context, w Webhook) error {
 	_, err := sqldb.Exec(ctx, tx, insertWebhooks,
-		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, rows.Flag(w.Disabled), rows.Flag(w.PerTurn), w.LastError, w.CreatedBy,
+		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, rows.Flag(w.Disabled), rows.Flag(w.PerTurn), w.LastError,
+		w.CreatedBy,
 		rows.Blob(w.Secret), rows.Blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.CreateTime), sqldb.Micros(w.UpdateTime))
 	return rows.Unique(err)
 }
@@ -131,7 +134,8 @@ func (tx *Tx) AddTurnWebhook(ctx context.Context, tenant, turn, url string) erro
 	return err
 }
 
-// TurnWebhook reads the URL of a turn and the webhook that signs for it; "" when the turn has none, or when that webhook is missing or disabled.
+// TurnWebhook reads the URL of a turn and the webhook that signs for it; "" when the turn has none, or when that webhook is
+// missing or disabled.
 func (tx *Tx) TurnWebhook(ctx context.Context, tenant, turn string) (Webhook, string, error) {
 	urls, err := sqldb.All(ctx, tx, sqldb.Column[string], "SELECT url FROM turn_webhooks WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	if err != nil || len(urls) == 0 {

@@ -16,9 +16,10 @@ const (
 	maxTracked = 10_000
 )
 
-// Slots decides who is eligible for the next delivery. A receiver that answered its last one may have as many attempts in flight as perReceiver; an
-// unproven one, which did not answer or was never sent anything, a single one. Those that did not answer get at most half of the slots together, and
-// all that are unproven at most three quarters: the rest is for receivers that answer. Safe for concurrent use.
+// Slots decides who is eligible for the next delivery. A receiver that answered its last one may have as many attempts in flight
+// as perReceiver; an unproven one, which did not answer or was never sent anything, a single one. Those that did not answer get
+// at most half of the slots together, and all that are unproven at most three quarters: the rest is for receivers that answer.
+// Safe for concurrent use.
 type Slots struct {
 	total, perReceiver int
 	backoff            backoff.Policy
