@@ -13,7 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
+	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 const approvalsPath = "/v1/approvals"
@@ -35,7 +37,7 @@ func approvals() noun {
 				expires = "in " + ago(m.GetExpireTime().AsTime(), now)
 			}
 			return []string{
-				m.GetId(), m.GetKind(), m.GetStatus(), m.GetTool(), output.Short(show.Object(m.GetArguments()), cellWidth),
+				m.GetId(), enum.Name(m.GetKind()), enum.Name(m.GetStatus()), m.GetTool(), output.Short(show.Object(m.GetArguments()), cellWidth),
 				ago(now, m.GetCreateTime().AsTime()), expires, output.Short(m.GetMessage(), cellWidth),
 			}
 		}),
@@ -141,7 +143,7 @@ func fillAnswer(c *call, id, text string, body map[string]any) error {
 	if _, err := c.client.Do(c.ctx, client.Request{Path: approvalsPath + client.Path(id)}, &seen); err != nil {
 		return err
 	}
-	if seen.GetKind() == "client_tool" {
+	if seen.GetKind() == turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL {
 		body["result"] = text
 		if flag(c.cmd, "error") == "true" {
 			body["is_error"] = true

@@ -31,8 +31,10 @@ func nounCommands(a *app.App) []*cobra.Command {
 
 // nouns lists all kinds of resources.
 func nouns() []noun {
-	return []noun{agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(),
-		webhooks(), schedules()}
+	return []noun{
+		agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(),
+		webhooks(), schedules(),
+	}
 }
 
 func agents() noun {
@@ -99,7 +101,7 @@ func sources() noun {
 		more:   sourceCommands,
 		header: []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
 		read: typed((*registryv1.Source).GetName, func(m *registryv1.Source, now time.Time) []string {
-			where, state := m.GetUrl(), m.GetState()
+			where, state := m.GetUrl(), enum.Name(m.GetState())
 			if where == "" {
 				where = strings.Join(m.GetCommand(), " ")
 			}
@@ -138,7 +140,7 @@ func decisions() noun {
 		header:  []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
 		read: typed((*policyv1.Decision).GetId, func(m *policyv1.Decision, now time.Time) []string {
 			return []string{
-				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), m.GetKind(), m.GetResource(), output.YesNo(m.GetAllowed()),
+				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), enum.Name(m.GetKind()), m.GetResource(), output.YesNo(m.GetAllowed()),
 				output.Short(m.GetReason(), 2*cellWidth),
 			}
 		}),
@@ -152,7 +154,8 @@ func executions() noun {
 		header:  []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
 		read: typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
 			return []string{
-				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum.Name(m.GetEffect()), m.GetState(), fmt.Sprint(m.GetAttempts()),
+				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum.Name(m.GetEffect()), enum.Name(m.GetState()),
+				fmt.Sprint(m.GetAttempts()),
 				fmt.Sprint(m.GetLatencyMs()), m.GetCode(), m.GetTurnId(),
 			}
 		}),

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -104,8 +105,10 @@ func scheduleCommands(a *app.App) []*cobra.Command {
 	now := &cobra.Command{
 		Use: "run ID", Short: "Fire a schedule now, in addition to its times", Args: cobra.ExactArgs(1), RunE: run(a, runSchedule),
 	}
-	return []*cobra.Command{create, update, verb("pause", "Keep a schedule from firing"), verb("resume", "Let a paused schedule fire again"),
-		now}
+	return []*cobra.Command{
+		create, update, verb("pause", "Keep a schedule from firing"), verb("resume", "Let a paused schedule fire again"),
+		now,
+	}
 }
 
 func scheduleFlags(cmd *cobra.Command) {
@@ -158,7 +161,7 @@ func runSchedule(c *call) error {
 		return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
 	}
 	return c.print(f.GetTurnId(), raw, func(w io.Writer) error {
-		text := strings.Join([]string{f.GetOutcome(), f.GetTurnId(), f.GetError()}, " ")
+		text := strings.Join([]string{enum.Name(f.GetOutcome()), f.GetTurnId(), f.GetError()}, " ")
 		_, err := fmt.Fprintln(w, output.Line(strings.Join(strings.Fields(text), " ")))
 		return err
 	})

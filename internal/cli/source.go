@@ -49,7 +49,7 @@ func createSource(c *call) error {
 	if err != nil {
 		return err
 	}
-	if s.GetState() != "ready" {
+	if s.GetState() != registryv1.SourceState_SOURCE_STATE_READY {
 		c.note("%s is registered, but cannot be reached yet: %s", s.GetName(), output.Line(s.GetLastError()))
 	}
 	return sources().printOne(c, raw)

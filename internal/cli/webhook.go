@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -74,7 +75,7 @@ func deliveries() noun {
 				code = strconv.Itoa(int(m.GetResponseCode()))
 			}
 			return []string{
-				m.GetId(), m.GetType(), m.GetTurnId(), m.GetStatus(), strconv.Itoa(int(m.GetAttempts())), code, next,
+				m.GetId(), m.GetType(), m.GetTurnId(), enum.Name(m.GetStatus()), strconv.Itoa(int(m.GetAttempts())), code, next,
 				ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetError(), cellWidth),
 			}
 		}),

@@ -22,7 +22,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,15 +61,23 @@ func TestChain(t *testing.T) {
 		code codes.Code
 	}{
 		{name: "the principal reaches the handler", get: ok, id: "dec_1"},
-		{name: "no token is refused", opts: []rpctest.Option{rpctest.WithPrincipal(nil)}, get: ok, id: "dec_1", code: codes.Unauthenticated,
-			want: "unauthenticated"},
-		{name: "no permission is refused", opts: []rpctest.Option{rpctest.WithAuthorizer(denyAll{})}, get: ok, id: "dec_1",
-			code: codes.PermissionDenied, want: "permission_denied"},
-		{name: "policy away is unavailable", opts: []rpctest.Option{rpctest.WithAuthorizer(policyAway{})}, get: ok, id: "dec_1",
-			code: codes.Unavailable, want: "unavailable"},
+		{
+			name: "no token is refused", opts: []rpctest.Option{rpctest.WithPrincipal(nil)}, get: ok, id: "dec_1", code: codes.Unauthenticated,
+			want: "unauthenticated",
+		},
+		{
+			name: "no permission is refused", opts: []rpctest.Option{rpctest.WithAuthorizer(denyAll{})}, get: ok, id: "dec_1",
+			code: codes.PermissionDenied, want: "permission_denied",
+		},
+		{
+			name: "policy away is unavailable", opts: []rpctest.Option{rpctest.WithAuthorizer(policyAway{})}, get: ok, id: "dec_1",
+			code: codes.Unavailable, want: "unavailable",
+		},
 		{name: "a bad field is named", get: ok, id: "", code: codes.InvalidArgument, want: "invalid_argument"},
-		{name: "a panic is an internal error", get: func(context.Context) (*policyv1.Decision, error) { panic("secret") }, id: "dec_1",
-			code: codes.Internal, want: "internal"},
+		{
+			name: "a panic is an internal error", get: func(context.Context) (*policyv1.Decision, error) { panic("secret") }, id: "dec_1",
+			code: codes.Internal, want: "internal",
+		},
 		{name: "a deadline is always there", get: func(ctx context.Context) (*policyv1.Decision, error) {
 			if _, ok := ctx.Deadline(); !ok {
 				return nil, errors.New("no deadline")
@@ -213,7 +220,7 @@ func TestPatienceWithARoleThatIsAway(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	conn := rpctest.Serve(b, "policy", func(s grpc.ServiceRegistrar) {
 		policyv1.RegisterPolicyServiceServer(s, fake{get: func(context.Context) (*policyv1.Decision, error) {
-			return &policyv1.Decision{Kind: turnv1.Strategy_STRATEGY_REACT.String()}, nil
+			return &policyv1.Decision{Kind: policyv1.DecisionKind_DECISION_KIND_TOOL}, nil
 		}})
 	})
 	c := policyv1.NewPolicyServiceClient(conn)

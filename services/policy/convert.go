@@ -6,13 +6,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
 func toProto(d store.Decision) *policyv1.Decision {
 	return &policyv1.Decision{
-		Id: d.ID, CreateTime: timestamppb.New(d.Time), Subject: d.Subject, Kind: d.Kind, Resource: d.Resource,
+		Id: d.ID, CreateTime: timestamppb.New(d.Time), Subject: d.Subject, Kind: enum.Parse[policyv1.DecisionKind](d.Kind), Resource: d.Resource,
 		Allowed: d.Allowed, Reason: d.Reason, Rule: d.Rule, TurnId: d.TurnID, CallId: d.CallID, ArgumentsHash: d.ArgumentsHash,
 	}
 }

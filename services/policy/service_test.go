@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -58,7 +59,8 @@ func TestDecisionsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.GetAllowed() || d.GetRule() != "no-delete" || d.GetSubject() != "bob" || d.GetKind() != "tool" || d.GetResource() != "notes__delete" {
+	if d.GetAllowed() || d.GetRule() != "no-delete" || d.GetSubject() != "bob" || enum.Name(d.GetKind()) != "tool" ||
+		d.GetResource() != "notes__delete" {
 		t.Errorf("decision %v", d)
 	}
 	got, err := c.GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: d.GetId()})
@@ -151,8 +153,10 @@ func TestDenialsAreMergedAndLimited(t *testing.T) {
 	c := client(t, cfg)
 	ids := map[string]bool{}
 	for range 50 {
-		d, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{Principal: authn.User("eve"), Permission: "registry.tools.list",
-			Method: "/m"})
+		d, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{
+			Principal: authn.User("eve"), Permission: "registry.tools.list",
+			Method: "/m",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,8 +167,10 @@ func TestDenialsAreMergedAndLimited(t *testing.T) {
 	}
 	limited := 0
 	for i := range 60 {
-		_, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{Principal: authn.User("eve"), Permission: "p" + string(rune('A'+i)),
-			Method: "/m"})
+		_, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{
+			Principal: authn.User("eve"), Permission: "p" + string(rune('A'+i)),
+			Method: "/m",
+		})
 		if fault.CodeOf(err) == "rate_limited" {
 			limited++
 		} else if err != nil {
@@ -195,7 +201,8 @@ func TestOwnAuthorizer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(list.GetDecisions()) == 1 {
-			if d := list.GetDecisions()[0]; d.GetKind() != "permission" || d.GetResource() != "policy.decisions.list" || d.GetSubject() != "eve" {
+			if d := list.GetDecisions()[0]; enum.Name(d.GetKind()) != "permission" || d.GetResource() != "policy.decisions.list" ||
+				d.GetSubject() != "eve" {
 				t.Errorf("recorded %v", d)
 			}
 			return

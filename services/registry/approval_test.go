@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -63,7 +64,7 @@ func TestACallWaitsForLeave(t *testing.T) {
 			if s := r.call(t.Context(), given); s.text() != "ok" {
 				t.Errorf("with leave: %+v", s)
 			}
-			if row := r.row("k"); row.GetApprovalId() != "apr_1" || row.GetState() != "done" || row.GetAttempts() != 1 {
+			if row := r.row("k"); row.GetApprovalId() != "apr_1" || enum.Name(row.GetState()) != "done" || row.GetAttempts() != 1 {
 				t.Errorf("row %v", row)
 			}
 			if got := w.policy.requests(); got[len(got)-1].GetApprovalId() != "apr_1" {
@@ -129,15 +130,19 @@ func TestCallsThatCannotWait(t *testing.T) {
 		!strings.Contains(s.text(), `rule "ask"`) {
 		t.Errorf("a caller who cannot wait: %+v %q", s, s.text())
 	}
-	_, err := r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "notes__send",
-		Arguments: args(t, map[string]any{"text": "x"})})
+	_, err := r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{
+		Name:      "notes__send",
+		Arguments: args(t, map[string]any{"text": "x"}),
+	})
 	if fault.CodeOf(err) != "approval_required" || !strings.Contains(fault.From(err).Todo, "agent") {
 		t.Errorf("a direct call: %v", err)
 	}
 	w.policy.set(func() { w.policy.asks = nil })
 	r.meshTools()
-	_, err = r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "mesh__ask_user",
-		Arguments: args(t, map[string]any{"question": "why?"})})
+	_, err = r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{
+		Name:      "mesh__ask_user",
+		Arguments: args(t, map[string]any{"question": "why?"}),
+	})
 	if fault.CodeOf(err) != "input_required" {
 		t.Errorf("a direct question: %v", err)
 	}
@@ -162,8 +167,10 @@ func TestATurnsToolsMustNotChange(t *testing.T) {
 		{"once that calls itself harmless", "once", "read", "", false, "definition_changed"},
 		{"read that became once", "read", "once", "", false, "definition_changed"},
 		{"once, with leave", "once", "once", "", true, "approval"},
-		{"once, with leave, and the arguments do not fit any more", "once", "once", `{"type":"object","required":["other"]}`, true,
-			"definition_changed"},
+		{
+			"once, with leave, and the arguments do not fit any more", "once", "once", `{"type":"object","required":["other"]}`, true,
+			"definition_changed",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -42,7 +43,7 @@ func TestASourceThatIsAwayFailsFast(t *testing.T) {
 			s.completed.GetUnresolved() {
 			t.Errorf("while it is away: %+v %q", s, s.text())
 		}
-		if row := r.row(key); row.GetState() != "failed" {
+		if row := r.row(key); enum.Name(row.GetState()) != "failed" {
 			t.Errorf("row %v", row)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -24,7 +25,8 @@ func TestCallOfATurn(t *testing.T) {
 	r.notes()
 	w.bridge.set(func() {
 		w.bridge.call = func(_ context.Context, _ *mcpbridgev1.CallToolRequest, send func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
-			error) {
+			error,
+		) {
 			send(1, 2, "half")
 			res := answer("sent")
 			res.StructuredContent = structpb.NewStringValue("x")
@@ -53,7 +55,7 @@ func TestCallOfATurn(t *testing.T) {
 		t.Errorf("meta %v", m)
 	}
 	row := r.row("trn_1/tool-1.0")
-	if row.GetState() != "done" || row.GetAttempts() != 1 || row.GetSubject() != "local" || row.GetArgumentsHash() == "" ||
+	if enum.Name(row.GetState()) != "done" || row.GetAttempts() != 1 || row.GetSubject() != "local" || row.GetArgumentsHash() == "" ||
 		row.GetEndTime() == nil {
 		t.Errorf("row %v", row)
 	}
@@ -93,14 +95,20 @@ func TestWhatTheModelIsTold(t *testing.T) {
 		change                 func(*registryv1.CallToolRequest)
 		want                   []string
 	}{
-		{name: "a wrong type", tool: "notes__send", args: `{"text":7}`, code: "invalid_tool_arguments",
-			want: []string{"arguments/text", "want string", "not called", "call it again"}},
-		{name: "a missing argument", tool: "notes__send", args: `{}`, code: "invalid_tool_arguments",
-			want: []string{"arguments/text: is required"}},
+		{
+			name: "a wrong type", tool: "notes__send", args: `{"text":7}`, code: "invalid_tool_arguments",
+			want: []string{"arguments/text", "want string", "not called", "call it again"},
+		},
+		{
+			name: "a missing argument", tool: "notes__send", args: `{}`, code: "invalid_tool_arguments",
+			want: []string{"arguments/text: is required"},
+		},
 		{name: "broken JSON", tool: "notes__send", args: `{"text":`, code: "invalid_tool_arguments", want: []string{"ends too early"}},
 		{name: "no object", tool: "notes__send", args: `[]`, code: "invalid_tool_arguments", want: []string{"an array"}},
-		{name: "far too long", tool: "notes__send", args: `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, code: "invalid_tool_arguments",
-			want: []string{"longer than"}},
+		{
+			name: "far too long", tool: "notes__send", args: `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, code: "invalid_tool_arguments",
+			want: []string{"longer than"},
+		},
 		{name: "a misspelt name", tool: "notes__sent", args: `{}`, code: "not_found", want: []string{"notes__sent", "Did you mean notes__send"}},
 		{name: "a name without source", tool: "send", args: `{}`, code: "not_found", want: []string{"Did you mean notes__send"}},
 		{name: "nothing like it", tool: "weather", args: `{}`, code: "not_found", want: []string{"from the list"}},
@@ -165,25 +173,34 @@ func TestWhenTheServerFails(t *testing.T) {
 		{"unreachable, then well", "notes__send", unreachable, 2, "", "done", 1, false, 3},
 		{"in doubt, once", "notes__send", outcomeUnknown, 9, "outcome_unknown", "unresolved", 1, true, 0},
 		{"broken stream, once", "notes__send", func() error { return fault.Internal(nil) }, 9, "outcome_unknown", "unresolved", 1, true, 0},
-		{"bridge died under way, once", "notes__send", func() error { return fault.Unavailable(0, "transport is closing") }, 9, "outcome_unknown",
-			"unresolved", 1, true, 0},
-		{"refused by the bridge", "notes__send", func() error { return fault.Invalid("server.url", "bad") }, 9, "tool_unavailable", "failed", 1,
-			false, 0},
+		{
+			"bridge died under way, once", "notes__send", func() error { return fault.Unavailable(0, "transport is closing") }, 9, "outcome_unknown",
+			"unresolved", 1, true, 0,
+		},
+		{
+			"refused by the bridge", "notes__send", func() error { return fault.Invalid("server.url", "bad") }, 9, "tool_unavailable", "failed", 1,
+			false, 0,
+		},
 		{"in doubt, read, then well", "notes__read", outcomeUnknown, 2, "", "done", 3, false, 0},
 		{"in doubt, put, then well", "notes__put", outcomeUnknown, 1, "", "done", 2, false, 0},
 		{"in doubt, put, always", "notes__put", outcomeUnknown, 9, "tool_unavailable", "unresolved", 3, false, 0},
 		{"unreachable, read", "notes__read", unreachable, 9, "tool_unavailable", "failed", 1, false, 3},
-		{"timed out, read", "notes__read", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "deadline_exceeded",
-			"unresolved", 1, false, 0},
-		{"timed out, once", "notes__send", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "outcome_unknown",
-			"unresolved", 1, true, 0},
+		{
+			"timed out, read", "notes__read", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "deadline_exceeded",
+			"unresolved", 1, false, 0,
+		},
+		{
+			"timed out, once", "notes__send", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "outcome_unknown",
+			"unresolved", 1, true, 0,
+		},
 		{"ended without a result, once", "notes__send", func() error { return nil }, 9, "outcome_unknown", "unresolved", 1, true, 0},
 	} {
 		before := len(w.bridge.seen())
 		failures := 0
 		w.bridge.set(func() {
 			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
-				error) {
+				error,
+			) {
 				w.bridge.mu.Lock()
 				defer w.bridge.mu.Unlock()
 				if failures++; failures <= row.times {
@@ -197,7 +214,7 @@ func TestWhenTheServerFails(t *testing.T) {
 			s.completed.GetResult().GetIsError() != (row.code != "") || s.executing == nil {
 			t.Errorf("%s: %+v %q", row.name, s, s.text())
 		}
-		if got := r.row(row.name); got.GetState() != row.state || int(got.GetAttempts()) != row.sends || got.GetCode() != row.code {
+		if got := r.row(row.name); enum.Name(got.GetState()) != row.state || int(got.GetAttempts()) != row.sends || got.GetCode() != row.code {
 			t.Errorf("%s: row %v", row.name, got)
 		}
 		sent := w.bridge.seen()[before:]
@@ -238,7 +255,8 @@ func TestSlowCalls(t *testing.T) {
 	r.notes()
 	w.bridge.set(func() {
 		w.bridge.call = func(ctx context.Context, req *mcpbridgev1.CallToolRequest,
-			_ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+			_ func(float64, float64, string),
+		) (*mcpbridgev1.CallToolResult, error) {
 			select {
 			case <-time.After(time.Duration(req.GetServer().GetCallTimeoutMs()) * time.Millisecond):
 				return nil, outcomeUnknown()
@@ -247,8 +265,10 @@ func TestSlowCalls(t *testing.T) {
 			}
 		}
 	})
-	for tool, code := range map[string]string{"notes__read": "deadline_exceeded", "notes__put": "deadline_exceeded",
-		"notes__send": "outcome_unknown"} {
+	for tool, code := range map[string]string{
+		"notes__read": "deadline_exceeded", "notes__put": "deadline_exceeded",
+		"notes__send": "outcome_unknown",
+	} {
 		s := r.call(t.Context(), r.request(tool, tool))
 		if s.completed.GetCode() != code || !strings.Contains(s.text(), "did not answer within 30ms") ||
 			s.completed.GetUnresolved() != (tool == "notes__send") {
@@ -267,7 +287,8 @@ func TestCallersShareAnExecution(t *testing.T) {
 	release := make(chan struct{})
 	w.bridge.set(func() {
 		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest,
-			send func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+			send func(float64, float64, string),
+		) (*mcpbridgev1.CallToolResult, error) {
 			send(1, 10, "begun")
 			select {
 			case <-release:
@@ -310,7 +331,8 @@ func TestCallersWhoGoAway(t *testing.T) {
 	ended := make(chan error, 10)
 	w.bridge.set(func() {
 		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
-			error) {
+			error,
+		) {
 			select {
 			case <-release:
 				ended <- nil
@@ -336,7 +358,7 @@ func TestCallersWhoGoAway(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error("a ONCE call was cancelled because its caller went away")
 	}
-	w.eventually("its result is in the ledger", func() bool { return r.row("once").GetState() == "done" })
+	w.eventually("its result is in the ledger", func() bool { return enum.Name(r.row("once").GetState()) == "done" })
 	if s := r.call(t.Context(), r.request("notes__send", "once")); s.text() != "done alone" || !s.completed.GetCached() {
 		t.Errorf("the next caller: %+v", s)
 	}
@@ -354,7 +376,8 @@ func TestLargeResults(t *testing.T) {
 	reply := func(parts ...string) {
 		w.bridge.set(func() {
 			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
-				error) {
+				error,
+			) {
 				res := &mcpbridgev1.CallToolResult{}
 				for _, p := range parts {
 					res.Content = append(res.Content, answer(p).GetContent()...)
@@ -399,7 +422,7 @@ func TestLargeResults(t *testing.T) {
 			t.Errorf("huge: %+v", s)
 		}
 	}
-	if row := r.row("huge"); row.GetState() != "done" || !row.GetIsError() {
+	if row := r.row("huge"); enum.Name(row.GetState()) != "done" || !row.GetIsError() {
 		t.Errorf("row %v", row)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
@@ -36,7 +37,7 @@ func TestRegistriesWithWrongClocks(t *testing.T) {
 			}
 			// Two leases expire by the database's clock; the heartbeat keeps the row.
 			w.eventually("two leases are over", func() bool { return w.db.Now().Sub(before) > 2*cfg.LeaseTTL })
-			if got := two.row("k"); got.GetState() != "open" || got.GetAttempts() != 1 {
+			if got := two.row("k"); enum.Name(got.GetState()) != "open" || got.GetAttempts() != 1 {
 				t.Errorf("row %v", got)
 			}
 			close(release)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -58,7 +59,7 @@ func crash(t *testing.T, w *world, tool, text, state string, sends int, isUnreso
 	if n := len(w.bridge.seen()); n != sends {
 		t.Errorf("sent %d times, want %d", n, sends)
 	}
-	if got := alive.row("k"); got.GetState() != state || int(got.GetAttempts()) != sends {
+	if got := alive.row("k"); enum.Name(got.GetState()) != state || int(got.GetAttempts()) != sends {
 		t.Errorf("row %v", got)
 	}
 
@@ -90,7 +91,7 @@ func TestLivingReplicaIsWaitedFor(t *testing.T) {
 	decided := len(w.policy.requests())
 	// Three leases expire; the heartbeat keeps the row.
 	w.eventually("several leases are over", func() bool { return time.Since(opened) > 3*config().LeaseTTL })
-	if got := two.row("k"); got.GetState() != "open" || got.GetAttempts() != 1 {
+	if got := two.row("k"); enum.Name(got.GetState()) != "open" || got.GetAttempts() != 1 {
 		t.Errorf("row %v", got)
 	}
 	close(release)
@@ -120,7 +121,7 @@ func TestOrphansAreFound(t *testing.T) {
 	w.eventually("a registry that starts marks it", func() bool {
 		next := w.start(config())
 		defer next.stop()
-		return next.row("k").GetState() == "unresolved"
+		return enum.Name(next.row("k").GetState()) == "unresolved"
 	})
 	cancel()
 	<-gone

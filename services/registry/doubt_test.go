@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
@@ -29,16 +30,16 @@ func TestDoubtStays(t *testing.T) {
 		if s.completed.GetCode() != "tool_unavailable" || strings.Contains(s.text(), "was not called") || s.completed.GetUnresolved() {
 			t.Errorf("%s: %+v %q", when, s, s.text())
 		}
-		if row := r.row("k"); row.GetState() != "unresolved" {
+		if row := r.row("k"); enum.Name(row.GetState()) != "unresolved" {
 			t.Errorf("%s: row %v", when, row)
 		}
 	}
 	if s := r.call(t.Context(), r.request("notes__put", "another")); !strings.Contains(s.text(), "was not called") ||
-		r.row("another").GetState() != "failed" {
+		enum.Name(r.row("another").GetState()) != "failed" {
 		t.Errorf("one that was never sent: %q, %v", s.text(), r.row("another"))
 	}
 	w.bridge.set(func() { w.bridge.call = newBridge().call })
-	if s := r.call(t.Context(), r.request("notes__put", "k")); s.text() != "ok" || r.row("k").GetState() != "done" {
+	if s := r.call(t.Context(), r.request("notes__put", "k")); s.text() != "ok" || enum.Name(r.row("k").GetState()) != "done" {
 		t.Errorf("when it is back: %+v, %v", s, r.row("k"))
 	}
 }

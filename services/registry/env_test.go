@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testdb"
@@ -124,8 +125,10 @@ func (w *world) asleep(cfg registry.Config) *replica {
 
 func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
-	s, err := registry.New(cfg, registry.Deps{DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts,
-		Log: slog.New(slog.DiscardHandler)})
+	s, err := registry.New(cfg, registry.Deps{
+		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts,
+		Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -172,7 +175,7 @@ func (r *replica) notes() *registryv1.Source {
 	if err != nil {
 		r.w.t.Fatal(err)
 	}
-	if src.GetState() != "ready" {
+	if enum.Name(src.GetState()) != "ready" {
 		r.w.t.Fatalf("source is %s: %s", src.GetState(), src.GetLastError())
 	}
 	return src

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -43,7 +44,7 @@ func TestAToolAsks(t *testing.T) {
 			if one.input.GetMessage() != "one?" || one.completed != nil || one.executing == nil {
 				t.Fatalf("story %+v", one)
 			}
-			if row := r.row("k"); row.GetState() != "waiting" || row.GetAttempts() != 1 || row.GetIsError() || row.GetCode() != "" {
+			if row := r.row("k"); enum.Name(row.GetState()) != "waiting" || row.GetAttempts() != 1 || row.GetIsError() || row.GetCode() != "" {
 				t.Errorf("row %v", row)
 			}
 			if again := r.call(t.Context(), req); again.input.GetMessage() != "one?" || len(w.bridge.seen()) != 1 {
@@ -63,7 +64,7 @@ func TestAToolAsks(t *testing.T) {
 			if end.text() != "2:A then B (accept)" {
 				t.Errorf("story %+v", end)
 			}
-			if row := r.row("k"); row.GetState() != "done" || row.GetAttempts() != 3 {
+			if row := r.row("k"); enum.Name(row.GetState()) != "done" || row.GetAttempts() != 3 {
 				t.Errorf("row %v", row)
 			}
 			if again := r.call(t.Context(), first); again.text() != end.text() || len(w.bridge.seen()) != 3 {
@@ -132,8 +133,10 @@ func TestAskUser(t *testing.T) {
 			`{"additionalProperties":false,"properties":{"answer":{"enum":["a","b"],"type":"string"}},"required":["answer"],"type":"object"}`,
 			"accept", `{"answer":"b"}`, "b",
 		},
-		{"a form", `{"question":"why?","schema":{"type":"object","required":["n"]}}`, `{"required":["n"],"type":"object"}`, "accept", `{"n":3}`,
-			`{"n":3}`},
+		{
+			"a form", `{"question":"why?","schema":{"type":"object","required":["n"]}}`, `{"required":["n"],"type":"object"}`, "accept", `{"n":3}`,
+			`{"n":3}`,
+		},
 		{"declined", `{"question":"why?"}`, "", "decline", `{}`, "The user does not want to answer."},
 		{"nobody answered", `{"question":"why?"}`, "", "cancel", `{}`, "The user did not answer."},
 	} {

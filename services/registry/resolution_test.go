@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -71,7 +72,7 @@ func TestSomebodySaysWhatBecameOfACall(t *testing.T) {
 					t.Errorf("round %d: %+v %q", i, s, s.text())
 				}
 				got := r.row("k")
-				if got.GetState() != row.state || got.GetResolution() != row.said || got.GetResolvedBy() != "alice" ||
+				if enum.Name(got.GetState()) != row.state || got.GetResolution() != row.said || got.GetResolvedBy() != "alice" ||
 					got.GetResolutionComment() != "I looked" || got.GetResolveTime() == nil {
 					t.Errorf("round %d: row %v", i, got)
 				}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -39,27 +40,45 @@ func TestBadSourcesAreRefused(t *testing.T) {
 		{"no URL at all", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://[::1"}, "source.url"},
 		{"a password in the URL", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://me:secret@x/"}, "source.url"},
 		{"an empty program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{" "}}, "source.command"},
-		{"headers for a program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Headers: headers{"X": "y"}},
-			"source.headers"},
+		{
+			"headers for a program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Headers: headers{"X": "y"}},
+			"source.headers",
+		},
 		{"environment for a URL", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Env: headers{"X": "y"}}, "source.env"},
 		{"stdio for a URL", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Transport: "stdio"}, "source.transport"},
 		{"http for a program", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Transport: "http"}, "source.transport"},
-		{"a token in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"authorization": "Bearer abc"}},
-			"source.headers.authorization"},
-		{"a key in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Api-Key": "abc"}},
-			"source.headers.X-Api-Key"},
-		{"a cookie in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"Cookie": "s=1"}},
-			"source.headers.Cookie"},
-		{"GitLab's token", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"PRIVATE-TOKEN": "abc"}},
-			"source.headers.PRIVATE-TOKEN"},
-		{"a key in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"OPENAI_API_KEY": "sk-1"}},
-			"source.env.OPENAI_API_KEY"},
-		{"a password in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"PGPASSWORD": "x"}},
-			"source.env.PGPASSWORD"},
-		{"a broken reference", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "${env:}"}},
-			"source.headers.X-Y"},
-		{"a header with a line break", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "a\r\nb: c"}},
-			"source.headers.X-Y"},
+		{
+			"a token in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"authorization": "Bearer abc"}},
+			"source.headers.authorization",
+		},
+		{
+			"a key in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Api-Key": "abc"}},
+			"source.headers.X-Api-Key",
+		},
+		{
+			"a cookie in the clear", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"Cookie": "s=1"}},
+			"source.headers.Cookie",
+		},
+		{
+			"GitLab's token", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"PRIVATE-TOKEN": "abc"}},
+			"source.headers.PRIVATE-TOKEN",
+		},
+		{
+			"a key in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"OPENAI_API_KEY": "sk-1"}},
+			"source.env.OPENAI_API_KEY",
+		},
+		{
+			"a password in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"PGPASSWORD": "x"}},
+			"source.env.PGPASSWORD",
+		},
+		{
+			"a broken reference", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "${env:}"}},
+			"source.headers.X-Y",
+		},
+		{
+			"a header with a line break", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "a\r\nb: c"}},
+			"source.headers.X-Y",
+		},
 		{"a NUL byte", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x", "a\x00b"}}, "source"},
 		{"a NUL byte in a label", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Labels: headers{"a": "\x00"}}, "source"},
 		{"another built-in source", &registryv1.Source{Name: "a", Kind: "builtin"}, "source.name"},
@@ -97,13 +116,17 @@ func TestGoodSources(t *testing.T) {
 	r := w.asleep(config())
 	for _, s := range []*registryv1.Source{
 		{Name: "a", Kind: "mcp", Url: "http://127.0.0.1:9000/mcp"},
-		{Name: "a-b_c1", Kind: "mcp", Url: "https://x/sse", Transport: "sse",
-			Headers: map[string]string{"Authorization": "Bearer ${env:TOKEN}", "X-Plain": "v"}},
-		{Name: "p", Kind: "mcp", Command: []string{"npx", "server"}, Dir: "/x",
-			Env: map[string]string{"API_KEY": "${env:API_KEY}", "KEYBOARD": "qwerty"}},
+		{
+			Name: "a-b_c1", Kind: "mcp", Url: "https://x/sse", Transport: "sse",
+			Headers: map[string]string{"Authorization": "Bearer ${env:TOKEN}", "X-Plain": "v"},
+		},
+		{
+			Name: "p", Kind: "mcp", Command: []string{"npx", "server"}, Dir: "/x",
+			Env: map[string]string{"API_KEY": "${env:API_KEY}", "KEYBOARD": "qwerty"},
+		},
 	} {
 		got, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: s})
-		if err != nil || got.GetState() != "ready" || got.GetRevision() != 1 || got.GetServerVersion() != "fake 1.2" ||
+		if err != nil || enum.Name(got.GetState()) != "ready" || got.GetRevision() != 1 || got.GetServerVersion() != "fake 1.2" ||
 			got.GetProtocolVersion() != "2025-11-25" ||
 			got.GetSyncTime() == nil || !strings.HasPrefix(got.GetId(), "src_") {
 			t.Errorf("%s: %v, %v", s.GetName(), got, err)
@@ -141,8 +164,10 @@ func TestCheckedSourcesAreNotStored(t *testing.T) {
 	if err != nil || got.GetName() != "a" || got.GetId() != "" {
 		t.Errorf("a good source: %v, %v", got, err)
 	}
-	_, err = r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "a", Kind: "mcp"},
-		ValidateOnly: true})
+	_, err = r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{
+		Source:       &registryv1.Source{Name: "a", Kind: "mcp"},
+		ValidateOnly: true,
+	})
 	if f := fault.From(err); f == nil || len(f.Fields) != 1 || f.Fields[0].Path != "source.url" {
 		t.Errorf("a bad source: %v", err)
 	}
@@ -171,8 +196,10 @@ func TestUpdateSource(t *testing.T) {
 		}
 		return r.sources.UpdateSource(t.Context(), req)
 	}
-	got, err := update(&registryv1.Source{Effects: map[string]turnv1.EffectClass{"send": turnv1.EffectClass_EFFECT_CLASS_READ},
-		Labels: map[string]string{"a": "b"}}, "effects")
+	got, err := update(&registryv1.Source{
+		Effects: map[string]turnv1.EffectClass{"send": turnv1.EffectClass_EFFECT_CLASS_READ},
+		Labels:  map[string]string{"a": "b"},
+	}, "effects")
 	if err != nil || got.GetRevision() != 2 || len(got.GetLabels()) != 0 || got.GetUrl() != src.GetUrl() {
 		t.Errorf("masked: %v, %v", got, err)
 	}
@@ -243,7 +270,7 @@ func TestConfiguredSources(t *testing.T) {
 		w.eventually("calc is ready", func() bool {
 			var err error
 			src, err = r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "calc"})
-			return err == nil && src.GetState() == "ready"
+			return err == nil && enum.Name(src.GetState()) == "ready"
 		})
 		return src
 	}
@@ -297,8 +324,10 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	} {
 		cfg := config()
 		change(&cfg)
-		_, err := registry.New(cfg, registry.Deps{DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts,
-			Log: slog.New(slog.DiscardHandler)})
+		_, err := registry.New(cfg, registry.Deps{
+			DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts,
+			Log: slog.New(slog.DiscardHandler),
+		})
 		if err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -21,7 +22,8 @@ func stopElsewhere(t *testing.T, w *world) {
 	told := make(chan error, 1)
 	w.bridge.set(func() {
 		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
-			error) {
+			error,
+		) {
 			<-ctx.Done()
 			told <- ctx.Err()
 			return nil, ctx.Err()
@@ -38,7 +40,7 @@ func stopElsewhere(t *testing.T, w *world) {
 	if err := <-told; err == nil {
 		t.Error("the tool was not told")
 	}
-	w.eventually("the ledger says that nobody knows", func() bool { return two.row("k").GetState() == "unresolved" })
+	w.eventually("the ledger says that nobody knows", func() bool { return enum.Name(two.row("k").GetState()) == "unresolved" })
 	if resp, err := two.calls.StopCall(t.Context(), &registryv1.StopCallRequest{Key: "k"}); err != nil || resp.GetStopped() {
 		t.Errorf("a call that is over: %v, %v", resp, err)
 	}
@@ -54,7 +56,8 @@ func TestStopCall(t *testing.T) {
 			reached, told := make(chan struct{}), make(chan error, 1)
 			w.bridge.set(func() {
 				w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest,
-					_ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+					_ func(float64, float64, string),
+				) (*mcpbridgev1.CallToolResult, error) {
 					close(reached)
 					<-ctx.Done()
 					told <- ctx.Err()
@@ -80,7 +83,7 @@ func TestStopCall(t *testing.T) {
 			}
 			s := <-gone
 			leave()
-			w.eventually("the ledger says that nobody knows", func() bool { return r.row("k").GetState() == "unresolved" })
+			w.eventually("the ledger says that nobody knows", func() bool { return enum.Name(r.row("k").GetState()) == "unresolved" })
 			if once := tool == "notes__send"; once != s.completed.GetUnresolved() || !once && s.err == nil {
 				t.Errorf("its caller: %+v", s)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -25,7 +26,7 @@ func (r *replica) state(source string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return src.GetState()
+	return enum.Name(src.GetState())
 }
 
 func TestUnreachableSource(t *testing.T) {
@@ -35,7 +36,7 @@ func TestUnreachableSource(t *testing.T) {
 	r := w.start(config())
 	src, err := r.sources.CreateSource(t.Context(),
 		&registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "late", Kind: "mcp", Url: "http://x/"}})
-	if err != nil || src.GetState() != "unreachable" || src.GetLastError() != "connection refused" || src.GetSyncTime() != nil {
+	if err != nil || enum.Name(src.GetState()) != "unreachable" || src.GetLastError() != "connection refused" || src.GetSyncTime() != nil {
 		t.Fatalf("created: %v, %v", src, err)
 	}
 	_, err = r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "late"})

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -97,7 +98,8 @@ func TestInvokeTool(t *testing.T) {
 	}
 	w.bridge.set(func() {
 		w.bridge.call = func(_ context.Context, req *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
-			error) {
+			error,
+		) {
 			if req.GetTool() == "send" {
 				return nil, outcomeUnknown()
 			}
@@ -147,7 +149,8 @@ type unreachableBridge struct {
 }
 
 func (k *unreachableBridge) CallTool(ctx context.Context, req *mcpbridgev1.CallToolRequest,
-	opts ...grpc.CallOption) (grpc.ServerStreamingClient[mcpbridgev1.CallToolResponse], error) {
+	opts ...grpc.CallOption,
+) (grpc.ServerStreamingClient[mcpbridgev1.CallToolResponse], error) {
 	if k.knocks++; k.knocks <= k.away {
 		return nil, status.Error(codes.Unavailable, "connection refused")
 	}
@@ -167,7 +170,7 @@ func TestBridgeIsAway(t *testing.T) {
 	if s := r.call(t.Context(), r.request("notes__send", "long")); s.completed.GetCode() != "tool_unavailable" || s.completed.GetUnresolved() {
 		t.Errorf("away for long: %+v", s)
 	}
-	if got := r.row("long"); got.GetState() != "failed" || knocked.knocks != 5 {
+	if got := r.row("long"); enum.Name(got.GetState()) != "failed" || knocked.knocks != 5 {
 		t.Errorf("row %v after %d knocks", got, knocked.knocks)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -91,7 +92,7 @@ func (k *kit) apply(yaml string, dry bool) (string, error) {
 	got, err := k.agents.ApplyBundle(k.t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: yaml, DryRun: dry})
 	out := ""
 	for _, a := range got.GetApplied() {
-		out += fmt.Sprintf("%s %s %s %d|", a.GetKind(), a.GetId(), a.GetAction(), a.GetRevision())
+		out += fmt.Sprintf("%s %s %s %d|", a.GetKind(), a.GetId(), enum.Name(a.GetAction()), a.GetRevision())
 	}
 	return out, err
 }
@@ -106,8 +107,10 @@ func TestApplyBundle(t *testing.T) {
 		{"dry run", goodBundle, true, "source calculator created 1|agent support created 1|"},
 		{"first", goodBundle, false, "source calculator created 1|agent support created 1|"},
 		{"again", goodBundle, false, "source calculator unchanged 1|agent support unchanged 1|"},
-		{"changed", strings.NewReplacer("9001", "9002", "kind.", "kinder.").Replace(goodBundle), false,
-			"source calculator updated 2|agent support updated 2|"},
+		{
+			"changed", strings.NewReplacer("9001", "9002", "kind.", "kinder.").Replace(goodBundle), false,
+			"source calculator updated 2|agent support updated 2|",
+		},
 	} {
 		got, err := k.apply(row.yaml, row.dry)
 		must(t, err)
@@ -155,11 +158,13 @@ func TestABundleWithASourceThatTheRegistryRefusesAppliesNothing(t *testing.T) {
 
 func TestApplyBundleWarns(t *testing.T) {
 	k := newKit(t, options{})
-	k.sources.byName["calculator"] = &registryv1.Source{Name: "calculator", Kind: "mcp", State: "unreachable", LastError: "refused",
-		Revision: 4}
+	k.sources.byName["calculator"] = &registryv1.Source{
+		Name: "calculator", Kind: "mcp", State: registryv1.SourceState_SOURCE_STATE_UNREACHABLE, LastError: "refused",
+		Revision: 4,
+	}
 	got, err := k.agents.ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: "kind: source\nname: calculator"})
 	must(t, err)
-	if a := got.GetApplied()[0]; a.GetAction() != "unchanged" || !strings.Contains(a.GetWarning(), "refused") {
+	if a := got.GetApplied()[0]; enum.Name(a.GetAction()) != "unchanged" || !strings.Contains(a.GetWarning(), "refused") {
 		t.Errorf("applied %v", a)
 	}
 	_, err = k.apply("kind: [", false)
@@ -171,8 +176,10 @@ func TestApplyBundleWarns(t *testing.T) {
 func TestPatternsThatNoToolFitsAreRefused(t *testing.T) {
 	k := newKit(t, options{})
 	for _, pattern := range []string{"notes__[cd]*", "notes__{create,delete}", "!notes__delete"} {
-		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "helper",
-			Tools: []string{"calc__*", pattern}}})
+		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
+			Id:    "helper",
+			Tools: []string{"calc__*", pattern},
+		}})
 		wantFault(t, err, "invalid_argument", "agent.tools[1]")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -40,19 +41,30 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		code string
 		path []string
 	}{
-		{"a value that is not allowed", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(),
-			Content: object(map[string]any{"colour": "green", "n": 1.5})}, "invalid_argument", []string{"content/colour", "content/n"}},
+		{"a value that is not allowed", &sessionsv1.AnswerApprovalRequest{
+			ApprovalId: ask.GetId(),
+			Content:    object(map[string]any{"colour": "green", "n": 1.5}),
+		}, "invalid_argument", []string{"content/colour", "content/n"}},
 		{"nothing", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId()}, "invalid_argument", []string{"content/colour"}},
-		{"a result for a question", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Result: "red"}, "invalid_argument",
-			[]string{"result"}},
-		{"a refusal with an answer", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "decline", Content: red},
-			"invalid_argument", []string{"action"}},
-		{"an answer for a client's tool", &sessionsv1.AnswerApprovalRequest{ApprovalId: run.GetId(), Content: red}, "invalid_argument",
-			[]string{"content"}},
+		{
+			"a result for a question", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Result: "red"}, "invalid_argument",
+			[]string{"result"},
+		},
+		{
+			"a refusal with an answer", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "decline", Content: red},
+			"invalid_argument",
+			[]string{"action"},
+		},
+		{
+			"an answer for a client's tool", &sessionsv1.AnswerApprovalRequest{ApprovalId: run.GetId(), Content: red}, "invalid_argument",
+			[]string{"content"},
+		},
 		{"leave", &sessionsv1.AnswerApprovalRequest{ApprovalId: leave.GetId(), Content: red}, "failed_precondition", nil},
 		{"an unknown outcome", &sessionsv1.AnswerApprovalRequest{ApprovalId: lost.GetId(), Result: "x"}, "failed_precondition", nil},
-		{"an action that is none", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "shrug"}, "invalid_argument",
-			[]string{"action"}},
+		{
+			"an action that is none", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Action: "shrug"}, "invalid_argument",
+			[]string{"action"},
+		},
 	} {
 		_, err := k.approvals.AnswerApproval(t.Context(), row.req)
 		t.Run(row.name, func(t *testing.T) { wantFault(t, err, row.code, row.path...) })
@@ -78,7 +90,7 @@ func TestAnswers(t *testing.T) {
 		}
 		a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ask.GetId()})
 		must(t, err)
-		if a.GetKind() != "input" || a.GetMessage() != "Which colour?" || a.GetSchema().GetFields()["required"] == nil {
+		if enum.Name(a.GetKind()) != "input" || a.GetMessage() != "Which colour?" || a.GetSchema().GetFields()["required"] == nil {
 			t.Errorf("question %v", a)
 		}
 		answer := &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Content: object(map[string]any{"colour": "red"})}
@@ -86,7 +98,8 @@ func TestAnswers(t *testing.T) {
 			a, err = k.approvals.AnswerApproval(t.Context(), answer)
 			must(t, err)
 		}
-		if got := wait(ask.GetId()); a.GetStatus() != "answered" || got.GetAction() != "accept" || string(got.GetRequest().GetState()) != "s" ||
+		if got := wait(ask.GetId()); enum.Name(a.GetStatus()) != "answered" || got.GetAction() != "accept" ||
+			string(got.GetRequest().GetState()) != "s" ||
 			got.GetContent().GetFields()["colour"].GetStringValue() != "red" || got.GetDecisions()[0].GetSubject() != "local" {
 			t.Errorf("answer %v", got)
 		}
@@ -105,7 +118,7 @@ func TestAnswers(t *testing.T) {
 		}
 		a, err = k.approvals.AnswerApproval(t.Context(), &sessionsv1.AnswerApprovalRequest{ApprovalId: declined.GetId(), Action: "cancel"})
 		must(t, err)
-		if got := wait(declined.GetId()); a.GetStatus() != "declined" || got.GetAction() != "cancel" || got.GetContent() != nil {
+		if got := wait(declined.GetId()); enum.Name(a.GetStatus()) != "declined" || got.GetAction() != "cancel" || got.GetContent() != nil {
 			t.Errorf("declined %v", got)
 		}
 		w.result("tool-1.0.2", "c1", "red")
@@ -134,12 +147,14 @@ func TestWhatBecameOfACall(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			k := newKit(t, options{})
 			w, ref := k.waiting(unknown("c1"))
-			req := &sessionsv1.ResolveToolCallRequest{TurnId: w.turn.GetId(), CallId: "c1", Outcome: row.outcome, Result: row.result,
-				Comment: "asked the bank"}
+			req := &sessionsv1.ResolveToolCallRequest{
+				TurnId: w.turn.GetId(), CallId: "c1", Outcome: row.outcome, Result: row.result,
+				Comment: "asked the bank",
+			}
 			for range 2 {
 				a, err := k.turns.ResolveToolCall(t.Context(), req)
 				must(t, err)
-				if a.GetStatus() != row.status || a.GetId() != ref.GetId() || a.GetExecutionId() != "exe_1" {
+				if enum.Name(a.GetStatus()) != row.status || a.GetId() != ref.GetId() || a.GetExecutionId() != "exe_1" {
 					t.Errorf("approval %v", a)
 				}
 			}
@@ -223,8 +238,11 @@ func TestClientTools(t *testing.T) {
 		{"no schema", []*sessionsv1.ClientTool{tool("a", map[string]any{"type": 7})}, "tools[0].input_schema"},
 		{"a schema of something else", []*sessionsv1.ClientTool{tool("a", map[string]any{"type": "string"})}, "tools[0].input_schema"},
 		{"a schema that expands", []*sessionsv1.ClientTool{tool("a", bomb())}, "tools[0].input_schema"},
-		{"a reference into the world", []*sessionsv1.ClientTool{tool("a", map[string]any{"$ref": "https://example.com/x"})},
-			"tools[0].input_schema"},
+		{
+			"a reference into the world",
+			[]*sessionsv1.ClientTool{tool("a", map[string]any{"$ref": "https://example.com/x"})},
+			"tools[0].input_schema",
+		},
 	} {
 		_, err := k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses, Input: "x", Tools: row.tool})
 		t.Run(row.name, func(t *testing.T) { wantFault(t, err, "invalid_argument", row.path) })

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -57,16 +58,20 @@ func TestSchedulesAndWebhooksAreApplied(t *testing.T) {
 			{"first", clockBundle, false, first},
 			{"again", clockBundle, false, strings.ReplaceAll(strings.ReplaceAll(first, "created", "unchanged"), "pager unchanged 1",
 				"pager unchanged 0")},
-			{"changed, dry", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), true,
-				"schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|"},
-			{"changed", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), false,
-				"schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|"},
+			{
+				"changed, dry", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), true,
+				"schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|",
+			},
+			{
+				"changed", strings.NewReplacer("9 * *", "10 * *", "/hooks", "/calls").Replace(clockBundle), false,
+				"schedule morning updated 2|agent reporter unchanged 1|webhook pager updated 0|",
+			},
 		} {
 			got, err := k.agents.ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: row.yaml, DryRun: row.dry})
 			must(t, err)
 			out := ""
 			for _, a := range got.GetApplied() {
-				out += fmt.Sprintf("%s %s %s %d|", a.GetKind(), a.GetId(), a.GetAction(), a.GetRevision())
+				out += fmt.Sprintf("%s %s %s %d|", a.GetKind(), a.GetId(), enum.Name(a.GetAction()), a.GetRevision())
 				if shown := a.GetSecret(); (shown != "") != (row.name == "first" && a.GetKind() == "webhook") {
 					t.Errorf("%s: %s shows a secret: %v", row.name, a.GetKind(), shown != "")
 				} else if shown != "" {
@@ -112,20 +117,30 @@ func TestWhatIsWrongWithSchedulesAndWebhooksInABundle(t *testing.T) {
 	for name, row := range map[string]struct{ yaml, code, field string }{
 		"no time":      {schedule, "invalid_argument", "document 1 (schedule s), line 1: cron"},
 		"a wrong time": {schedule + "cron: 61 * * * *", "invalid_argument", "document 1 (schedule s), line 6: cron"},
-		"no id": {"kind: schedule\nagent_id: reporter\ninput: x\ninterval: 1h", "invalid_argument",
-			"document 1 (schedule), line 1: id"},
-		"no agent": {"kind: schedule\nid: s\ninput: x\ninterval: 1h", "invalid_argument",
-			"document 1 (schedule s), line 1: agent_id"},
-		"an agent nobody made": {"kind: schedule\nid: s\nagent_id: nobody\ninput: x\ninterval: 1h", "invalid_argument",
-			"document 1 (schedule s), line 3: agent_id"},
-		"params that miss one": {"kind: schedule\nid: s\nagent_id: reporter\ninput: x\ninterval: 1h\nparams: {topic: 3}", "invalid_argument",
-			"document 1 (schedule s), line 6: params.topic"},
+		"no id": {
+			"kind: schedule\nagent_id: reporter\ninput: x\ninterval: 1h", "invalid_argument",
+			"document 1 (schedule), line 1: id",
+		},
+		"no agent": {
+			"kind: schedule\nid: s\ninput: x\ninterval: 1h", "invalid_argument",
+			"document 1 (schedule s), line 1: agent_id",
+		},
+		"an agent nobody made": {
+			"kind: schedule\nid: s\nagent_id: nobody\ninput: x\ninterval: 1h", "invalid_argument",
+			"document 1 (schedule s), line 3: agent_id",
+		},
+		"params that miss one": {
+			"kind: schedule\nid: s\nagent_id: reporter\ninput: x\ninterval: 1h\nparams: {topic: 3}", "invalid_argument",
+			"document 1 (schedule s), line 6: params.topic",
+		},
 		"a wrong overlap":       {schedule + "interval: 1h\noverlap: often", "invalid_argument", "document 1 (schedule s), line 7: overlap"},
 		"one schedule too many": {schedule + "interval: 1h", "limit_reached", ""},
 		"no url":                {webhook, "invalid_argument", "document 1 (webhook w), line 1: url"},
 		"a url with a password": {webhook + "url: https://a:b@example.com/", "invalid_argument", "document 1 (webhook w), line 3: url"},
-		"an unknown event": {webhook + "url: https://example.com/\nevents: [turn.won]", "invalid_argument",
-			"document 1 (webhook w), line 4: events[0]"},
+		"an unknown event": {
+			webhook + "url: https://example.com/\nevents: [turn.won]", "invalid_argument",
+			"document 1 (webhook w), line 4: events[0]",
+		},
 		"another kind of hook": {"kind: webhook\nid: pager\nper_turn: true", "invalid_argument", "document 1 (webhook pager), line 3: per_turn"},
 		"one webhook too many": {webhook + "url: https://example.com/", "limit_reached", ""},
 	} {

@@ -82,8 +82,10 @@ var tables = testdb.New("sessions", func(ctx context.Context, db *sqldb.DB) erro
 
 func newKit(t testing.TB, o options) *kit {
 	t.Helper()
-	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db,
-		policy: &policyFake{}, ledger: cmp.Or(o.ledger, &ledgerFake{})}
+	k := &kit{
+		t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db,
+		policy: &policyFake{}, ledger: cmp.Or(o.ledger, &ledgerFake{}),
+	}
 	if k.db == nil {
 		k.db = openDB(t, o.postgres, cmp.Or(o.conns, 1))
 	}
@@ -346,7 +348,7 @@ func (s *sources) CreateSource(_ context.Context, req *registryv1.CreateSourceRe
 	if s.byName[src.GetName()] != nil {
 		return nil, fault.AlreadyExists("source %q exists already", src.GetName())
 	}
-	src.Id, src.Revision, src.State, src.LastError = "src_1", 1, "unreachable", "connection refused"
+	src.Id, src.Revision, src.State, src.LastError = "src_1", 1, registryv1.SourceState_SOURCE_STATE_UNREACHABLE, "connection refused"
 	s.byName[src.GetName()] = src
 	return src, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
@@ -87,7 +88,7 @@ func TestOneBundleAppliedAtOnce(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, a := range out.GetApplied() {
-					if a.GetAction() == "created" {
+					if enum.Name(a.GetAction()) == "created" {
 						made[a.GetKind()]++
 					}
 					if a.GetRevision() > 1 {

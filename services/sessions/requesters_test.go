@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -153,12 +154,13 @@ func TestWhoGivesATurnInputMayNotApproveItsCalls(t *testing.T) {
 				wantFault(t, err, "permission_denied")
 				got, err := k.approver(root()).GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: asked.GetId()})
 				must(t, err)
-				if s := fmt.Sprint(got.GetRequesters()); got.GetStatus() != "pending" || s != "[local root]" || got.GetRequester() != "local" {
+				if s := fmt.Sprint(got.GetRequesters()); enum.Name(got.GetStatus()) != "pending" || s != "[local root]" ||
+					got.GetRequester() != "local" {
 					t.Errorf("requesters %s of %v", s, got)
 				}
 				got, err = decide(t, k.approver(authn.User("ann", "lead")), asked.GetId(), "approve")
 				must(t, err)
-				if got.GetStatus() != "approved" || w.now().GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING {
+				if enum.Name(got.GetStatus()) != "approved" || w.now().GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING {
 					t.Errorf("after somebody else's leave: %v", got)
 				}
 			})

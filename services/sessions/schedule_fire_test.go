@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -23,7 +24,7 @@ func (k *kit) fire(id string, due time.Time) *executionv1.FireScheduleResponse {
 func (k *kit) fires(id string, due time.Time, want string) *sessionsv1.Turn {
 	k.t.Helper()
 	got := k.fire(id, due)
-	if got.GetOutcome() != want {
+	if enum.Name(got.GetOutcome()) != want {
 		k.t.Fatalf("fire of %s at %v: %v, want %s (%v)", id, due, got, want, k.scheduled(id))
 	}
 	if got.GetTurnId() == "" {
@@ -86,12 +87,12 @@ func TestAFireIsOneTurn(t *testing.T) {
 		if len(turns.GetTurns()) != 2 || turns.GetTurns()[0].GetScheduleId() != "one" {
 			t.Errorf("turns %v", turns)
 		}
-		if got := k.fire("none", at); got.GetOutcome() != "gone" {
+		if got := k.fire("none", at); enum.Name(got.GetOutcome()) != "gone" {
 			t.Errorf("a schedule that is not there: %v", got)
 		}
 		_, err = k.schedules().PauseSchedule(t.Context(), &sessionsv1.PauseScheduleRequest{ScheduleId: "one"})
 		must(t, err)
-		if got := k.fire("one", second(2)); got.GetOutcome() != "gone" {
+		if got := k.fire("one", second(2)); enum.Name(got.GetOutcome()) != "gone" {
 			t.Errorf("a schedule that is paused: %v", got)
 		}
 	})
@@ -120,12 +121,16 @@ func TestOverlap(t *testing.T) {
 		k.fires("queue", second(1), "queued")
 		k.fires("queue", second(2), "queued")
 		k.ends(first)
-		v := k.becomes("queue", func(v *sessionsv1.Schedule) bool { return v.GetRecent()[1].GetOutcome() == "started" })
-		if v.GetRecent()[0].GetOutcome() != "queued" {
+		v := k.becomes("queue", func(v *sessionsv1.Schedule) bool {
+			return v.GetRecent()[1].GetOutcome() == sessionsv1.FireOutcome_FIRE_OUTCOME_STARTED
+		})
+		if v.GetRecent()[0].GetOutcome() != sessionsv1.FireOutcome_FIRE_OUTCOME_QUEUED {
 			t.Errorf("both began: %v", v)
 		}
 		k.ends(k.read(v.GetLastTurnId()))
-		k.becomes("queue", func(v *sessionsv1.Schedule) bool { return v.GetRecent()[0].GetOutcome() == "started" })
+		k.becomes("queue", func(v *sessionsv1.Schedule) bool {
+			return v.GetRecent()[0].GetOutcome() == sessionsv1.FireOutcome_FIRE_OUTCOME_STARTED
+		})
 		for n := 3; n < 13; n++ {
 			k.fires("queue", second(n), "queued")
 		}
@@ -184,7 +189,7 @@ func TestAFireGoesOnAfterTrouble(t *testing.T) {
 	k.agent("assistant")
 	k.schedule(&sessionsv1.Schedule{Id: "one"})
 	k.policy.away(true)
-	if got := k.fire("one", second(0)); got.GetOutcome() != "starting" {
+	if got := k.fire("one", second(0)); enum.Name(got.GetOutcome()) != "starting" {
 		t.Fatalf("fired while policy is away: %v", got)
 	}
 	if v := k.scheduled("one"); v.GetLastError() == "" {
@@ -192,7 +197,7 @@ func TestAFireGoesOnAfterTrouble(t *testing.T) {
 	}
 	k.policy.away(false)
 	v := k.becomes("one", func(v *sessionsv1.Schedule) bool { return v.GetLastTurnId() != "" })
-	if v.GetRecent()[0].GetOutcome() != "started" || v.GetLastError() != "" {
+	if v.GetRecent()[0].GetOutcome() != sessionsv1.FireOutcome_FIRE_OUTCOME_STARTED || v.GetLastError() != "" {
 		t.Errorf("schedule %v", v)
 	}
 }
@@ -230,7 +235,7 @@ func TestReplicasMakeUpForOneMissedTime(t *testing.T) {
 		all.Wait()
 		count := map[string]int{}
 		for _, f := range k.scheduled("one").GetRecent() {
-			count[f.GetOutcome()]++
+			count[enum.Name(f.GetOutcome())]++
 		}
 		if count["started"] != 1 || count["missed"] != 5 {
 			t.Errorf("six missed times became %v", count)
@@ -259,7 +264,7 @@ func TestEqualRequestsToRunAScheduleAnswerAlike(t *testing.T) {
 		}
 		all.Wait()
 		for _, got := range answers {
-			if got.GetOutcome() != "started" || got.GetTurnId() == "" || got.GetTurnId() != answers[0].GetTurnId() ||
+			if enum.Name(got.GetOutcome()) != "started" || got.GetTurnId() == "" || got.GetTurnId() != answers[0].GetTurnId() ||
 				got.GetSessionId() != answers[0].GetSessionId() {
 				t.Errorf("answered %v and %v", got, answers[0])
 			}
@@ -283,13 +288,13 @@ func TestRunASchedule(t *testing.T) {
 		return f
 	}
 	f := run("k")
-	if f.GetOutcome() != "started" || !f.GetManual() || k.read(f.GetTurnId()).GetScheduleId() != "one" {
+	if enum.Name(f.GetOutcome()) != "started" || !f.GetManual() || k.read(f.GetTurnId()).GetScheduleId() != "one" {
 		t.Errorf("fire %v", f)
 	}
 	if again := run("k"); again.GetTurnId() != f.GetTurnId() {
 		t.Errorf("the same request: %v", again)
 	}
-	if other := run(""); other.GetOutcome() != "skipped" {
+	if other := run(""); enum.Name(other.GetOutcome()) != "skipped" {
 		t.Errorf("while its turn runs: %v", other)
 	}
 }

@@ -37,7 +37,9 @@ func BenchmarkListApprovals(b *testing.B) {
 		} {
 			b.Run(name+"/"+who, func(b *testing.B) {
 				for b.Loop() {
-					if _, err := c.ListApprovals(b.Context(), &sessionsv1.ListApprovalsRequest{Status: "pending"}); err != nil {
+					if _, err := c.ListApprovals(b.Context(), &sessionsv1.ListApprovalsRequest{
+						Status: sessionsv1.ApprovalStatus_APPROVAL_STATUS_PENDING,
+					}); err != nil {
 						b.Fatal(err)
 					}
 				}

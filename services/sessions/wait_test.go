@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -115,14 +116,15 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 		}
 		a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
 		must(t, err)
-		if a.GetKind() != "approval" || a.GetStatus() != "pending" || a.GetTool() != "bank__pay" || a.GetQuorum() != 1 ||
+		if enum.Name(a.GetKind()) != "approval" || enum.Name(a.GetStatus()) != "pending" || a.GetTool() != "bank__pay" || a.GetQuorum() != 1 ||
 			a.GetRequester() != "local" ||
 			a.GetArguments().GetFields()["amount"].GetNumberValue() != 5 || a.GetMessage() != "money leaves" || a.GetExpireTime() == nil {
 			t.Errorf("approval %v", a)
 		}
 		a, err = decide(t, k.approvals, ref.GetId(), "approve")
 		must(t, err)
-		if a.GetStatus() != "approved" || a.GetEndTime() == nil || len(a.GetDecisions()) != 1 || a.GetDecisions()[0].GetComment() != "because" {
+		if enum.Name(a.GetStatus()) != "approved" || a.GetEndTime() == nil || len(a.GetDecisions()) != 1 ||
+			a.GetDecisions()[0].GetComment() != "because" {
 			t.Errorf("approval %v", a)
 		}
 		again, err := decide(t, k.approvals, ref.GetId(), "approve")
@@ -252,20 +254,24 @@ func TestQuorumAndHashes(t *testing.T) {
 	k := newKit(t, options{})
 	_, ref := k.waiting(approvalOf(func(r *executionv1.WaitRequest) { r.ApproverRoles, r.Quorum = []string{"lead"}, 2 }))
 	ann, bob := k.approver(authn.User("ann", "lead")), k.approver(authn.User("bob", "lead"))
-	_, err := ann.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{ApprovalId: ref.GetId(), Decision: "approve",
-		ArgumentsHash: "args2"})
+	_, err := ann.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{
+		ApprovalId: ref.GetId(), Decision: "approve",
+		ArgumentsHash: "args2",
+	})
 	wantFault(t, err, "conflict")
 	for range 2 {
 		a, err := decide(t, ann, ref.GetId(), "approve")
 		must(t, err)
-		if a.GetStatus() != "pending" || len(a.GetDecisions()) != 1 {
+		if enum.Name(a.GetStatus()) != "pending" || len(a.GetDecisions()) != 1 {
 			t.Fatalf("after the first: %v", a)
 		}
 	}
-	a, err := bob.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{ApprovalId: ref.GetId(), Decision: "approve",
-		ArgumentsHash: "args1"})
+	a, err := bob.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{
+		ApprovalId: ref.GetId(), Decision: "approve",
+		ArgumentsHash: "args1",
+	})
 	must(t, err)
-	if a.GetStatus() != "approved" || len(a.GetDecisions()) != 2 {
+	if enum.Name(a.GetStatus()) != "approved" || len(a.GetDecisions()) != 2 {
 		t.Errorf("after the second: %v", a)
 	}
 	_, err = decide(t, ann, ref.GetId(), "deny")
@@ -277,7 +283,7 @@ func TestQuorumAndHashes(t *testing.T) {
 	must(t, err)
 	var got []string
 	for _, r := range batch.GetResults() {
-		got = append(got, r.GetApproval().GetStatus()+r.GetError().GetCode())
+		got = append(got, enum.Name(r.GetApproval().GetStatus())+r.GetError().GetCode())
 	}
 	if fmt.Sprint(got) != "[approved not_found approval_resolved]" {
 		t.Errorf("batch %v", got)
@@ -292,7 +298,7 @@ func TestOneRefusalRefuses(t *testing.T) {
 	must(t, err)
 	a, err := decide(t, ann, ref.GetId(), "deny") // she changes her mind
 	must(t, err)
-	if a.GetStatus() != "denied" || len(a.GetDecisions()) != 2 {
+	if enum.Name(a.GetStatus()) != "denied" || len(a.GetDecisions()) != 2 {
 		t.Errorf("approval %v", a)
 	}
 }
@@ -367,7 +373,7 @@ func TestTheEndOfATurnEndsWhatIsWaitedFor(t *testing.T) {
 	w.finish(turnv1.TurnStatus_TURN_STATUS_FAILED, "error")
 	a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
 	must(t, err)
-	if a.GetStatus() != "cancelled" || a.GetEndTime() == nil {
+	if enum.Name(a.GetStatus()) != "cancelled" || a.GetEndTime() == nil {
 		t.Errorf("approval %v", a)
 	}
 	if s := k.types(w.turn); !strings.HasSuffix(s, "approval.resolved turn.failed") {
@@ -387,7 +393,7 @@ func TestLeaveForSomethingElseIsVoid(t *testing.T) {
 	w.waits("tool-1.0.2", approvalOf(func(r *executionv1.WaitRequest) { r.DefinitionHash = "def2" }))
 	a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
 	must(t, err)
-	if a.GetStatus() != "void" {
+	if enum.Name(a.GetStatus()) != "void" {
 		t.Errorf("approval %v", a)
 	}
 	_, err = decide(t, k.approvals, ref.GetId(), "approve")
@@ -412,8 +418,10 @@ func TestOnlyToolStepsWait(t *testing.T) {
 		"a time that is over": {&executionv1.CommitStepRequest{
 			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs = -1 }),
 		}, "wait.expires_in_ms"},
-		"nothing to wait for": {&executionv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: &executionv1.WaitRequest{}},
-			"wait.kind"},
+		"nothing to wait for": {
+			&executionv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: &executionv1.WaitRequest{}},
+			"wait.kind",
+		},
 	} {
 		row.req.TurnId, row.req.Fence = w.turn.GetId(), l.GetFence()
 		_, err := k.exec.CommitStep(t.Context(), row.req)
@@ -442,7 +450,7 @@ func TestTwoApproversAtOnce(t *testing.T) {
 		a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
 		must(t, err)
 		if o := w.outcome("wait-1.0").GetAnswer().GetVerdict(); len(a.GetDecisions()) != 1 ||
-			strings.ToLower(strings.TrimPrefix(o.String(), "VERDICT_")) != a.GetStatus() {
+			strings.ToLower(strings.TrimPrefix(o.String(), "VERDICT_")) != enum.Name(a.GetStatus()) {
 			t.Errorf("approval %v, outcome %v", a, o)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -102,7 +103,7 @@ func TestHostileReceiversAreBounded(t *testing.T) {
 		if rows[name].taken {
 			want = 1
 		}
-		if d.GetStatus() != "delivered" || int(d.GetAttempts()) != want {
+		if enum.Name(d.GetStatus()) != "delivered" || int(d.GetAttempts()) != want {
 			t.Errorf("%s: %d attempts, want %d; %v", name, d.GetAttempts(), want, d)
 		}
 		if n := len(d.String()); n > 2000 {

@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/secret"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -154,7 +155,9 @@ func (k *kit) deliveries(hook string, fit func([]*sessionsv1.WebhookDelivery) bo
 // settled: there are n deliveries, and all came to an end.
 func settled(n int) func([]*sessionsv1.WebhookDelivery) bool {
 	return func(all []*sessionsv1.WebhookDelivery) bool {
-		return len(all) == n && !slices.ContainsFunc(all, func(d *sessionsv1.WebhookDelivery) bool { return d.GetStatus() == "pending" })
+		return len(all) == n && !slices.ContainsFunc(all, func(d *sessionsv1.WebhookDelivery) bool {
+			return enum.Name(d.GetStatus()) == "pending"
+		})
 	}
 }
 

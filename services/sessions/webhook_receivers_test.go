@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -91,7 +92,7 @@ func TestAnAttemptIsOneRequest(t *testing.T) {
 		mu.Lock()
 		n := seen[d.GetId()]
 		mu.Unlock()
-		if n != want || int(d.GetAttempts()) != want || d.GetStatus() != "delivered" {
+		if n != want || int(d.GetAttempts()) != want || enum.Name(d.GetStatus()) != "delivered" {
 			t.Errorf("%s: %d requests, want %d; %v", name, n, want, d)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -23,11 +24,15 @@ func TestAReceiverMayAskForAPause(t *testing.T) {
 		low, high time.Duration
 	}{
 		"seconds": {func() string { return "7200" }, 503, 2 * time.Hour, 2*time.Hour + time.Minute},
-		"a date": {func() string { return time.Now().Add(3 * time.Hour).UTC().Format(http.TimeFormat) }, 429,
-			3*time.Hour - 2*time.Second, 3*time.Hour + time.Minute},
+		"a date": {
+			func() string { return time.Now().Add(3 * time.Hour).UTC().Format(http.TimeFormat) }, 429,
+			3*time.Hour - 2*time.Second, 3*time.Hour + time.Minute,
+		},
 		"longer than it is tried": {func() string { return "99999999999999999999" }, 503, 24*time.Hour - time.Minute, 24 * time.Hour},
-		"a date after it is given up": {func() string { return "Fri, 31 Dec 2199 23:59:59 GMT" }, 503, 24*time.Hour - time.Minute,
-			24 * time.Hour},
+		"a date after it is given up": {
+			func() string { return "Fri, 31 Dec 2199 23:59:59 GMT" }, 503, 24*time.Hour - time.Minute,
+			24 * time.Hour,
+		},
 		"less than our own pause":        {func() string { return "0" }, 503, time.Hour / 2, 2 * time.Hour},
 		"a date that is past":            {func() string { return "Thu, 01 Jan 1970 00:00:00 GMT" }, 503, time.Hour / 2, 2 * time.Hour},
 		"something that cannot be read":  {func() string { return "soon" }, 500, time.Hour / 2, 2 * time.Hour},
@@ -44,13 +49,13 @@ func TestAReceiverMayAskForAPause(t *testing.T) {
 			k.end(k.newTurn("hello"), completed, "an answer")
 			d := k.deliveries(w.GetId(), func(all []*sessionsv1.WebhookDelivery) bool { return len(all) == 1 && all[0].GetResponseCode() > 0 })[0]
 			if row.high == 0 {
-				if d.GetStatus() != "failed" || d.GetNextAttemptTime() != nil {
+				if enum.Name(d.GetStatus()) != "failed" || d.GetNextAttemptTime() != nil {
 					t.Errorf("delivery %v", d)
 				}
 				return
 			}
 			pause := d.GetNextAttemptTime().AsTime().Sub(d.GetCreateTime().AsTime())
-			if d.GetStatus() != "pending" || pause < row.low || pause > row.high {
+			if enum.Name(d.GetStatus()) != "pending" || pause < row.low || pause > row.high {
 				t.Errorf("tried again after %s: %v", pause, d)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/secret"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -41,7 +42,8 @@ func TestTheEndOfATurnIsToldUntilItIsHeard(t *testing.T) {
 				t.Errorf("body %.300s", first.body)
 			}
 			d := k.deliveries(w.GetId(), settled(1))[0]
-			if d.GetId() != first.id() || d.GetStatus() != "delivered" || d.GetAttempts() != 3 || d.GetResponseCode() != 204 || d.GetError() != "" {
+			if d.GetId() != first.id() || enum.Name(d.GetStatus()) != "delivered" || d.GetAttempts() != 3 || d.GetResponseCode() != 204 ||
+				d.GetError() != "" {
 				t.Errorf("delivery %v", d)
 			}
 			got, err := k.webhooks().GetWebhook(t.Context(), &sessionsv1.GetWebhookRequest{WebhookId: w.GetId()})
@@ -101,7 +103,8 @@ func TestATurnNamesItsOwnAddress(t *testing.T) {
 	}
 	k.end(k.turn(ses, "without one"), completed, "an answer")
 	all := k.deliveries(w.GetId(), settled(2))
-	if all[0].GetStatus() != "delivered" || all[1].GetStatus() != "failed" || all[1].GetUrl() != r.URL || all[1].GetAttempts() != 1 {
+	if enum.Name(all[0].GetStatus()) != "delivered" || enum.Name(all[1].GetStatus()) != "failed" || all[1].GetUrl() != r.URL ||
+		all[1].GetAttempts() != 1 {
 		t.Errorf("deliveries %v", all)
 	}
 	got, err := k.webhooks().GetWebhook(t.Context(), &sessionsv1.GetWebhookRequest{WebhookId: w.GetId()})
@@ -121,7 +124,8 @@ func TestAReceiverThatIsGoneIsLeftAlone(t *testing.T) {
 	d := k.deliveries(w.GetId(), settled(1))[0]
 	got, err := k.webhooks().GetWebhook(t.Context(), &sessionsv1.GetWebhookRequest{WebhookId: w.GetId()})
 	must(t, err)
-	if d.GetStatus() != "failed" || d.GetResponseCode() != 410 || !got.GetDisabled() || !strings.Contains(got.GetLastError(), "410") {
+	if enum.Name(d.GetStatus()) != "failed" || d.GetResponseCode() != 410 || !got.GetDisabled() ||
+		!strings.Contains(got.GetLastError(), "410") {
 		t.Errorf("delivery %v of %v", d, got)
 	}
 	if strings.Contains(d.GetError()+got.GetLastError(), "private") {
@@ -140,7 +144,7 @@ func TestAReceiverThatIsGoneIsLeftAlone(t *testing.T) {
 	if second := r.next(t); second.id() != first.id() || !bytes.Equal(second.body, first.body) {
 		t.Errorf("sent again under %q, first %q", second.id(), first.id())
 	}
-	if d := k.deliveries(w.GetId(), settled(1))[0]; d.GetStatus() != "delivered" || d.GetAttempts() != 2 {
+	if d := k.deliveries(w.GetId(), settled(1))[0]; enum.Name(d.GetStatus()) != "delivered" || d.GetAttempts() != 2 {
 		t.Errorf("delivery %v", d)
 	}
 }
@@ -185,7 +189,7 @@ func TestWhatIsDueIsSentByOne(t *testing.T) {
 		k.end(k.turn(k.session().GetId(), "hello"), completed, "an answer")
 	}
 	for _, d := range k.deliveries(w.GetId(), settled(turns)) {
-		if d.GetAttempts() != 1 || d.GetStatus() != "delivered" {
+		if d.GetAttempts() != 1 || enum.Name(d.GetStatus()) != "delivered" {
 			t.Errorf("delivery %v", d)
 		}
 	}
@@ -253,7 +257,7 @@ func TestASecretSealedWithAnotherKeySaysSo(t *testing.T) {
 	other := newKit(t, o)
 	other.end(other.newTurn("hello"), completed, "an answer")
 	d := other.deliveries(w.GetId(), settled(1))[0]
-	if d.GetStatus() != "failed" || !strings.Contains(d.GetError(), "sessions.seal_key") || len(r.got) > 0 {
+	if enum.Name(d.GetStatus()) != "failed" || !strings.Contains(d.GetError(), "sessions.seal_key") || len(r.got) > 0 {
 		t.Errorf("delivery %v", d)
 	}
 }
@@ -267,7 +271,7 @@ func TestADeliveryIsGivenUp(t *testing.T) {
 	turn := k.newTurn("hello")
 	k.end(turn, completed, "an answer")
 	d := k.deliveries(w.GetId(), settled(1))[0]
-	if d.GetStatus() != "failed" || d.GetError() != "answered 503 Service Unavailable" || d.GetNextAttemptTime() != nil ||
+	if enum.Name(d.GetStatus()) != "failed" || d.GetError() != "answered 503 Service Unavailable" || d.GetNextAttemptTime() != nil ||
 		d.GetEndTime() == nil {
 		t.Errorf("delivery %v", d)
 	}
@@ -301,8 +305,10 @@ func TestWhatATurnWaitsForIsTold(t *testing.T) {
 	hook := k.webhook(&sessionsv1.Webhook{Url: r.URL, Events: []string{"approval.requested", "input.requested", "resolution.requested"}})
 	w := k.withCalls()
 	ask := func(key string, kind turnv1.WaitKind) *turnv1.WaitRef {
-		return w.waits(key, &executionv1.WaitRequest{Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay",
-			Message: strings.Repeat("m", 5000)})
+		return w.waits(key, &executionv1.WaitRequest{
+			Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay",
+			Message: strings.Repeat("m", 5000),
+		})
 	}
 	for key, row := range map[string]struct {
 		kind      turnv1.WaitKind

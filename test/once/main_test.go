@@ -19,6 +19,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -87,7 +88,8 @@ func newMesh(t *testing.T) *mesh {
 type noArtifacts struct{}
 
 func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest, ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse,
-	error) {
+	error,
+) {
 	return nil, errors.New("there are no artifacts here")
 }
 
@@ -122,7 +124,7 @@ func (m *mesh) source(s *registryv1.Source) {
 	s.Kind = "mcp"
 	got, err := m.sources.CreateSource(m.t.Context(), &registryv1.CreateSourceRequest{Source: s})
 	must(m.t, err)
-	if got.GetState() != "ready" {
+	if enum.Name(got.GetState()) != "ready" {
 		m.t.Fatalf("source %s is %s: %s", s.GetName(), got.GetState(), got.GetLastError())
 	}
 	tools, err := m.calls.ResolveTools(m.t.Context(),

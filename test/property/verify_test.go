@@ -194,8 +194,8 @@ func (w *world) outcomes(t *turn, events []*turnv1.Event) map[string]*outcome {
 	w.need(err, "list approvals")
 	for _, a := range list.GetApprovals() {
 		o := byID[a.GetCallId()]
-		w.happened[a.GetKind()+" "+a.GetStatus()]++
-		o.statuses = append(o.statuses, a.GetKind()+" "+a.GetStatus())
+		w.happened[enum.Name(a.GetKind())+" "+enum.Name(a.GetStatus())]++
+		o.statuses = append(o.statuses, enum.Name(a.GetKind())+" "+enum.Name(a.GetStatus()))
 	}
 	return byName
 }

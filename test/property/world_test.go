@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -233,8 +234,10 @@ func (w *world) send() {
 	}
 	p := w.program(2, more...)
 	mode := rapid.SampledFrom([]string{"", "enqueue", "enqueue", "reject", "steer", "steer", "interrupt", "fork"}).Draw(w.T, "mode")
-	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name(),
-		Tools: []*sessionsv1.ClientTool{{Name: mine}}}
+	req := &sessionsv1.CreateTurnRequest{
+		SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name(),
+		Tools: []*sessionsv1.ClientTool{{Name: mine}},
+	}
 	got, err := w.user.turns.CreateTurn(w.ctx(), req)
 	active := s.active()
 	applies := active != nil && !active.cancelled
@@ -361,7 +364,7 @@ func (w *world) answer(a *sessionsv1.Approval, yes bool) (err error) {
 		}
 		return second
 	}
-	switch a.GetKind() {
+	switch enum.Name(a.GetKind()) {
 	case "approval":
 		_, err = w.user.approvals.DecideApproval(w.ctx(), &sessionsv1.DecideApprovalRequest{
 			ApprovalId: a.GetId(), Decision: word("approve", "deny"), ArgumentsHash: a.GetArgumentsHash(),
@@ -502,10 +505,10 @@ func (w *world) push(t *turn, round int) {
 	for _, id := range t.waiting {
 		a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
 		w.need(err, "read an approval")
-		if a.GetStatus() != "pending" {
+		if enum.Name(a.GetStatus()) != "pending" {
 			continue // its time was up while others were pushed
 		}
-		if a.GetKind() == "approval" && rapid.IntRange(0, 3).Draw(w.T, "expires") == 0 {
+		if enum.Name(a.GetKind()) == "approval" && rapid.IntRange(0, 3).Draw(w.T, "expires") == 0 {
 			time.Sleep(expiry + 6*time.Second)
 			return // others may have expired too
 		}
@@ -526,7 +529,7 @@ func (w *world) push(t *turn, round int) {
 func (w *world) timeUp(id string) bool {
 	a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
 	w.need(err, "read an approval")
-	return a.GetStatus() == "expired"
+	return enum.Name(a.GetStatus()) == "expired"
 }
 
 func (w *world) actions() map[string]func(*rapid.T) {

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -54,7 +55,7 @@ func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput
 	if err != nil {
 		return contract.ScheduleResult{}, fmt.Errorf("fire schedule %s: %w", in.ScheduleID, err)
 	}
-	return contract.ScheduleResult{Outcome: resp.GetOutcome(), TurnID: resp.GetTurnId()}, nil
+	return contract.ScheduleResult{Outcome: enum.Name(resp.GetOutcome()), TurnID: resp.GetTurnId()}, nil
 }
 
 // Register adds workflow and activity to a worker of the task queue contract.TaskQueue.

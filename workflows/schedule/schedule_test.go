@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 )
@@ -25,12 +26,13 @@ type sessions struct {
 }
 
 func (s *sessions) FireSchedule(_ context.Context, req *executionv1.FireScheduleRequest,
-	_ ...grpc.CallOption) (*executionv1.FireScheduleResponse, error) {
+	_ ...grpc.CallOption,
+) (*executionv1.FireScheduleResponse, error) {
 	s.got = append(s.got, req)
 	if len(s.got) <= s.away {
 		return nil, errors.New("away")
 	}
-	return &executionv1.FireScheduleResponse{Outcome: "started", TurnId: "trn_1"}, nil
+	return &executionv1.FireScheduleResponse{Outcome: sessionsv1.FireOutcome_FIRE_OUTCOME_STARTED, TurnId: "trn_1"}, nil
 }
 
 func TestFireTellsSessionsUntilItAnswers(t *testing.T) {

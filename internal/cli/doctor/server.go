@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/codec"
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/libs/enum"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -90,8 +91,10 @@ func (s server) checkModels(ctx context.Context) Finding {
 	}
 	switch {
 	case answers == nil:
-		return Finding{"models", Broken, "no default model",
-			"Set WINDLASS_MODEL=provider/model for the server, or configure inference.providers."}
+		return Finding{
+			"models", Broken, "no default model",
+			"Set WINDLASS_MODEL=provider/model for the server, or configure inference.providers.",
+		}
 	case answers.GetProvider() == "builtin":
 		return Finding{
 			"models", Warning, answers.GetName() + " answers where an agent names no model: scripted, no AI",
@@ -139,8 +142,8 @@ func sourceFinding(s *registryv1.Source) Finding {
 	switch {
 	case s.GetDisabled():
 		f.Detail = "disabled"
-	case s.GetState() != "ready":
-		f.Outcome, f.Detail = Broken, s.GetState()+": "+s.GetLastError()
+	case s.GetState() != registryv1.SourceState_SOURCE_STATE_READY:
+		f.Outcome, f.Detail = Broken, enum.Name(s.GetState())+": "+s.GetLastError()
 		f.Todo = "Start the tool server, or fix the source; then: windlass source sync " + s.GetName()
 	}
 	return f

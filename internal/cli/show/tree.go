@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -19,7 +20,7 @@ func writeTree(w io.Writer, tree *sessionsv1.TurnTree, depth int) error {
 		background = ", in the background"
 	}
 	line := fmt.Sprintf("%s%s  %s  %s  %d model calls, %d tool calls, %d tokens%s", strings.Repeat("  ", depth), t.GetId(), t.GetAgentId(),
-		t.GetStatus(), u.GetModelCalls(), u.GetToolCalls(), u.GetInputTokens()+u.GetOutputTokens(), background)
+		enum.Name(t.GetStatus()), u.GetModelCalls(), u.GetToolCalls(), u.GetInputTokens()+u.GetOutputTokens(), background)
 	if _, err := fmt.Fprintln(w, line); err != nil {
 		return err
 	}

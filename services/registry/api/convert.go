@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -28,7 +29,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 	p := &registryv1.Source{
 		Id: s.ID, Name: s.Name, Kind: s.Kind, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
-		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: s.State, LastError: s.LastError,
+		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: enum.Parse[registryv1.SourceState](s.State), LastError: s.LastError,
 		SyncTime: timestamp.Of(s.SyncTime), ToolCount: uint32(s.ToolCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
@@ -60,7 +61,8 @@ func definitionToProto(d store.Definition, effect store.Effect) *registryv1.Tool
 func executionToProto(e store.Execution) *registryv1.Execution {
 	return &registryv1.Execution{
 		Id: e.ID, Key: e.Key, Tool: e.Tool, TurnId: e.TurnID, CallId: e.CallID, Subject: e.Subject, Effect: turnv1.EffectClass(e.Effect),
-		State: e.State, Attempts: uint32(e.Attempts), ArgumentsHash: e.ArgumentsHash, IsError: e.IsError, Code: e.Code,
+		State: enum.Parse[registryv1.ExecutionState](e.State), Attempts: uint32(e.Attempts), ArgumentsHash: e.ArgumentsHash,
+		IsError: e.IsError, Code: e.Code,
 		LatencyMs: milliseconds(e.Latency), CreateTime: timestamp.Of(e.CreateTime), EndTime: timestamp.Of(e.EndTime),
 		Resolution: e.Resolution.What, ResolvedBy: e.Resolution.By, ResolutionComment: e.Resolution.Comment,
 		ResolveTime: timestamp.Of(e.Resolution.Time), ApprovalId: e.ApprovalID,

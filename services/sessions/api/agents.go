@@ -6,6 +6,7 @@ import (
 
 	"buf.build/go/protovalidate"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
@@ -56,8 +57,10 @@ func (s *Agents) ListAgents(ctx context.Context, req *sessionsv1.ListAgentsReque
 }
 
 // agentFields are all fields but those that the service sets.
-var agentFields = fieldmask.Resource{Name: "agent",
-	Mutable: fieldmask.AllBut(&sessionsv1.Agent{}, "id", "revision", "create_time", "update_time")}
+var agentFields = fieldmask.Resource{
+	Name:    "agent",
+	Mutable: fieldmask.AllBut(&sessionsv1.Agent{}, "id", "revision", "create_time", "update_time"),
+}
 
 // UpdateAgent implements AgentService.
 func (s *Agents) UpdateAgent(ctx context.Context, req *sessionsv1.UpdateAgentRequest) (*sessionsv1.Agent, error) {
@@ -85,7 +88,8 @@ func (s *Agents) DeleteAgent(ctx context.Context, req *sessionsv1.DeleteAgentReq
 
 // ListAgentRevisions implements AgentService.
 func (s *Agents) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAgentRevisionsRequest) (*sessionsv1.ListAgentRevisionsResponse,
-	error) {
+	error,
+) {
 	a, err := s.agents.Get(ctx, req.GetAgentId(), 0)
 	if err != nil {
 		return nil, err
@@ -113,7 +117,7 @@ func (s *Agents) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleReq
 	out := &sessionsv1.ApplyBundleResponse{}
 	for _, a := range applied {
 		out.Applied = append(out.Applied, &sessionsv1.Applied{
-			Kind: a.Kind, Id: a.ID, Action: string(a.Action), Revision: a.Revision, Warning: a.Warning,
+			Kind: a.Kind, Id: a.ID, Action: enum.Parse[sessionsv1.AppliedAction](string(a.Action)), Revision: a.Revision, Warning: a.Warning,
 			Secret: a.Secret.Reveal(), // to the creator of the webhook, this once
 		})
 	}

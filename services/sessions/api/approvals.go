@@ -34,13 +34,15 @@ func (s *Approvals) GetApproval(ctx context.Context, req *sessionsv1.GetApproval
 // ListApprovals implements ApprovalService.
 func (s *Approvals) ListApprovals(ctx context.Context, req *sessionsv1.ListApprovalsRequest) (*sessionsv1.ListApprovalsResponse, error) {
 	var at timeCursor
-	list := fmt.Sprintf("approvals|%s|%s|%s|%s|%s", access.Owner(ctx), req.GetStatus(), req.GetKind(), req.GetSessionId(), req.GetTurnId())
+	list := fmt.Sprintf("approvals|%s|%s|%s|%s|%s", access.Owner(ctx), enum.Name(req.GetStatus()), enum.Name(req.GetKind()),
+		req.GetSessionId(), req.GetTurnId())
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.approvals.List(ctx, approval.Filter{
-		Status: req.GetStatus(), Kind: enum.Parse[turnv1.WaitKind](req.GetKind()), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(),
+		Open: req.GetStatus() == sessionsv1.ApprovalStatus_APPROVAL_STATUS_PENDING, Verdict: convert.VerdictOf(req.GetStatus()),
+		Kind: req.GetKind(), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(),
 		BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
 	})
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
@@ -113,8 +115,10 @@ func (s *Execution) GetOutcomes(ctx context.Context, req *executionv1.GetOutcome
 	if err != nil {
 		return nil, err
 	}
-	out := &executionv1.GetOutcomesResponse{Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended,
-		NowMicros: s.deps.NowUs()}
+	out := &executionv1.GetOutcomesResponse{
+		Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended,
+		NowMicros: s.deps.NowUs(),
+	}
 	for key, b := range got.Held {
 		out.Held[key] = convert.BusyToProto(b)
 	}
@@ -210,5 +214,5 @@ func (s *Execution) FireSchedule(ctx context.Context, req *executionv1.FireSched
 	if err != nil {
 		return nil, err
 	}
-	return &executionv1.FireScheduleResponse{Outcome: string(f.Outcome), TurnId: f.TurnID}, nil
+	return &executionv1.FireScheduleResponse{Outcome: enum.Parse[sessionsv1.FireOutcome](string(f.Outcome)), TurnId: f.TurnID}, nil
 }

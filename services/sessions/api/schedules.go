@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/timestamp"
@@ -185,7 +186,8 @@ func (s *Schedules) toProto(v scheduledb.Schedule) *sessionsv1.Schedule {
 
 func fireToProto(f scheduledb.Fire) *sessionsv1.ScheduleFire {
 	return &sessionsv1.ScheduleFire{
-		ScheduleId: f.ScheduleID, Time: timestamp.Of(f.Due), Outcome: string(f.Outcome), Manual: f.Manual, TurnId: f.TurnID,
+		ScheduleId: f.ScheduleID, Time: timestamp.Of(f.Due), Outcome: enum.Parse[sessionsv1.FireOutcome](string(f.Outcome)), Manual: f.Manual,
+		TurnId:    f.TurnID,
 		SessionId: f.SessionID,
 		Error:     f.Error,
 	}

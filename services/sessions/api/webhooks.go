@@ -108,7 +108,8 @@ func (s *Webhooks) RotateWebhook(ctx context.Context, req *sessionsv1.RotateWebh
 
 // ListWebhookDeliveries implements WebhookService.
 func (s *Webhooks) ListWebhookDeliveries(ctx context.Context,
-	req *sessionsv1.ListWebhookDeliveriesRequest) (*sessionsv1.ListWebhookDeliveriesResponse, error) {
+	req *sessionsv1.ListWebhookDeliveriesRequest,
+) (*sessionsv1.ListWebhookDeliveriesResponse, error) {
 	w, err := s.webhooks.Get(ctx, authn.Tenant(ctx), req.GetWebhookId())
 	if err != nil {
 		return nil, err
@@ -154,11 +155,11 @@ func deliveryToProto(w webhookdb.Webhook, d webhookdb.Delivery) *sessionsv1.Webh
 	}
 	switch d.Status {
 	case webhookdb.DeliveryPending:
-		out.Status, out.NextAttemptTime = "pending", timestamp.Of(d.NextAttempt)
+		out.Status, out.NextAttemptTime = sessionsv1.DeliveryStatus_DELIVERY_STATUS_PENDING, timestamp.Of(d.NextAttempt)
 	case webhookdb.DeliveryDelivered:
-		out.Status = "delivered"
+		out.Status = sessionsv1.DeliveryStatus_DELIVERY_STATUS_DELIVERED
 	case webhookdb.DeliveryFailed:
-		out.Status = "failed"
+		out.Status = sessionsv1.DeliveryStatus_DELIVERY_STATUS_FAILED
 	}
 	return out
 }

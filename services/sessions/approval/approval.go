@@ -47,8 +47,9 @@ func (s *Service) Get(ctx context.Context, id string) (store.Wait, error) {
 
 // Filter narrows a list; zero fields do not.
 type Filter struct {
-	// Status is "pending", or the name of a verdict.
-	Status            string
+	// Open keeps open waits only; Verdict those that ended with it.
+	Open              bool
+	Verdict           turnv1.Verdict
 	Kind              turnv1.WaitKind
 	SessionID, TurnID string
 	// BeforeUs and BeforeID name the last wait of the page before; 0 = the first page.
@@ -64,8 +65,8 @@ func (s *Service) List(ctx context.Context, f Filter) ([]store.Wait, error) {
 		return nil, nil
 	}
 	return s.deps.Store.Waits(ctx, store.WaitFilter{
-		Tenant: authn.Tenant(ctx), Owner: access.Owner(ctx), Roles: authn.From(ctx).GetRoles(), Open: f.Status == pending,
-		Verdict: enum.Parse[turnv1.Verdict](f.Status), Kind: f.Kind, SessionID: f.SessionID, TurnID: f.TurnID,
+		Tenant: authn.Tenant(ctx), Owner: access.Owner(ctx), Roles: authn.From(ctx).GetRoles(), Open: f.Open,
+		Verdict: f.Verdict, Kind: f.Kind, SessionID: f.SessionID, TurnID: f.TurnID,
 		BeforeUs: f.BeforeUs, BeforeID: f.BeforeID, Limit: f.Limit,
 	})
 }

@@ -86,7 +86,7 @@ func changedFields(d *Document, old *registryv1.Source) []string {
 }
 
 func sourceWarning(src *registryv1.Source) string {
-	if src.GetState() != "unreachable" {
+	if src.GetState() != registryv1.SourceState_SOURCE_STATE_UNREACHABLE {
 		return ""
 	}
 	return fmt.Sprintf("source %s cannot be reached now: %s", src.GetName(), src.GetLastError())

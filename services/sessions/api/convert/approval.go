@@ -16,8 +16,9 @@ import (
 func ApprovalToProto(w store.Wait) *sessionsv1.Approval {
 	r := w.Request
 	out := &sessionsv1.Approval{
-		Id: w.ID, Kind: enum.Name(w.Kind), Status: approval.Status(w), SessionId: w.SessionID, TurnId: w.TurnID, AgentId: w.AgentID,
-		CallId: w.CallID, Tool: w.Tool, Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(), DefinitionHash: r.GetDefinitionHash(),
+		Id: w.ID, Kind: w.Kind, Status: enum.Parse[sessionsv1.ApprovalStatus](approval.Status(w)), SessionId: w.SessionID, TurnId: w.TurnID,
+		AgentId: w.AgentID,
+		CallId:  w.CallID, Tool: w.Tool, Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(), DefinitionHash: r.GetDefinitionHash(),
 		Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(), Schema: wait.Schema(w), ApproverRoles: r.GetApproverRoles(),
 		AllowRequester: r.GetAllowRequester(), Decisions: w.Answer.GetDecisions(), Requester: w.Requester, Requesters: w.Requesters,
 		ExecutionId: r.GetExecutionId(), CreateTime: timestamp.OfMicros(w.CreateUs), ExpireTime: timestamp.OfMicros(w.ExpiresUs),
@@ -30,4 +31,9 @@ func ApprovalToProto(w store.Wait) *sessionsv1.Approval {
 		}
 	}
 	return out
+}
+
+// VerdictOf returns the verdict of waits with a status; none for those that are open.
+func VerdictOf(status sessionsv1.ApprovalStatus) turnv1.Verdict {
+	return enum.Parse[turnv1.Verdict](enum.Name(status))
 }

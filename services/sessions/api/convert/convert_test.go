@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -156,7 +157,7 @@ func TestAWaitIsConvertedForPeopleAndForWorkers(t *testing.T) {
 
 func TestAnApprovalAlwaysHasArgumentsAndAQuorum(t *testing.T) {
 	w := store.Wait{Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, Request: &store.WaitRequest{}, Answer: &store.WaitAnswer{}}
-	if got := convert.ApprovalToProto(w); got.GetArguments() == nil || got.GetQuorum() != 1 || got.GetStatus() != "pending" {
+	if got := convert.ApprovalToProto(w); got.GetArguments() == nil || got.GetQuorum() != 1 || enum.Name(got.GetStatus()) != "pending" {
 		t.Errorf("it is %v", got)
 	}
 	w.Kind = turnv1.WaitKind_WAIT_KIND_INPUT
@@ -304,5 +305,18 @@ func TestAScheduleIsConvertedWithAllThatItsOwnerSets(t *testing.T) {
 		got.TimeZone != want.GetTimeZone() || got.Interval != want.GetInterval() || string(got.Overlap) != want.GetOverlap() ||
 		got.Paused != want.GetPaused() {
 		t.Errorf("it is %+v, want %v", got, want)
+	}
+}
+
+func TestAnApprovalHasAStatusForEveryVerdict(t *testing.T) {
+	seen := map[sessionsv1.ApprovalStatus]bool{}
+	for i := range turnv1.Verdict(0).Descriptor().Values().Len() {
+		verdict := turnv1.Verdict(turnv1.Verdict(0).Descriptor().Values().Get(i).Number())
+		w := store.Wait{Verdict: verdict, Request: &store.WaitRequest{}, Answer: &store.WaitAnswer{}}
+		status := convert.ApprovalToProto(w).GetStatus()
+		if status == 0 || seen[status] || convert.VerdictOf(status) != verdict {
+			t.Errorf("%v has the status %v, which is that of %v", verdict, status, convert.VerdictOf(status))
+		}
+		seen[status] = true
 	}
 }

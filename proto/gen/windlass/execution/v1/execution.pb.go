@@ -2702,8 +2702,8 @@ func (x *FireScheduleRequest) GetDueMicros() int64 {
 // FireScheduleResponse is the result of a fire.
 type FireScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// See ScheduleFire.outcome; or "gone": the schedule does not exist, or is paused.
-	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// What became of the fire.
+	Outcome v1.FireOutcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=windlass.sessions.v1.FireOutcome" json:"outcome,omitempty"`
 	// ID of the turn that was started.
 	TurnId        string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2740,11 +2740,11 @@ func (*FireScheduleResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
 }
 
-func (x *FireScheduleResponse) GetOutcome() string {
+func (x *FireScheduleResponse) GetOutcome() v1.FireOutcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ""
+	return v1.FireOutcome(0)
 }
 
 func (x *FireScheduleResponse) GetTurnId() string {
@@ -2758,7 +2758,7 @@ var File_windlass_execution_v1_execution_proto protoreflect.FileDescriptor
 
 const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/execution/v1/execution.proto\x12\x15windlass.execution.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"Y\n" +
+	"%windlass/execution/v1/execution.proto\x12\x15windlass.execution.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/schedules.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"Y\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
@@ -2977,10 +2977,10 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\vschedule_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\n" +
 	"scheduleId\x12&\n" +
 	"\n" +
-	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\tdueMicros\"I\n" +
-	"\x14FireScheduleResponse\x12\x18\n" +
-	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xb4\x0f\n" +
+	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\tdueMicros\"r\n" +
+	"\x14FireScheduleResponse\x12;\n" +
+	"\aoutcome\x18\x03 \x01(\x0e2!.windlass.sessions.v1.FireOutcomeR\aoutcome\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnIdJ\x04\b\x01\x10\x022\xb4\x0f\n" +
 	"\x10ExecutionService\x12w\n" +
 	"\bLoadTurn\x12&.windlass.execution.v1.LoadTurnRequest\x1a'.windlass.execution.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
 	"\tClaimStep\x12'.windlass.execution.v1.ClaimStepRequest\x1a(.windlass.execution.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
@@ -3071,7 +3071,8 @@ var file_windlass_execution_v1_execution_proto_goTypes = []any{
 	(*v12.WaitRef)(nil),           // 53: windlass.turn.v1.WaitRef
 	(v12.Verdict)(0),              // 54: windlass.turn.v1.Verdict
 	(*v12.ApprovalDecision)(nil),  // 55: windlass.turn.v1.ApprovalDecision
-	(*v12.ToolCall)(nil),          // 56: windlass.turn.v1.ToolCall
+	(v1.FireOutcome)(0),           // 56: windlass.sessions.v1.FireOutcome
+	(*v12.ToolCall)(nil),          // 57: windlass.turn.v1.ToolCall
 }
 var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
 	36, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
@@ -3122,42 +3123,43 @@ var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
 	40, // 45: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
 	35, // 46: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
 	49, // 47: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	9,  // 48: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
-	0,  // 49: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
-	7,  // 50: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
-	10, // 51: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
-	12, // 52: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
-	22, // 53: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
-	24, // 54: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
-	26, // 55: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
-	28, // 56: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
-	30, // 57: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
-	16, // 58: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
-	18, // 59: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
-	19, // 60: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
-	2,  // 61: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
-	32, // 62: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
-	33, // 63: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
-	1,  // 64: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
-	8,  // 65: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
-	11, // 66: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
-	21, // 67: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
-	23, // 68: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
-	25, // 69: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
-	27, // 70: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
-	29, // 71: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
-	31, // 72: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
-	17, // 73: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
-	15, // 74: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
-	20, // 75: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
-	3,  // 76: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
-	56, // 77: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	34, // 78: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
-	64, // [64:79] is the sub-list for method output_type
-	49, // [49:64] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	56, // 48: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
+	9,  // 49: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
+	0,  // 50: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
+	7,  // 51: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
+	10, // 52: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
+	12, // 53: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
+	22, // 54: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
+	24, // 55: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
+	26, // 56: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
+	28, // 57: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
+	30, // 58: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
+	16, // 59: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
+	18, // 60: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
+	19, // 61: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
+	2,  // 62: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
+	32, // 63: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
+	33, // 64: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
+	1,  // 65: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
+	8,  // 66: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
+	11, // 67: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
+	21, // 68: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
+	23, // 69: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
+	25, // 70: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
+	27, // 71: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
+	29, // 72: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
+	31, // 73: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
+	17, // 74: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
+	15, // 75: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
+	20, // 76: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
+	3,  // 77: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
+	57, // 78: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	34, // 79: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
+	65, // [65:80] is the sub-list for method output_type
+	50, // [50:65] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_windlass_execution_v1_execution_proto_init() }

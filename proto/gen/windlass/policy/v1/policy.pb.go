@@ -29,6 +29,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// DecisionKind says what a decision is about.
+type DecisionKind int32
+
+const (
+	// Not set.
+	DecisionKind_DECISION_KIND_UNSPECIFIED DecisionKind = 0
+	// A call of a tool.
+	DecisionKind_DECISION_KIND_TOOL DecisionKind = 1
+	// A call of an RPC, which needs a permission.
+	DecisionKind_DECISION_KIND_PERMISSION DecisionKind = 2
+)
+
+// Enum value maps for DecisionKind.
+var (
+	DecisionKind_name = map[int32]string{
+		0: "DECISION_KIND_UNSPECIFIED",
+		1: "DECISION_KIND_TOOL",
+		2: "DECISION_KIND_PERMISSION",
+	}
+	DecisionKind_value = map[string]int32{
+		"DECISION_KIND_UNSPECIFIED": 0,
+		"DECISION_KIND_TOOL":        1,
+		"DECISION_KIND_PERMISSION":  2,
+	}
+)
+
+func (x DecisionKind) Enum() *DecisionKind {
+	p := new(DecisionKind)
+	*p = x
+	return p
+}
+
+func (x DecisionKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DecisionKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_policy_v1_policy_proto_enumTypes[0].Descriptor()
+}
+
+func (DecisionKind) Type() protoreflect.EnumType {
+	return &file_windlass_policy_v1_policy_proto_enumTypes[0]
+}
+
+func (x DecisionKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DecisionKind.Descriptor instead.
+func (DecisionKind) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{0}
+}
+
 // GetPermissionsRequest names a principal.
 type GetPermissionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -597,8 +650,8 @@ type Decision struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Subject of the principal.
 	Subject string `protobuf:"bytes,3,opt,name=subject,proto3" json:"subject,omitempty"`
-	// "tool" or "permission".
-	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What it is about.
+	Kind DecisionKind `protobuf:"varint,13,opt,name=kind,proto3,enum=windlass.policy.v1.DecisionKind" json:"kind,omitempty"`
 	// The tool or the permission.
 	Resource string `protobuf:"bytes,5,opt,name=resource,proto3" json:"resource,omitempty"`
 	// True = allowed, false = denied.
@@ -670,11 +723,11 @@ func (x *Decision) GetSubject() string {
 	return ""
 }
 
-func (x *Decision) GetKind() string {
+func (x *Decision) GetKind() DecisionKind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return DecisionKind_DECISION_KIND_UNSPECIFIED
 }
 
 func (x *Decision) GetResource() string {
@@ -1047,13 +1100,13 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"permission\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\n" +
 	"permission\x12 \n" +
-	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\x8f\x03\n" +
+	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\xb7\x03\n" +
 	"\bDecision\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x03R\x02id\x12@\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime\x12\x18\n" +
-	"\asubject\x18\x03 \x01(\tR\asubject\x12\x12\n" +
-	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x1a\n" +
+	"\asubject\x18\x03 \x01(\tR\asubject\x124\n" +
+	"\x04kind\x18\r \x01(\x0e2 .windlass.policy.v1.DecisionKindR\x04kind\x12\x1a\n" +
 	"\bresource\x18\x05 \x01(\tR\bresource\x12\x18\n" +
 	"\aallowed\x18\x06 \x01(\bR\aallowed\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x12\n" +
@@ -1062,7 +1115,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\acall_id\x18\n" +
 	" \x01(\tR\x06callId\x12%\n" +
 	"\x0earguments_hash\x18\v \x01(\tR\rargumentsHash\x12C\n" +
-	"\bapproval\x18\f \x01(\v2'.windlass.policy.v1.ApprovalRequirementR\bapproval\"\xab\x01\n" +
+	"\bapproval\x18\f \x01(\v2'.windlass.policy.v1.ApprovalRequirementR\bapprovalJ\x04\b\x04\x10\x05\"\xab\x01\n" +
 	"\x14ListDecisionsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
@@ -1080,7 +1133,11 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x12ForgetTurnsRequest\x12%\n" +
 	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12)\n" +
 	"\bturn_ids\x18\x02 \x03(\tB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aturnIds\"\x15\n" +
-	"\x13ForgetTurnsResponse2\xb1\t\n" +
+	"\x13ForgetTurnsResponse*c\n" +
+	"\fDecisionKind\x12\x1d\n" +
+	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12DECISION_KIND_TOOL\x10\x01\x12\x1c\n" +
+	"\x18DECISION_KIND_PERMISSION\x10\x022\xb1\t\n" +
 	"\rPolicyService\x12\x87\x01\n" +
 	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1e\xaa\xfd\x1b\x16policy.permissions.get\xb0\xfd\x1b\x01\x12n\n" +
 	"\n" +
@@ -1106,70 +1163,73 @@ func file_windlass_policy_v1_policy_proto_rawDescGZIP() []byte {
 	return file_windlass_policy_v1_policy_proto_rawDescData
 }
 
+var file_windlass_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_policy_v1_policy_proto_goTypes = []any{
-	(*GetPermissionsRequest)(nil),      // 0: windlass.policy.v1.GetPermissionsRequest
-	(*GetPermissionsResponse)(nil),     // 1: windlass.policy.v1.GetPermissionsResponse
-	(*DecideToolRequest)(nil),          // 2: windlass.policy.v1.DecideToolRequest
-	(*CheckApprovalRulesRequest)(nil),  // 3: windlass.policy.v1.CheckApprovalRulesRequest
-	(*CheckApprovalRulesResponse)(nil), // 4: windlass.policy.v1.CheckApprovalRulesResponse
-	(*ApprovalRuleFault)(nil),          // 5: windlass.policy.v1.ApprovalRuleFault
-	(*FilterToolsRequest)(nil),         // 6: windlass.policy.v1.FilterToolsRequest
-	(*FilterToolsResponse)(nil),        // 7: windlass.policy.v1.FilterToolsResponse
-	(*RecordDenialRequest)(nil),        // 8: windlass.policy.v1.RecordDenialRequest
-	(*Decision)(nil),                   // 9: windlass.policy.v1.Decision
-	(*ListDecisionsRequest)(nil),       // 10: windlass.policy.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 11: windlass.policy.v1.ListDecisionsResponse
-	(*GetDecisionRequest)(nil),         // 12: windlass.policy.v1.GetDecisionRequest
-	(*ForgetTurnsRequest)(nil),         // 13: windlass.policy.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),        // 14: windlass.policy.v1.ForgetTurnsResponse
-	nil,                                // 15: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	(*Principal)(nil),                  // 16: windlass.policy.v1.Principal
-	(v1.EffectClass)(0),                // 17: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 18: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 19: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 20: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 21: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 22: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 23: windlass.policy.v1.CheckTextResponse
+	(DecisionKind)(0),                  // 0: windlass.policy.v1.DecisionKind
+	(*GetPermissionsRequest)(nil),      // 1: windlass.policy.v1.GetPermissionsRequest
+	(*GetPermissionsResponse)(nil),     // 2: windlass.policy.v1.GetPermissionsResponse
+	(*DecideToolRequest)(nil),          // 3: windlass.policy.v1.DecideToolRequest
+	(*CheckApprovalRulesRequest)(nil),  // 4: windlass.policy.v1.CheckApprovalRulesRequest
+	(*CheckApprovalRulesResponse)(nil), // 5: windlass.policy.v1.CheckApprovalRulesResponse
+	(*ApprovalRuleFault)(nil),          // 6: windlass.policy.v1.ApprovalRuleFault
+	(*FilterToolsRequest)(nil),         // 7: windlass.policy.v1.FilterToolsRequest
+	(*FilterToolsResponse)(nil),        // 8: windlass.policy.v1.FilterToolsResponse
+	(*RecordDenialRequest)(nil),        // 9: windlass.policy.v1.RecordDenialRequest
+	(*Decision)(nil),                   // 10: windlass.policy.v1.Decision
+	(*ListDecisionsRequest)(nil),       // 11: windlass.policy.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 12: windlass.policy.v1.ListDecisionsResponse
+	(*GetDecisionRequest)(nil),         // 13: windlass.policy.v1.GetDecisionRequest
+	(*ForgetTurnsRequest)(nil),         // 14: windlass.policy.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),        // 15: windlass.policy.v1.ForgetTurnsResponse
+	nil,                                // 16: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	(*Principal)(nil),                  // 17: windlass.policy.v1.Principal
+	(v1.EffectClass)(0),                // 18: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 19: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 20: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 22: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 23: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 24: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
-	16, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
-	15, // 1: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	16, // 2: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	17, // 3: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	18, // 4: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	19, // 5: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	19, // 6: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
-	5,  // 7: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	16, // 8: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	16, // 9: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	20, // 10: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	21, // 11: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	9,  // 12: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	0,  // 13: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	2,  // 14: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	6,  // 15: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	3,  // 16: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	22, // 17: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	8,  // 18: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	13, // 19: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
-	10, // 20: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	12, // 21: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 22: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	9,  // 23: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	7,  // 24: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	4,  // 25: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	23, // 26: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	9,  // 27: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	14, // 28: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
-	11, // 29: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	9,  // 30: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	22, // [22:31] is the sub-list for method output_type
-	13, // [13:22] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	17, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
+	16, // 1: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	17, // 2: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	18, // 3: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	19, // 4: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	20, // 5: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	20, // 6: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	6,  // 7: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	17, // 8: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	17, // 9: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	21, // 10: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 11: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
+	22, // 12: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	10, // 13: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	1,  // 14: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	3,  // 15: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	7,  // 16: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	4,  // 17: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	23, // 18: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	9,  // 19: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	14, // 20: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	11, // 21: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	13, // 22: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	2,  // 23: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	10, // 24: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	8,  // 25: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	5,  // 26: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	24, // 27: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	10, // 28: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	15, // 29: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	12, // 30: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	10, // 31: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	23, // [23:32] is the sub-list for method output_type
+	14, // [14:23] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -1185,13 +1245,14 @@ func file_windlass_policy_v1_policy_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_policy_proto_rawDesc), len(file_windlass_policy_v1_policy_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_policy_v1_policy_proto_goTypes,
 		DependencyIndexes: file_windlass_policy_v1_policy_proto_depIdxs,
+		EnumInfos:         file_windlass_policy_v1_policy_proto_enumTypes,
 		MessageInfos:      file_windlass_policy_v1_policy_proto_msgTypes,
 	}.Build()
 	File_windlass_policy_v1_policy_proto = out.File

@@ -29,6 +29,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// SourceState says whether a source can be reached.
+type SourceState int32
+
+const (
+	// Not set.
+	SourceState_SOURCE_STATE_UNSPECIFIED SourceState = 0
+	// It was never reached yet.
+	SourceState_SOURCE_STATE_PENDING SourceState = 1
+	// The last sync succeeded.
+	SourceState_SOURCE_STATE_READY SourceState = 2
+	// The last sync failed.
+	SourceState_SOURCE_STATE_UNREACHABLE SourceState = 3
+)
+
+// Enum value maps for SourceState.
+var (
+	SourceState_name = map[int32]string{
+		0: "SOURCE_STATE_UNSPECIFIED",
+		1: "SOURCE_STATE_PENDING",
+		2: "SOURCE_STATE_READY",
+		3: "SOURCE_STATE_UNREACHABLE",
+	}
+	SourceState_value = map[string]int32{
+		"SOURCE_STATE_UNSPECIFIED": 0,
+		"SOURCE_STATE_PENDING":     1,
+		"SOURCE_STATE_READY":       2,
+		"SOURCE_STATE_UNREACHABLE": 3,
+	}
+)
+
+func (x SourceState) Enum() *SourceState {
+	p := new(SourceState)
+	*p = x
+	return p
+}
+
+func (x SourceState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SourceState) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_registry_v1_sources_proto_enumTypes[0].Descriptor()
+}
+
+func (SourceState) Type() protoreflect.EnumType {
+	return &file_windlass_registry_v1_sources_proto_enumTypes[0]
+}
+
+func (x SourceState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SourceState.Descriptor instead.
+func (SourceState) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{0}
+}
+
 // Source is a place that tools come from.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -62,8 +119,8 @@ type Source struct {
 	// answer. "off": decline the question. Servers with a protocol before 2026-07-28 do not know that a call is repeated: use "off" if
 	// their tools have side effects before they ask.
 	Elicitation string `protobuf:"bytes,14,opt,name=elicitation,proto3" json:"elicitation,omitempty"`
-	// "pending" (never reached), "ready" or "unreachable".
-	State string `protobuf:"bytes,20,opt,name=state,proto3" json:"state,omitempty"`
+	// Whether it can be reached: pending (never reached), ready or unreachable.
+	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
 	LastError string `protobuf:"bytes,21,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	// When it was last synced successfully.
@@ -216,11 +273,11 @@ func (x *Source) GetElicitation() string {
 	return ""
 }
 
-func (x *Source) GetState() string {
+func (x *Source) GetState() SourceState {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return SourceState_SOURCE_STATE_UNSPECIFIED
 }
 
 func (x *Source) GetLastError() string {
@@ -776,7 +833,7 @@ var File_windlass_registry_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xbb\f\n" +
+	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe4\f\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -793,8 +850,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x14call_timeout_seconds\x18\v \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\x12callTimeoutSeconds\x12N\n" +
 	"\aeffects\x18\f \x03(\v2).windlass.registry.v1.Source.EffectsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\bR\aeffects\x12J\n" +
 	"\x06labels\x18\r \x03(\v2(.windlass.registry.v1.Source.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x127\n" +
-	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12\x19\n" +
-	"\x05state\x18\x14 \x01(\tB\x03\xe0A\x03R\x05state\x12\"\n" +
+	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12<\n" +
+	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
 	"\tsync_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\bsyncTime\x12\"\n" +
@@ -819,7 +876,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x05value:\x028\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"{\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\x14\x10\x15\"{\n" +
 	"\x13CreateSourceRequest\x12?\n" +
 	"\x06source\x18\x01 \x01(\v2\x1c.windlass.registry.v1.SourceB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06source\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\"=\n" +
@@ -849,7 +906,12 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\aremoved\x18\x02 \x03(\tR\aremoved\x12\x18\n" +
 	"\achanged\x18\x03 \x03(\tR\achanged\x12\x14\n" +
 	"\x05total\x18\x04 \x01(\rR\x05total\x12\x16\n" +
-	"\x06failed\x18\x05 \x03(\tR\x06failed2\x9f\a\n" +
+	"\x06failed\x18\x05 \x03(\tR\x06failed*{\n" +
+	"\vSourceState\x12\x1c\n" +
+	"\x18SOURCE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14SOURCE_STATE_PENDING\x10\x01\x12\x16\n" +
+	"\x12SOURCE_STATE_READY\x10\x02\x12\x1c\n" +
+	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\x9f\a\n" +
 	"\rSourceService\x12\x8f\x01\n" +
 	"\fCreateSource\x12).windlass.registry.v1.CreateSourceRequest\x1a\x1c.windlass.registry.v1.Source\"6\xaa\xfd\x1b\x17registry.sources.create\x82\xd3\xe4\x93\x02\x15:\x06source\"\v/v1/sources\x12\x8a\x01\n" +
 	"\tGetSource\x12&.windlass.registry.v1.GetSourceRequest\x1a\x1c.windlass.registry.v1.Source\"7\xaa\xfd\x1b\x14registry.sources.get\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/sources/{source_id}\x12\x90\x01\n" +
@@ -872,56 +934,59 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_sources_proto_rawDescData
 }
 
+var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
-	(*Source)(nil),                // 0: windlass.registry.v1.Source
-	(*CreateSourceRequest)(nil),   // 1: windlass.registry.v1.CreateSourceRequest
-	(*GetSourceRequest)(nil),      // 2: windlass.registry.v1.GetSourceRequest
-	(*ListSourcesRequest)(nil),    // 3: windlass.registry.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 4: windlass.registry.v1.ListSourcesResponse
-	(*UpdateSourceRequest)(nil),   // 5: windlass.registry.v1.UpdateSourceRequest
-	(*DeleteSourceRequest)(nil),   // 6: windlass.registry.v1.DeleteSourceRequest
-	(*DeleteSourceResponse)(nil),  // 7: windlass.registry.v1.DeleteSourceResponse
-	(*SyncSourceRequest)(nil),     // 8: windlass.registry.v1.SyncSourceRequest
-	(*SyncResult)(nil),            // 9: windlass.registry.v1.SyncResult
-	nil,                           // 10: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 11: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 12: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 13: windlass.registry.v1.Source.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 15: google.protobuf.FieldMask
-	(v1.EffectClass)(0),           // 16: windlass.turn.v1.EffectClass
+	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
+	(*Source)(nil),                // 1: windlass.registry.v1.Source
+	(*CreateSourceRequest)(nil),   // 2: windlass.registry.v1.CreateSourceRequest
+	(*GetSourceRequest)(nil),      // 3: windlass.registry.v1.GetSourceRequest
+	(*ListSourcesRequest)(nil),    // 4: windlass.registry.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 5: windlass.registry.v1.ListSourcesResponse
+	(*UpdateSourceRequest)(nil),   // 6: windlass.registry.v1.UpdateSourceRequest
+	(*DeleteSourceRequest)(nil),   // 7: windlass.registry.v1.DeleteSourceRequest
+	(*DeleteSourceResponse)(nil),  // 8: windlass.registry.v1.DeleteSourceResponse
+	(*SyncSourceRequest)(nil),     // 9: windlass.registry.v1.SyncSourceRequest
+	(*SyncResult)(nil),            // 10: windlass.registry.v1.SyncResult
+	nil,                           // 11: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 12: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 13: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 14: windlass.registry.v1.Source.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 16: google.protobuf.FieldMask
+	(v1.EffectClass)(0),           // 17: windlass.turn.v1.EffectClass
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	10, // 0: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	11, // 1: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	12, // 2: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	13, // 3: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
-	14, // 4: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	14, // 5: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	14, // 6: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	0,  // 7: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	0,  // 8: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	0,  // 9: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	15, // 10: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	16, // 11: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	1,  // 12: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	2,  // 13: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	3,  // 14: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	5,  // 15: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	6,  // 16: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	8,  // 17: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	0,  // 18: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	0,  // 19: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	4,  // 20: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	0,  // 21: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	7,  // 22: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	9,  // 23: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	18, // [18:24] is the sub-list for method output_type
-	12, // [12:18] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 0: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	12, // 1: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	13, // 2: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	14, // 3: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	0,  // 4: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	15, // 5: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	15, // 6: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	15, // 7: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	1,  // 8: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	1,  // 9: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	1,  // 10: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	16, // 11: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	17, // 12: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	2,  // 13: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	3,  // 14: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	4,  // 15: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	6,  // 16: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	7,  // 17: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	9,  // 18: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	1,  // 19: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	1,  // 20: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	5,  // 21: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	1,  // 22: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	8,  // 23: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	10, // 24: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	19, // [19:25] is the sub-list for method output_type
+	13, // [13:19] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -934,13 +999,14 @@ func file_windlass_registry_v1_sources_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_registry_v1_sources_proto_goTypes,
 		DependencyIndexes: file_windlass_registry_v1_sources_proto_depIdxs,
+		EnumInfos:         file_windlass_registry_v1_sources_proto_enumTypes,
 		MessageInfos:      file_windlass_registry_v1_sources_proto_msgTypes,
 	}.Build()
 	File_windlass_registry_v1_sources_proto = out.File

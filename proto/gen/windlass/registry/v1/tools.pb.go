@@ -28,6 +28,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ExecutionState is the state of a tool execution.
+type ExecutionState int32
+
+const (
+	// Not set.
+	ExecutionState_EXECUTION_STATE_UNSPECIFIED ExecutionState = 0
+	// The call was sent or is about to be sent.
+	ExecutionState_EXECUTION_STATE_OPEN ExecutionState = 1
+	// There is a result.
+	ExecutionState_EXECUTION_STATE_DONE ExecutionState = 2
+	// The tool did not run.
+	ExecutionState_EXECUTION_STATE_FAILED ExecutionState = 3
+	// It is unknown whether the tool ran.
+	ExecutionState_EXECUTION_STATE_UNRESOLVED ExecutionState = 4
+	// The tool asked the user a question and is called again with the answer.
+	ExecutionState_EXECUTION_STATE_WAITING ExecutionState = 5
+)
+
+// Enum value maps for ExecutionState.
+var (
+	ExecutionState_name = map[int32]string{
+		0: "EXECUTION_STATE_UNSPECIFIED",
+		1: "EXECUTION_STATE_OPEN",
+		2: "EXECUTION_STATE_DONE",
+		3: "EXECUTION_STATE_FAILED",
+		4: "EXECUTION_STATE_UNRESOLVED",
+		5: "EXECUTION_STATE_WAITING",
+	}
+	ExecutionState_value = map[string]int32{
+		"EXECUTION_STATE_UNSPECIFIED": 0,
+		"EXECUTION_STATE_OPEN":        1,
+		"EXECUTION_STATE_DONE":        2,
+		"EXECUTION_STATE_FAILED":      3,
+		"EXECUTION_STATE_UNRESOLVED":  4,
+		"EXECUTION_STATE_WAITING":     5,
+	}
+)
+
+func (x ExecutionState) Enum() *ExecutionState {
+	p := new(ExecutionState)
+	*p = x
+	return p
+}
+
+func (x ExecutionState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExecutionState) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_registry_v1_tools_proto_enumTypes[0].Descriptor()
+}
+
+func (ExecutionState) Type() protoreflect.EnumType {
+	return &file_windlass_registry_v1_tools_proto_enumTypes[0]
+}
+
+func (x ExecutionState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExecutionState.Descriptor instead.
+func (ExecutionState) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{0}
+}
+
 // Tool is one callable tool.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -548,9 +613,8 @@ type Execution struct {
 	Subject string `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	// Effect class of the tool.
 	Effect v1.EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// "open" (sent or about to be sent), "done", "failed" (the tool did not run), "unresolved" (it is unknown whether the tool ran) or
-	// "waiting" (the tool asked the user a question and is called again with the answer).
-	State string `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
+	// State of the execution: open, done, failed, unresolved or waiting.
+	State ExecutionState `protobuf:"varint,21,opt,name=state,proto3,enum=windlass.registry.v1.ExecutionState" json:"state,omitempty"`
 	// Number of times the call was sent.
 	Attempts uint32 `protobuf:"varint,9,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// SHA-256 of the canonical arguments, in hex.
@@ -658,11 +722,11 @@ func (x *Execution) GetEffect() v1.EffectClass {
 	return v1.EffectClass(0)
 }
 
-func (x *Execution) GetState() string {
+func (x *Execution) GetState() ExecutionState {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return ExecutionState_EXECUTION_STATE_UNSPECIFIED
 }
 
 func (x *Execution) GetAttempts() uint32 {
@@ -2487,7 +2551,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\x05R\tlatencyMs\x12!\n" +
 	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\x15\n" +
-	"\x13RefreshToolsRequest\"\xaf\x05\n" +
+	"\x13RefreshToolsRequest\"\xdb\x05\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -2495,8 +2559,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\aturn_id\x18\x04 \x01(\tR\x06turnId\x12\x17\n" +
 	"\acall_id\x18\x05 \x01(\tR\x06callId\x12\x18\n" +
 	"\asubject\x18\x06 \x01(\tR\asubject\x125\n" +
-	"\x06effect\x18\a \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12\x14\n" +
-	"\x05state\x18\b \x01(\tR\x05state\x12\x1a\n" +
+	"\x06effect\x18\a \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12:\n" +
+	"\x05state\x18\x15 \x01(\x0e2$.windlass.registry.v1.ExecutionStateR\x05state\x12\x1a\n" +
 	"\battempts\x18\t \x01(\rR\battempts\x12%\n" +
 	"\x0earguments_hash\x18\n" +
 	" \x01(\tR\rargumentsHash\x12\x19\n" +
@@ -2515,7 +2579,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x12resolution_comment\x18\x12 \x01(\tR\x11resolutionComment\x12=\n" +
 	"\fresolve_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vresolveTime\x12\x1f\n" +
 	"\vapproval_id\x18\x14 \x01(\tR\n" +
-	"approvalId\"\xa9\x01\n" +
+	"approvalIdJ\x04\b\b\x10\t\"\xa9\x01\n" +
 	"\x15ListExecutionsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
@@ -2644,7 +2708,14 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12)\n" +
 	"\bturn_ids\x18\x02 \x03(\tB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aturnIds\")\n" +
 	"\x13ForgetTurnsResponse\x12\x12\n" +
-	"\x04open\x18\x01 \x01(\rR\x04open2\xea\x05\n" +
+	"\x04open\x18\x01 \x01(\rR\x04open*\xbe\x01\n" +
+	"\x0eExecutionState\x12\x1f\n" +
+	"\x1bEXECUTION_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14EXECUTION_STATE_OPEN\x10\x01\x12\x18\n" +
+	"\x14EXECUTION_STATE_DONE\x10\x02\x12\x1a\n" +
+	"\x16EXECUTION_STATE_FAILED\x10\x03\x12\x1e\n" +
+	"\x1aEXECUTION_STATE_UNRESOLVED\x10\x04\x12\x1b\n" +
+	"\x17EXECUTION_STATE_WAITING\x10\x052\xea\x05\n" +
 	"\vToolService\x12\x86\x01\n" +
 	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12{\n" +
 	"\aGetTool\x12$.windlass.registry.v1.GetToolRequest\x1a\x1a.windlass.registry.v1.Tool\".\xaa\xfd\x1b\x12registry.tools.get\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools/{name}\x12\x9c\x01\n" +
@@ -2674,117 +2745,120 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_tools_proto_rawDescData
 }
 
+var file_windlass_registry_v1_tools_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
-	(*Tool)(nil),                   // 0: windlass.registry.v1.Tool
-	(*ListToolsRequest)(nil),       // 1: windlass.registry.v1.ListToolsRequest
-	(*ListToolsResponse)(nil),      // 2: windlass.registry.v1.ListToolsResponse
-	(*GetToolRequest)(nil),         // 3: windlass.registry.v1.GetToolRequest
-	(*InvokeToolRequest)(nil),      // 4: windlass.registry.v1.InvokeToolRequest
-	(*InvokeToolResponse)(nil),     // 5: windlass.registry.v1.InvokeToolResponse
-	(*RefreshToolsRequest)(nil),    // 6: windlass.registry.v1.RefreshToolsRequest
-	(*Execution)(nil),              // 7: windlass.registry.v1.Execution
-	(*ListExecutionsRequest)(nil),  // 8: windlass.registry.v1.ListExecutionsRequest
-	(*ListExecutionsResponse)(nil), // 9: windlass.registry.v1.ListExecutionsResponse
-	(*ResolveToolsRequest)(nil),    // 10: windlass.registry.v1.ResolveToolsRequest
-	(*ResolveToolsResponse)(nil),   // 11: windlass.registry.v1.ResolveToolsResponse
-	(*GetDefinitionsRequest)(nil),  // 12: windlass.registry.v1.GetDefinitionsRequest
-	(*GetDefinitionsResponse)(nil), // 13: windlass.registry.v1.GetDefinitionsResponse
-	(*CallToolRequest)(nil),        // 14: windlass.registry.v1.CallToolRequest
-	(*StopCallRequest)(nil),        // 15: windlass.registry.v1.StopCallRequest
-	(*StopCallResponse)(nil),       // 16: windlass.registry.v1.StopCallResponse
-	(*Approved)(nil),               // 17: windlass.registry.v1.Approved
-	(*InputAnswer)(nil),            // 18: windlass.registry.v1.InputAnswer
-	(*Resolution)(nil),             // 19: windlass.registry.v1.Resolution
-	(*CheckCallRequest)(nil),       // 20: windlass.registry.v1.CheckCallRequest
-	(*CheckCallResponse)(nil),      // 21: windlass.registry.v1.CheckCallResponse
-	(*CallToolResponse)(nil),       // 22: windlass.registry.v1.CallToolResponse
-	(*ApprovalRequired)(nil),       // 23: windlass.registry.v1.ApprovalRequired
-	(*InputRequired)(nil),          // 24: windlass.registry.v1.InputRequired
-	(*Decided)(nil),                // 25: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 26: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 27: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 28: windlass.registry.v1.Completed
-	(*Whole)(nil),                  // 29: windlass.registry.v1.Whole
-	(*ForgetTurnsRequest)(nil),     // 30: windlass.registry.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),    // 31: windlass.registry.v1.ForgetTurnsResponse
-	(v1.EffectClass)(0),            // 32: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 33: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 34: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 35: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 36: google.protobuf.Value
-	(*v11.Principal)(nil),          // 37: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 38: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 39: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 40: windlass.turn.v1.ToolResult
-	(*SyncResult)(nil),             // 41: windlass.registry.v1.SyncResult
+	(ExecutionState)(0),            // 0: windlass.registry.v1.ExecutionState
+	(*Tool)(nil),                   // 1: windlass.registry.v1.Tool
+	(*ListToolsRequest)(nil),       // 2: windlass.registry.v1.ListToolsRequest
+	(*ListToolsResponse)(nil),      // 3: windlass.registry.v1.ListToolsResponse
+	(*GetToolRequest)(nil),         // 4: windlass.registry.v1.GetToolRequest
+	(*InvokeToolRequest)(nil),      // 5: windlass.registry.v1.InvokeToolRequest
+	(*InvokeToolResponse)(nil),     // 6: windlass.registry.v1.InvokeToolResponse
+	(*RefreshToolsRequest)(nil),    // 7: windlass.registry.v1.RefreshToolsRequest
+	(*Execution)(nil),              // 8: windlass.registry.v1.Execution
+	(*ListExecutionsRequest)(nil),  // 9: windlass.registry.v1.ListExecutionsRequest
+	(*ListExecutionsResponse)(nil), // 10: windlass.registry.v1.ListExecutionsResponse
+	(*ResolveToolsRequest)(nil),    // 11: windlass.registry.v1.ResolveToolsRequest
+	(*ResolveToolsResponse)(nil),   // 12: windlass.registry.v1.ResolveToolsResponse
+	(*GetDefinitionsRequest)(nil),  // 13: windlass.registry.v1.GetDefinitionsRequest
+	(*GetDefinitionsResponse)(nil), // 14: windlass.registry.v1.GetDefinitionsResponse
+	(*CallToolRequest)(nil),        // 15: windlass.registry.v1.CallToolRequest
+	(*StopCallRequest)(nil),        // 16: windlass.registry.v1.StopCallRequest
+	(*StopCallResponse)(nil),       // 17: windlass.registry.v1.StopCallResponse
+	(*Approved)(nil),               // 18: windlass.registry.v1.Approved
+	(*InputAnswer)(nil),            // 19: windlass.registry.v1.InputAnswer
+	(*Resolution)(nil),             // 20: windlass.registry.v1.Resolution
+	(*CheckCallRequest)(nil),       // 21: windlass.registry.v1.CheckCallRequest
+	(*CheckCallResponse)(nil),      // 22: windlass.registry.v1.CheckCallResponse
+	(*CallToolResponse)(nil),       // 23: windlass.registry.v1.CallToolResponse
+	(*ApprovalRequired)(nil),       // 24: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 25: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 26: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 27: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 28: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 29: windlass.registry.v1.Completed
+	(*Whole)(nil),                  // 30: windlass.registry.v1.Whole
+	(*ForgetTurnsRequest)(nil),     // 31: windlass.registry.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),    // 32: windlass.registry.v1.ForgetTurnsResponse
+	(v1.EffectClass)(0),            // 33: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 34: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 35: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 36: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 37: google.protobuf.Value
+	(*v11.Principal)(nil),          // 38: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 39: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 40: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 41: windlass.turn.v1.ToolResult
+	(*SyncResult)(nil),             // 42: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	32, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	33, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	33, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	34, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	35, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	36, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	32, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	33, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	33, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	33, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
-	7,  // 11: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	37, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	0,  // 13: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	0,  // 14: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	37, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	38, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	17, // 17: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
-	18, // 18: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
-	19, // 19: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	34, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	39, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	40, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	14, // 23: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
-	0,  // 24: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
-	25, // 25: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
-	28, // 26: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
-	23, // 27: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	25, // 28: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	26, // 29: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	27, // 30: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	28, // 31: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	23, // 32: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	24, // 33: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	38, // 34: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	32, // 35: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	40, // 36: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	29, // 37: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
-	1,  // 38: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	3,  // 39: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	4,  // 40: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	6,  // 41: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	8,  // 42: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	10, // 43: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	12, // 44: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	20, // 45: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	14, // 46: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	15, // 47: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	30, // 48: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
-	2,  // 49: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	0,  // 50: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	5,  // 51: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	41, // 52: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	9,  // 53: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	11, // 54: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	13, // 55: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	21, // 56: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	22, // 57: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	16, // 58: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	31, // 59: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
-	49, // [49:60] is the sub-list for method output_type
-	38, // [38:49] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	33, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	34, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	34, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	1,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	35, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	36, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	37, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	33, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	0,  // 8: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
+	34, // 9: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	34, // 10: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	34, // 11: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	8,  // 12: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
+	38, // 13: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	1,  // 14: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	1,  // 15: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
+	38, // 16: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	39, // 17: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	18, // 18: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	19, // 19: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	20, // 20: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	35, // 21: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	40, // 22: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	41, // 23: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	15, // 24: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
+	1,  // 25: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
+	26, // 26: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
+	29, // 27: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
+	24, // 28: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	26, // 29: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	27, // 30: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	28, // 31: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	29, // 32: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	24, // 33: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	25, // 34: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	39, // 35: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	33, // 36: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	41, // 37: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	30, // 38: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	2,  // 39: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	4,  // 40: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	5,  // 41: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	7,  // 42: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	9,  // 43: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	11, // 44: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	13, // 45: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	21, // 46: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	15, // 47: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	16, // 48: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	31, // 49: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	3,  // 50: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	1,  // 51: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	6,  // 52: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	42, // 53: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	10, // 54: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	12, // 55: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	14, // 56: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	22, // 57: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	23, // 58: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	17, // 59: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	32, // 60: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	50, // [50:61] is the sub-list for method output_type
+	39, // [39:50] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -2806,13 +2880,14 @@ func file_windlass_registry_v1_tools_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
 		GoTypes:           file_windlass_registry_v1_tools_proto_goTypes,
 		DependencyIndexes: file_windlass_registry_v1_tools_proto_depIdxs,
+		EnumInfos:         file_windlass_registry_v1_tools_proto_enumTypes,
 		MessageInfos:      file_windlass_registry_v1_tools_proto_msgTypes,
 	}.Build()
 	File_windlass_registry_v1_tools_proto = out.File

@@ -31,6 +31,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// AppliedAction says what applying a document did.
+type AppliedAction int32
+
+const (
+	// Not set.
+	AppliedAction_APPLIED_ACTION_UNSPECIFIED AppliedAction = 0
+	// The resource is new.
+	AppliedAction_APPLIED_ACTION_CREATED AppliedAction = 1
+	// The resource was changed.
+	AppliedAction_APPLIED_ACTION_UPDATED AppliedAction = 2
+	// The resource was as the document says.
+	AppliedAction_APPLIED_ACTION_UNCHANGED AppliedAction = 3
+)
+
+// Enum value maps for AppliedAction.
+var (
+	AppliedAction_name = map[int32]string{
+		0: "APPLIED_ACTION_UNSPECIFIED",
+		1: "APPLIED_ACTION_CREATED",
+		2: "APPLIED_ACTION_UPDATED",
+		3: "APPLIED_ACTION_UNCHANGED",
+	}
+	AppliedAction_value = map[string]int32{
+		"APPLIED_ACTION_UNSPECIFIED": 0,
+		"APPLIED_ACTION_CREATED":     1,
+		"APPLIED_ACTION_UPDATED":     2,
+		"APPLIED_ACTION_UNCHANGED":   3,
+	}
+)
+
+func (x AppliedAction) Enum() *AppliedAction {
+	p := new(AppliedAction)
+	*p = x
+	return p
+}
+
+func (x AppliedAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AppliedAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_sessions_v1_agents_proto_enumTypes[0].Descriptor()
+}
+
+func (AppliedAction) Type() protoreflect.EnumType {
+	return &file_windlass_sessions_v1_agents_proto_enumTypes[0]
+}
+
+func (x AppliedAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AppliedAction.Descriptor instead.
+func (AppliedAction) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{0}
+}
+
 // Agent is a named agent with its blueprint.
 type Agent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1068,8 +1125,8 @@ type Applied struct {
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Name of a source; ID of any other resource.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// "created", "updated" or "unchanged".
-	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	// What applying the document did; what it would do, for a dry run.
+	Action AppliedAction `protobuf:"varint,7,opt,name=action,proto3,enum=windlass.sessions.v1.AppliedAction" json:"action,omitempty"`
 	// Current revision; 0 for a webhook, which has none.
 	Revision uint32 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// A warning, for example that a source could not be reached.
@@ -1124,11 +1181,11 @@ func (x *Applied) GetId() string {
 	return ""
 }
 
-func (x *Applied) GetAction() string {
+func (x *Applied) GetAction() AppliedAction {
 	if x != nil {
 		return x.Action
 	}
-	return ""
+	return AppliedAction_APPLIED_ACTION_UNSPECIFIED
 }
 
 func (x *Applied) GetRevision() uint32 {
@@ -1240,14 +1297,19 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x04yaml\x18\x01 \x01(\tB\x0e\xe0A\x02\xbaH\br\x06\x10\x01\x18\x80\x80@R\x04yaml\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\"N\n" +
 	"\x13ApplyBundleResponse\x127\n" +
-	"\aapplied\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.AppliedR\aapplied\"\x93\x01\n" +
+	"\aapplied\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.AppliedR\aapplied\"\xbe\x01\n" +
 	"\aApplied\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
-	"\x06action\x18\x03 \x01(\tR\x06action\x12\x1a\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12;\n" +
+	"\x06action\x18\a \x01(\x0e2#.windlass.sessions.v1.AppliedActionR\x06action\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\rR\brevision\x12\x18\n" +
 	"\awarning\x18\x05 \x01(\tR\awarning\x12\x16\n" +
-	"\x06secret\x18\x06 \x01(\tR\x06secret2\xb9\b\n" +
+	"\x06secret\x18\x06 \x01(\tR\x06secretJ\x04\b\x03\x10\x04*\x85\x01\n" +
+	"\rAppliedAction\x12\x1e\n" +
+	"\x1aAPPLIED_ACTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16APPLIED_ACTION_CREATED\x10\x01\x12\x1a\n" +
+	"\x16APPLIED_ACTION_UPDATED\x10\x02\x12\x1c\n" +
+	"\x18APPLIED_ACTION_UNCHANGED\x10\x032\xb9\b\n" +
 	"\fAgentService\x12\x89\x01\n" +
 	"\vCreateAgent\x12(.windlass.sessions.v1.CreateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"3\xaa\xfd\x1b\x16sessions.agents.create\x82\xd3\xe4\x93\x02\x13:\x05agent\"\n" +
 	"/v1/agents\x12\x84\x01\n" +
@@ -1273,66 +1335,69 @@ func file_windlass_sessions_v1_agents_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_agents_proto_rawDescData
 }
 
+var file_windlass_sessions_v1_agents_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_sessions_v1_agents_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_sessions_v1_agents_proto_goTypes = []any{
-	(*Agent)(nil),                      // 0: windlass.sessions.v1.Agent
-	(*InstructionRule)(nil),            // 1: windlass.sessions.v1.InstructionRule
-	(*Limits)(nil),                     // 2: windlass.sessions.v1.Limits
-	(*CreateAgentRequest)(nil),         // 3: windlass.sessions.v1.CreateAgentRequest
-	(*GetAgentRequest)(nil),            // 4: windlass.sessions.v1.GetAgentRequest
-	(*ListAgentsRequest)(nil),          // 5: windlass.sessions.v1.ListAgentsRequest
-	(*ListAgentsResponse)(nil),         // 6: windlass.sessions.v1.ListAgentsResponse
-	(*UpdateAgentRequest)(nil),         // 7: windlass.sessions.v1.UpdateAgentRequest
-	(*DeleteAgentRequest)(nil),         // 8: windlass.sessions.v1.DeleteAgentRequest
-	(*DeleteAgentResponse)(nil),        // 9: windlass.sessions.v1.DeleteAgentResponse
-	(*ListAgentRevisionsRequest)(nil),  // 10: windlass.sessions.v1.ListAgentRevisionsRequest
-	(*ListAgentRevisionsResponse)(nil), // 11: windlass.sessions.v1.ListAgentRevisionsResponse
-	(*ApplyBundleRequest)(nil),         // 12: windlass.sessions.v1.ApplyBundleRequest
-	(*ApplyBundleResponse)(nil),        // 13: windlass.sessions.v1.ApplyBundleResponse
-	(*Applied)(nil),                    // 14: windlass.sessions.v1.Applied
-	nil,                                // 15: windlass.sessions.v1.Agent.LabelsEntry
-	(v1.Strategy)(0),                   // 16: windlass.turn.v1.Strategy
-	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
-	(*v11.ApprovalRule)(nil),           // 18: windlass.policy.v1.ApprovalRule
-	(*structpb.Struct)(nil),            // 19: google.protobuf.Struct
-	(*Executor)(nil),                   // 20: windlass.sessions.v1.Executor
-	(*fieldmaskpb.FieldMask)(nil),      // 21: google.protobuf.FieldMask
+	(AppliedAction)(0),                 // 0: windlass.sessions.v1.AppliedAction
+	(*Agent)(nil),                      // 1: windlass.sessions.v1.Agent
+	(*InstructionRule)(nil),            // 2: windlass.sessions.v1.InstructionRule
+	(*Limits)(nil),                     // 3: windlass.sessions.v1.Limits
+	(*CreateAgentRequest)(nil),         // 4: windlass.sessions.v1.CreateAgentRequest
+	(*GetAgentRequest)(nil),            // 5: windlass.sessions.v1.GetAgentRequest
+	(*ListAgentsRequest)(nil),          // 6: windlass.sessions.v1.ListAgentsRequest
+	(*ListAgentsResponse)(nil),         // 7: windlass.sessions.v1.ListAgentsResponse
+	(*UpdateAgentRequest)(nil),         // 8: windlass.sessions.v1.UpdateAgentRequest
+	(*DeleteAgentRequest)(nil),         // 9: windlass.sessions.v1.DeleteAgentRequest
+	(*DeleteAgentResponse)(nil),        // 10: windlass.sessions.v1.DeleteAgentResponse
+	(*ListAgentRevisionsRequest)(nil),  // 11: windlass.sessions.v1.ListAgentRevisionsRequest
+	(*ListAgentRevisionsResponse)(nil), // 12: windlass.sessions.v1.ListAgentRevisionsResponse
+	(*ApplyBundleRequest)(nil),         // 13: windlass.sessions.v1.ApplyBundleRequest
+	(*ApplyBundleResponse)(nil),        // 14: windlass.sessions.v1.ApplyBundleResponse
+	(*Applied)(nil),                    // 15: windlass.sessions.v1.Applied
+	nil,                                // 16: windlass.sessions.v1.Agent.LabelsEntry
+	(v1.Strategy)(0),                   // 17: windlass.turn.v1.Strategy
+	(*timestamppb.Timestamp)(nil),      // 18: google.protobuf.Timestamp
+	(*v11.ApprovalRule)(nil),           // 19: windlass.policy.v1.ApprovalRule
+	(*structpb.Struct)(nil),            // 20: google.protobuf.Struct
+	(*Executor)(nil),                   // 21: windlass.sessions.v1.Executor
+	(*fieldmaskpb.FieldMask)(nil),      // 22: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
-	16, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
-	2,  // 1: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
-	15, // 2: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
-	17, // 3: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
-	17, // 4: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
-	18, // 5: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
-	19, // 6: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
-	1,  // 7: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
-	20, // 8: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
-	0,  // 9: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	0,  // 10: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	0,  // 11: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	21, // 12: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 13: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	14, // 14: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	3,  // 15: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	4,  // 16: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	5,  // 17: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	7,  // 18: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	8,  // 19: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	10, // 20: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	12, // 21: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	0,  // 22: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	0,  // 23: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	6,  // 24: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	0,  // 25: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	9,  // 26: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	11, // 27: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	13, // 28: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	22, // [22:29] is the sub-list for method output_type
-	15, // [15:22] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	17, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
+	3,  // 1: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
+	16, // 2: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
+	18, // 3: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
+	18, // 4: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
+	19, // 5: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
+	20, // 6: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
+	2,  // 7: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
+	21, // 8: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
+	1,  // 9: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	1,  // 10: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	1,  // 11: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	22, // 12: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 13: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	15, // 14: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	0,  // 15: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
+	4,  // 16: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	5,  // 17: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	6,  // 18: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	8,  // 19: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	9,  // 20: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	11, // 21: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	13, // 22: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	1,  // 23: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	1,  // 24: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	7,  // 25: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	1,  // 26: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	10, // 27: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	12, // 28: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	14, // 29: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }
@@ -1347,13 +1412,14 @@ func file_windlass_sessions_v1_agents_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_agents_proto_rawDesc), len(file_windlass_sessions_v1_agents_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_sessions_v1_agents_proto_goTypes,
 		DependencyIndexes: file_windlass_sessions_v1_agents_proto_depIdxs,
+		EnumInfos:         file_windlass_sessions_v1_agents_proto_enumTypes,
 		MessageInfos:      file_windlass_sessions_v1_agents_proto_msgTypes,
 	}.Build()
 	File_windlass_sessions_v1_agents_proto = out.File

@@ -27,16 +27,101 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ApprovalStatus says whether an approval is open, and how it ended otherwise.
+type ApprovalStatus int32
+
+const (
+	// Not set.
+	ApprovalStatus_APPROVAL_STATUS_UNSPECIFIED ApprovalStatus = 0
+	// The turn waits.
+	ApprovalStatus_APPROVAL_STATUS_PENDING ApprovalStatus = 1
+	// The call may run.
+	ApprovalStatus_APPROVAL_STATUS_APPROVED ApprovalStatus = 2
+	// The call must not run.
+	ApprovalStatus_APPROVAL_STATUS_DENIED ApprovalStatus = 3
+	// There is an answer: input, the result from a client, the reported result of a call, or the end of a child turn.
+	ApprovalStatus_APPROVAL_STATUS_ANSWERED ApprovalStatus = 4
+	// The user declined to answer.
+	ApprovalStatus_APPROVAL_STATUS_DECLINED ApprovalStatus = 5
+	// It expired without an answer.
+	ApprovalStatus_APPROVAL_STATUS_EXPIRED ApprovalStatus = 6
+	// What was to be approved changed in the meantime. The decisions have no effect.
+	ApprovalStatus_APPROVAL_STATUS_VOID ApprovalStatus = 7
+	// A call whose outcome was unknown did not take effect.
+	ApprovalStatus_APPROVAL_STATUS_NOT_DONE ApprovalStatus = 8
+	// The outcome of the call stays unknown.
+	ApprovalStatus_APPROVAL_STATUS_GIVEN_UP ApprovalStatus = 9
+	// The turn ended first.
+	ApprovalStatus_APPROVAL_STATUS_CANCELLED ApprovalStatus = 10
+)
+
+// Enum value maps for ApprovalStatus.
+var (
+	ApprovalStatus_name = map[int32]string{
+		0:  "APPROVAL_STATUS_UNSPECIFIED",
+		1:  "APPROVAL_STATUS_PENDING",
+		2:  "APPROVAL_STATUS_APPROVED",
+		3:  "APPROVAL_STATUS_DENIED",
+		4:  "APPROVAL_STATUS_ANSWERED",
+		5:  "APPROVAL_STATUS_DECLINED",
+		6:  "APPROVAL_STATUS_EXPIRED",
+		7:  "APPROVAL_STATUS_VOID",
+		8:  "APPROVAL_STATUS_NOT_DONE",
+		9:  "APPROVAL_STATUS_GIVEN_UP",
+		10: "APPROVAL_STATUS_CANCELLED",
+	}
+	ApprovalStatus_value = map[string]int32{
+		"APPROVAL_STATUS_UNSPECIFIED": 0,
+		"APPROVAL_STATUS_PENDING":     1,
+		"APPROVAL_STATUS_APPROVED":    2,
+		"APPROVAL_STATUS_DENIED":      3,
+		"APPROVAL_STATUS_ANSWERED":    4,
+		"APPROVAL_STATUS_DECLINED":    5,
+		"APPROVAL_STATUS_EXPIRED":     6,
+		"APPROVAL_STATUS_VOID":        7,
+		"APPROVAL_STATUS_NOT_DONE":    8,
+		"APPROVAL_STATUS_GIVEN_UP":    9,
+		"APPROVAL_STATUS_CANCELLED":   10,
+	}
+)
+
+func (x ApprovalStatus) Enum() *ApprovalStatus {
+	p := new(ApprovalStatus)
+	*p = x
+	return p
+}
+
+func (x ApprovalStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ApprovalStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_sessions_v1_approvals_proto_enumTypes[0].Descriptor()
+}
+
+func (ApprovalStatus) Type() protoreflect.EnumType {
+	return &file_windlass_sessions_v1_approvals_proto_enumTypes[0]
+}
+
+func (x ApprovalStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ApprovalStatus.Descriptor instead.
+func (ApprovalStatus) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_approvals_proto_rawDescGZIP(), []int{0}
+}
+
 // Approval is something that a turn waits for, or waited for.
 type Approval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// "approval" (decide it), "input" (answer it), "client_tool" (run the call, then answer), "resolution" (see ResolveToolCall) or "child"
-	// (the turn of another agent; ends by itself).
-	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// "pending", "approved", "denied", "answered", "declined", "expired", "void", "not_done", "given_up" or "cancelled".
-	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
+	// What to do about it: approval (decide it), input (answer it), client_tool (run the call, then answer), resolution (see
+	// ResolveToolCall) or child (the turn of another agent; ends by itself).
+	Kind v1.WaitKind `protobuf:"varint,26,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
+	// Pending, or how it ended.
+	Status ApprovalStatus `protobuf:"varint,27,opt,name=status,proto3,enum=windlass.sessions.v1.ApprovalStatus" json:"status,omitempty"`
 	// ID of the session.
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// ID of the turn.
@@ -124,18 +209,18 @@ func (x *Approval) GetId() string {
 	return ""
 }
 
-func (x *Approval) GetKind() string {
+func (x *Approval) GetKind() v1.WaitKind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return v1.WaitKind(0)
 }
 
-func (x *Approval) GetStatus() string {
+func (x *Approval) GetStatus() ApprovalStatus {
 	if x != nil {
 		return x.Status
 	}
-	return ""
+	return ApprovalStatus_APPROVAL_STATUS_UNSPECIFIED
 }
 
 func (x *Approval) GetSessionId() string {
@@ -299,10 +384,10 @@ type ListApprovalsRequest struct {
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only approvals with this status.
-	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
-	// Only approvals of this kind.
-	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Only approvals with this status; unset = all.
+	Status ApprovalStatus `protobuf:"varint,7,opt,name=status,proto3,enum=windlass.sessions.v1.ApprovalStatus" json:"status,omitempty"`
+	// Only approvals of this kind; unset = all.
+	Kind v1.WaitKind `protobuf:"varint,8,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
 	// Only approvals of this session.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Only approvals of this turn.
@@ -355,18 +440,18 @@ func (x *ListApprovalsRequest) GetPageToken() string {
 	return ""
 }
 
-func (x *ListApprovalsRequest) GetStatus() string {
+func (x *ListApprovalsRequest) GetStatus() ApprovalStatus {
 	if x != nil {
 		return x.Status
 	}
-	return ""
+	return ApprovalStatus_APPROVAL_STATUS_UNSPECIFIED
 }
 
-func (x *ListApprovalsRequest) GetKind() string {
+func (x *ListApprovalsRequest) GetKind() v1.WaitKind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return v1.WaitKind(0)
 }
 
 func (x *ListApprovalsRequest) GetSessionId() string {
@@ -800,11 +885,11 @@ var File_windlass_sessions_v1_approvals_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x9f\a\n" +
+	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xed\a\n" +
 	"\bApproval\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
-	"\x06status\x18\x03 \x01(\tR\x06status\x12\x1d\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
+	"\x04kind\x18\x1a \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12<\n" +
+	"\x06status\x18\x1b \x01(\x0e2$.windlass.sessions.v1.ApprovalStatusR\x06status\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x04 \x01(\tR\tsessionId\x12\x17\n" +
 	"\aturn_id\x18\x05 \x01(\tR\x06turnId\x12\x19\n" +
@@ -832,18 +917,17 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\bend_time\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1e\n" +
 	"\n" +
 	"requesters\x18\x19 \x03(\tR\n" +
-	"requesters\"\xfe\x02\n" +
+	"requestersJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xc0\x02\n" +
 	"\x14ListApprovalsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12|\n" +
-	"\x06status\x18\x03 \x01(\tBd\xbaHar_R\x00R\apendingR\bapprovedR\x06deniedR\bansweredR\bdeclinedR\aexpiredR\x04voidR\bnot_doneR\bgiven_upR\tcancelledR\x06status\x12L\n" +
-	"\x04kind\x18\x04 \x01(\tB8\xbaH5r3R\x00R\bapprovalR\x05inputR\vclient_toolR\n" +
-	"resolutionR\x05childR\x04kind\x12&\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12F\n" +
+	"\x06status\x18\a \x01(\x0e2$.windlass.sessions.v1.ApprovalStatusB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06status\x128\n" +
+	"\x04kind\x18\b \x01(\x0e2\x1a.windlass.turn.v1.WaitKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12&\n" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
-	"\aturn_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\"}\n" +
+	"\aturn_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnIdJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"}\n" +
 	"\x15ListApprovalsResponse\x12<\n" +
 	"\tapprovals\x18\x01 \x03(\v2\x1e.windlass.sessions.v1.ApprovalR\tapprovals\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
@@ -871,7 +955,20 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\acontent\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontent\x12!\n" +
 	"\x06result\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x06result\x12E\n" +
 	"\x12structured_content\x18\x05 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
-	"\bis_error\x18\x06 \x01(\bR\aisError2\xf0\x06\n" +
+	"\bis_error\x18\x06 \x01(\bR\aisError*\xd6\x02\n" +
+	"\x0eApprovalStatus\x12\x1f\n" +
+	"\x1bAPPROVAL_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17APPROVAL_STATUS_PENDING\x10\x01\x12\x1c\n" +
+	"\x18APPROVAL_STATUS_APPROVED\x10\x02\x12\x1a\n" +
+	"\x16APPROVAL_STATUS_DENIED\x10\x03\x12\x1c\n" +
+	"\x18APPROVAL_STATUS_ANSWERED\x10\x04\x12\x1c\n" +
+	"\x18APPROVAL_STATUS_DECLINED\x10\x05\x12\x1b\n" +
+	"\x17APPROVAL_STATUS_EXPIRED\x10\x06\x12\x18\n" +
+	"\x14APPROVAL_STATUS_VOID\x10\a\x12\x1c\n" +
+	"\x18APPROVAL_STATUS_NOT_DONE\x10\b\x12\x1c\n" +
+	"\x18APPROVAL_STATUS_GIVEN_UP\x10\t\x12\x1d\n" +
+	"\x19APPROVAL_STATUS_CANCELLED\x10\n" +
+	"2\xf0\x06\n" +
 	"\x0fApprovalService\x12\x9a\x01\n" +
 	"\rListApprovals\x12*.windlass.sessions.v1.ListApprovalsRequest\x1a+.windlass.sessions.v1.ListApprovalsResponse\"0\xaa\xfd\x1b\x17sessions.approvals.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/approvals\x12\x96\x01\n" +
 	"\vGetApproval\x12(.windlass.sessions.v1.GetApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"=\xaa\xfd\x1b\x16sessions.approvals.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/approvals/{approval_id}\x12\xa9\x01\n" +
@@ -892,54 +989,61 @@ func file_windlass_sessions_v1_approvals_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_approvals_proto_rawDescData
 }
 
+var file_windlass_sessions_v1_approvals_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_sessions_v1_approvals_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_windlass_sessions_v1_approvals_proto_goTypes = []any{
-	(*Approval)(nil),                     // 0: windlass.sessions.v1.Approval
-	(*ListApprovalsRequest)(nil),         // 1: windlass.sessions.v1.ListApprovalsRequest
-	(*ListApprovalsResponse)(nil),        // 2: windlass.sessions.v1.ListApprovalsResponse
-	(*GetApprovalRequest)(nil),           // 3: windlass.sessions.v1.GetApprovalRequest
-	(*DecideApprovalRequest)(nil),        // 4: windlass.sessions.v1.DecideApprovalRequest
-	(*BatchDecideApprovalsRequest)(nil),  // 5: windlass.sessions.v1.BatchDecideApprovalsRequest
-	(*BatchDecideApprovalsResponse)(nil), // 6: windlass.sessions.v1.BatchDecideApprovalsResponse
-	(*DecidedApproval)(nil),              // 7: windlass.sessions.v1.DecidedApproval
-	(*AnswerApprovalRequest)(nil),        // 8: windlass.sessions.v1.AnswerApprovalRequest
-	(*structpb.Struct)(nil),              // 9: google.protobuf.Struct
-	(v1.EffectClass)(0),                  // 10: windlass.turn.v1.EffectClass
-	(*v1.ApprovalDecision)(nil),          // 11: windlass.turn.v1.ApprovalDecision
-	(*timestamppb.Timestamp)(nil),        // 12: google.protobuf.Timestamp
-	(*v1.TurnError)(nil),                 // 13: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),               // 14: google.protobuf.Value
+	(ApprovalStatus)(0),                  // 0: windlass.sessions.v1.ApprovalStatus
+	(*Approval)(nil),                     // 1: windlass.sessions.v1.Approval
+	(*ListApprovalsRequest)(nil),         // 2: windlass.sessions.v1.ListApprovalsRequest
+	(*ListApprovalsResponse)(nil),        // 3: windlass.sessions.v1.ListApprovalsResponse
+	(*GetApprovalRequest)(nil),           // 4: windlass.sessions.v1.GetApprovalRequest
+	(*DecideApprovalRequest)(nil),        // 5: windlass.sessions.v1.DecideApprovalRequest
+	(*BatchDecideApprovalsRequest)(nil),  // 6: windlass.sessions.v1.BatchDecideApprovalsRequest
+	(*BatchDecideApprovalsResponse)(nil), // 7: windlass.sessions.v1.BatchDecideApprovalsResponse
+	(*DecidedApproval)(nil),              // 8: windlass.sessions.v1.DecidedApproval
+	(*AnswerApprovalRequest)(nil),        // 9: windlass.sessions.v1.AnswerApprovalRequest
+	(v1.WaitKind)(0),                     // 10: windlass.turn.v1.WaitKind
+	(*structpb.Struct)(nil),              // 11: google.protobuf.Struct
+	(v1.EffectClass)(0),                  // 12: windlass.turn.v1.EffectClass
+	(*v1.ApprovalDecision)(nil),          // 13: windlass.turn.v1.ApprovalDecision
+	(*timestamppb.Timestamp)(nil),        // 14: google.protobuf.Timestamp
+	(*v1.TurnError)(nil),                 // 15: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),               // 16: google.protobuf.Value
 }
 var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
-	9,  // 0: windlass.sessions.v1.Approval.arguments:type_name -> google.protobuf.Struct
-	10, // 1: windlass.sessions.v1.Approval.effect:type_name -> windlass.turn.v1.EffectClass
-	9,  // 2: windlass.sessions.v1.Approval.schema:type_name -> google.protobuf.Struct
-	11, // 3: windlass.sessions.v1.Approval.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	12, // 4: windlass.sessions.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
-	12, // 5: windlass.sessions.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
-	12, // 6: windlass.sessions.v1.Approval.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 7: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
-	4,  // 8: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
-	7,  // 9: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
-	0,  // 10: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
-	13, // 11: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
-	9,  // 12: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
-	14, // 13: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
-	1,  // 14: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
-	3,  // 15: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
-	4,  // 16: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
-	5,  // 17: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
-	8,  // 18: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
-	2,  // 19: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
-	0,  // 20: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
-	0,  // 21: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
-	6,  // 22: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
-	0,  // 23: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
-	19, // [19:24] is the sub-list for method output_type
-	14, // [14:19] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	10, // 0: windlass.sessions.v1.Approval.kind:type_name -> windlass.turn.v1.WaitKind
+	0,  // 1: windlass.sessions.v1.Approval.status:type_name -> windlass.sessions.v1.ApprovalStatus
+	11, // 2: windlass.sessions.v1.Approval.arguments:type_name -> google.protobuf.Struct
+	12, // 3: windlass.sessions.v1.Approval.effect:type_name -> windlass.turn.v1.EffectClass
+	11, // 4: windlass.sessions.v1.Approval.schema:type_name -> google.protobuf.Struct
+	13, // 5: windlass.sessions.v1.Approval.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	14, // 6: windlass.sessions.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
+	14, // 7: windlass.sessions.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
+	14, // 8: windlass.sessions.v1.Approval.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 9: windlass.sessions.v1.ListApprovalsRequest.status:type_name -> windlass.sessions.v1.ApprovalStatus
+	10, // 10: windlass.sessions.v1.ListApprovalsRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	1,  // 11: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
+	5,  // 12: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
+	8,  // 13: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
+	1,  // 14: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
+	15, // 15: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
+	11, // 16: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
+	16, // 17: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
+	2,  // 18: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
+	4,  // 19: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
+	5,  // 20: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
+	6,  // 21: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
+	9,  // 22: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
+	3,  // 23: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
+	1,  // 24: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
+	1,  // 25: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
+	7,  // 26: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
+	1,  // 27: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
+	23, // [23:28] is the sub-list for method output_type
+	18, // [18:23] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_approvals_proto_init() }
@@ -952,13 +1056,14 @@ func file_windlass_sessions_v1_approvals_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_approvals_proto_rawDesc), len(file_windlass_sessions_v1_approvals_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_sessions_v1_approvals_proto_goTypes,
 		DependencyIndexes: file_windlass_sessions_v1_approvals_proto_depIdxs,
+		EnumInfos:         file_windlass_sessions_v1_approvals_proto_enumTypes,
 		MessageInfos:      file_windlass_sessions_v1_approvals_proto_msgTypes,
 	}.Build()
 	File_windlass_sessions_v1_approvals_proto = out.File

@@ -27,6 +27,79 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// FireOutcome says what became of a fire.
+type FireOutcome int32
+
+const (
+	// Not set.
+	FireOutcome_FIRE_OUTCOME_UNSPECIFIED FireOutcome = 0
+	// A turn is being started.
+	FireOutcome_FIRE_OUTCOME_STARTING FireOutcome = 1
+	// A turn was started.
+	FireOutcome_FIRE_OUTCOME_STARTED FireOutcome = 2
+	// It waits for the previous turn.
+	FireOutcome_FIRE_OUTCOME_QUEUED FireOutcome = 3
+	// The overlap policy skipped it.
+	FireOutcome_FIRE_OUTCOME_SKIPPED FireOutcome = 4
+	// It came too late, and another fire replaces it (see sessions.schedules.catch_up).
+	FireOutcome_FIRE_OUTCOME_MISSED FireOutcome = 5
+	// No turn could be started.
+	FireOutcome_FIRE_OUTCOME_FAILED FireOutcome = 6
+	// The schedule does not exist, or is paused. Only workers receive this outcome; such a fire is not recorded.
+	FireOutcome_FIRE_OUTCOME_GONE FireOutcome = 7
+)
+
+// Enum value maps for FireOutcome.
+var (
+	FireOutcome_name = map[int32]string{
+		0: "FIRE_OUTCOME_UNSPECIFIED",
+		1: "FIRE_OUTCOME_STARTING",
+		2: "FIRE_OUTCOME_STARTED",
+		3: "FIRE_OUTCOME_QUEUED",
+		4: "FIRE_OUTCOME_SKIPPED",
+		5: "FIRE_OUTCOME_MISSED",
+		6: "FIRE_OUTCOME_FAILED",
+		7: "FIRE_OUTCOME_GONE",
+	}
+	FireOutcome_value = map[string]int32{
+		"FIRE_OUTCOME_UNSPECIFIED": 0,
+		"FIRE_OUTCOME_STARTING":    1,
+		"FIRE_OUTCOME_STARTED":     2,
+		"FIRE_OUTCOME_QUEUED":      3,
+		"FIRE_OUTCOME_SKIPPED":     4,
+		"FIRE_OUTCOME_MISSED":      5,
+		"FIRE_OUTCOME_FAILED":      6,
+		"FIRE_OUTCOME_GONE":        7,
+	}
+)
+
+func (x FireOutcome) Enum() *FireOutcome {
+	p := new(FireOutcome)
+	*p = x
+	return p
+}
+
+func (x FireOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FireOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_sessions_v1_schedules_proto_enumTypes[0].Descriptor()
+}
+
+func (FireOutcome) Type() protoreflect.EnumType {
+	return &file_windlass_sessions_v1_schedules_proto_enumTypes[0]
+}
+
+func (x FireOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FireOutcome.Descriptor instead.
+func (FireOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_schedules_proto_rawDescGZIP(), []int{0}
+}
+
 // Schedule starts turns at fixed times. Exactly one of agent_id and session_id, and exactly one of cron and interval is set.
 type Schedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -276,10 +349,8 @@ type ScheduleFire struct {
 	ScheduleId string `protobuf:"bytes,1,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	// When it was due.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// "started": a turn was started. "queued": it waits for the previous turn. "skipped": the overlap policy skipped it. "missed": it came
-	// too late, and another fire replaces it (see sessions.schedules.catch_up). "failed": no turn could be started, see error. "starting":
-	// a turn is being started.
-	Outcome string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// What became of it. For skipped, missed and failed, error says why.
+	Outcome FireOutcome `protobuf:"varint,8,opt,name=outcome,proto3,enum=windlass.sessions.v1.FireOutcome" json:"outcome,omitempty"`
 	// True when it was fired by RunSchedule.
 	Manual bool `protobuf:"varint,4,opt,name=manual,proto3" json:"manual,omitempty"`
 	// ID of the turn that it started.
@@ -336,11 +407,11 @@ func (x *ScheduleFire) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *ScheduleFire) GetOutcome() string {
+func (x *ScheduleFire) GetOutcome() FireOutcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ""
+	return FireOutcome_FIRE_OUTCOME_UNSPECIFIED
 }
 
 func (x *ScheduleFire) GetManual() bool {
@@ -893,17 +964,17 @@ const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\vcreate_time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
-	"updateTime\"\xdf\x01\n" +
+	"updateTime\"\x88\x02\n" +
 	"\fScheduleFire\x12\x1f\n" +
 	"\vschedule_id\x18\x01 \x01(\tR\n" +
 	"scheduleId\x12.\n" +
-	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
-	"\aoutcome\x18\x03 \x01(\tR\aoutcome\x12\x16\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12;\n" +
+	"\aoutcome\x18\b \x01(\x0e2!.windlass.sessions.v1.FireOutcomeR\aoutcome\x12\x16\n" +
 	"\x06manual\x18\x04 \x01(\bR\x06manual\x12\x17\n" +
 	"\aturn_id\x18\x05 \x01(\tR\x06turnId\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x06 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"^\n" +
+	"\x05error\x18\a \x01(\tR\x05errorJ\x04\b\x03\x10\x04\"^\n" +
 	"\x15CreateScheduleRequest\x12E\n" +
 	"\bschedule\x18\x01 \x01(\v2\x1e.windlass.sessions.v1.ScheduleB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\bschedule\"C\n" +
 	"\x12GetScheduleRequest\x12-\n" +
@@ -934,7 +1005,16 @@ const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\x12RunScheduleRequest\x12-\n" +
 	"\vschedule_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\n" +
 	"scheduleId\x121\n" +
-	"\x0fidempotency_key\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey2\xba\n" +
+	"\x0fidempotency_key\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey*\xdc\x01\n" +
+	"\vFireOutcome\x12\x1c\n" +
+	"\x18FIRE_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15FIRE_OUTCOME_STARTING\x10\x01\x12\x18\n" +
+	"\x14FIRE_OUTCOME_STARTED\x10\x02\x12\x17\n" +
+	"\x13FIRE_OUTCOME_QUEUED\x10\x03\x12\x18\n" +
+	"\x14FIRE_OUTCOME_SKIPPED\x10\x04\x12\x17\n" +
+	"\x13FIRE_OUTCOME_MISSED\x10\x05\x12\x17\n" +
+	"\x13FIRE_OUTCOME_FAILED\x10\x06\x12\x15\n" +
+	"\x11FIRE_OUTCOME_GONE\x10\a2\xba\n" +
 	"\n" +
 	"\x0fScheduleService\x12\x9b\x01\n" +
 	"\x0eCreateSchedule\x12+.windlass.sessions.v1.CreateScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"<\xaa\xfd\x1b\x19sessions.schedules.create\x82\xd3\xe4\x93\x02\x19:\bschedule\"\r/v1/schedules\x12\x96\x01\n" +
@@ -959,57 +1039,60 @@ func file_windlass_sessions_v1_schedules_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_schedules_proto_rawDescData
 }
 
+var file_windlass_sessions_v1_schedules_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_sessions_v1_schedules_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_windlass_sessions_v1_schedules_proto_goTypes = []any{
-	(*Schedule)(nil),               // 0: windlass.sessions.v1.Schedule
-	(*ScheduleFire)(nil),           // 1: windlass.sessions.v1.ScheduleFire
-	(*CreateScheduleRequest)(nil),  // 2: windlass.sessions.v1.CreateScheduleRequest
-	(*GetScheduleRequest)(nil),     // 3: windlass.sessions.v1.GetScheduleRequest
-	(*ListSchedulesRequest)(nil),   // 4: windlass.sessions.v1.ListSchedulesRequest
-	(*ListSchedulesResponse)(nil),  // 5: windlass.sessions.v1.ListSchedulesResponse
-	(*UpdateScheduleRequest)(nil),  // 6: windlass.sessions.v1.UpdateScheduleRequest
-	(*DeleteScheduleRequest)(nil),  // 7: windlass.sessions.v1.DeleteScheduleRequest
-	(*DeleteScheduleResponse)(nil), // 8: windlass.sessions.v1.DeleteScheduleResponse
-	(*PauseScheduleRequest)(nil),   // 9: windlass.sessions.v1.PauseScheduleRequest
-	(*ResumeScheduleRequest)(nil),  // 10: windlass.sessions.v1.ResumeScheduleRequest
-	(*RunScheduleRequest)(nil),     // 11: windlass.sessions.v1.RunScheduleRequest
-	(*structpb.Struct)(nil),        // 12: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),  // 13: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),  // 14: google.protobuf.FieldMask
+	(FireOutcome)(0),               // 0: windlass.sessions.v1.FireOutcome
+	(*Schedule)(nil),               // 1: windlass.sessions.v1.Schedule
+	(*ScheduleFire)(nil),           // 2: windlass.sessions.v1.ScheduleFire
+	(*CreateScheduleRequest)(nil),  // 3: windlass.sessions.v1.CreateScheduleRequest
+	(*GetScheduleRequest)(nil),     // 4: windlass.sessions.v1.GetScheduleRequest
+	(*ListSchedulesRequest)(nil),   // 5: windlass.sessions.v1.ListSchedulesRequest
+	(*ListSchedulesResponse)(nil),  // 6: windlass.sessions.v1.ListSchedulesResponse
+	(*UpdateScheduleRequest)(nil),  // 7: windlass.sessions.v1.UpdateScheduleRequest
+	(*DeleteScheduleRequest)(nil),  // 8: windlass.sessions.v1.DeleteScheduleRequest
+	(*DeleteScheduleResponse)(nil), // 9: windlass.sessions.v1.DeleteScheduleResponse
+	(*PauseScheduleRequest)(nil),   // 10: windlass.sessions.v1.PauseScheduleRequest
+	(*ResumeScheduleRequest)(nil),  // 11: windlass.sessions.v1.ResumeScheduleRequest
+	(*RunScheduleRequest)(nil),     // 12: windlass.sessions.v1.RunScheduleRequest
+	(*structpb.Struct)(nil),        // 13: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),  // 14: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),  // 15: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_schedules_proto_depIdxs = []int32{
-	12, // 0: windlass.sessions.v1.Schedule.params:type_name -> google.protobuf.Struct
-	13, // 1: windlass.sessions.v1.Schedule.last_fire_time:type_name -> google.protobuf.Timestamp
-	13, // 2: windlass.sessions.v1.Schedule.next:type_name -> google.protobuf.Timestamp
-	1,  // 3: windlass.sessions.v1.Schedule.recent:type_name -> windlass.sessions.v1.ScheduleFire
-	13, // 4: windlass.sessions.v1.Schedule.create_time:type_name -> google.protobuf.Timestamp
-	13, // 5: windlass.sessions.v1.Schedule.update_time:type_name -> google.protobuf.Timestamp
-	13, // 6: windlass.sessions.v1.ScheduleFire.time:type_name -> google.protobuf.Timestamp
-	0,  // 7: windlass.sessions.v1.CreateScheduleRequest.schedule:type_name -> windlass.sessions.v1.Schedule
-	0,  // 8: windlass.sessions.v1.ListSchedulesResponse.schedules:type_name -> windlass.sessions.v1.Schedule
-	0,  // 9: windlass.sessions.v1.UpdateScheduleRequest.schedule:type_name -> windlass.sessions.v1.Schedule
-	14, // 10: windlass.sessions.v1.UpdateScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
-	2,  // 11: windlass.sessions.v1.ScheduleService.CreateSchedule:input_type -> windlass.sessions.v1.CreateScheduleRequest
-	3,  // 12: windlass.sessions.v1.ScheduleService.GetSchedule:input_type -> windlass.sessions.v1.GetScheduleRequest
-	4,  // 13: windlass.sessions.v1.ScheduleService.ListSchedules:input_type -> windlass.sessions.v1.ListSchedulesRequest
-	6,  // 14: windlass.sessions.v1.ScheduleService.UpdateSchedule:input_type -> windlass.sessions.v1.UpdateScheduleRequest
-	7,  // 15: windlass.sessions.v1.ScheduleService.DeleteSchedule:input_type -> windlass.sessions.v1.DeleteScheduleRequest
-	9,  // 16: windlass.sessions.v1.ScheduleService.PauseSchedule:input_type -> windlass.sessions.v1.PauseScheduleRequest
-	10, // 17: windlass.sessions.v1.ScheduleService.ResumeSchedule:input_type -> windlass.sessions.v1.ResumeScheduleRequest
-	11, // 18: windlass.sessions.v1.ScheduleService.RunSchedule:input_type -> windlass.sessions.v1.RunScheduleRequest
-	0,  // 19: windlass.sessions.v1.ScheduleService.CreateSchedule:output_type -> windlass.sessions.v1.Schedule
-	0,  // 20: windlass.sessions.v1.ScheduleService.GetSchedule:output_type -> windlass.sessions.v1.Schedule
-	5,  // 21: windlass.sessions.v1.ScheduleService.ListSchedules:output_type -> windlass.sessions.v1.ListSchedulesResponse
-	0,  // 22: windlass.sessions.v1.ScheduleService.UpdateSchedule:output_type -> windlass.sessions.v1.Schedule
-	8,  // 23: windlass.sessions.v1.ScheduleService.DeleteSchedule:output_type -> windlass.sessions.v1.DeleteScheduleResponse
-	0,  // 24: windlass.sessions.v1.ScheduleService.PauseSchedule:output_type -> windlass.sessions.v1.Schedule
-	0,  // 25: windlass.sessions.v1.ScheduleService.ResumeSchedule:output_type -> windlass.sessions.v1.Schedule
-	1,  // 26: windlass.sessions.v1.ScheduleService.RunSchedule:output_type -> windlass.sessions.v1.ScheduleFire
-	19, // [19:27] is the sub-list for method output_type
-	11, // [11:19] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 0: windlass.sessions.v1.Schedule.params:type_name -> google.protobuf.Struct
+	14, // 1: windlass.sessions.v1.Schedule.last_fire_time:type_name -> google.protobuf.Timestamp
+	14, // 2: windlass.sessions.v1.Schedule.next:type_name -> google.protobuf.Timestamp
+	2,  // 3: windlass.sessions.v1.Schedule.recent:type_name -> windlass.sessions.v1.ScheduleFire
+	14, // 4: windlass.sessions.v1.Schedule.create_time:type_name -> google.protobuf.Timestamp
+	14, // 5: windlass.sessions.v1.Schedule.update_time:type_name -> google.protobuf.Timestamp
+	14, // 6: windlass.sessions.v1.ScheduleFire.time:type_name -> google.protobuf.Timestamp
+	0,  // 7: windlass.sessions.v1.ScheduleFire.outcome:type_name -> windlass.sessions.v1.FireOutcome
+	1,  // 8: windlass.sessions.v1.CreateScheduleRequest.schedule:type_name -> windlass.sessions.v1.Schedule
+	1,  // 9: windlass.sessions.v1.ListSchedulesResponse.schedules:type_name -> windlass.sessions.v1.Schedule
+	1,  // 10: windlass.sessions.v1.UpdateScheduleRequest.schedule:type_name -> windlass.sessions.v1.Schedule
+	15, // 11: windlass.sessions.v1.UpdateScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
+	3,  // 12: windlass.sessions.v1.ScheduleService.CreateSchedule:input_type -> windlass.sessions.v1.CreateScheduleRequest
+	4,  // 13: windlass.sessions.v1.ScheduleService.GetSchedule:input_type -> windlass.sessions.v1.GetScheduleRequest
+	5,  // 14: windlass.sessions.v1.ScheduleService.ListSchedules:input_type -> windlass.sessions.v1.ListSchedulesRequest
+	7,  // 15: windlass.sessions.v1.ScheduleService.UpdateSchedule:input_type -> windlass.sessions.v1.UpdateScheduleRequest
+	8,  // 16: windlass.sessions.v1.ScheduleService.DeleteSchedule:input_type -> windlass.sessions.v1.DeleteScheduleRequest
+	10, // 17: windlass.sessions.v1.ScheduleService.PauseSchedule:input_type -> windlass.sessions.v1.PauseScheduleRequest
+	11, // 18: windlass.sessions.v1.ScheduleService.ResumeSchedule:input_type -> windlass.sessions.v1.ResumeScheduleRequest
+	12, // 19: windlass.sessions.v1.ScheduleService.RunSchedule:input_type -> windlass.sessions.v1.RunScheduleRequest
+	1,  // 20: windlass.sessions.v1.ScheduleService.CreateSchedule:output_type -> windlass.sessions.v1.Schedule
+	1,  // 21: windlass.sessions.v1.ScheduleService.GetSchedule:output_type -> windlass.sessions.v1.Schedule
+	6,  // 22: windlass.sessions.v1.ScheduleService.ListSchedules:output_type -> windlass.sessions.v1.ListSchedulesResponse
+	1,  // 23: windlass.sessions.v1.ScheduleService.UpdateSchedule:output_type -> windlass.sessions.v1.Schedule
+	9,  // 24: windlass.sessions.v1.ScheduleService.DeleteSchedule:output_type -> windlass.sessions.v1.DeleteScheduleResponse
+	1,  // 25: windlass.sessions.v1.ScheduleService.PauseSchedule:output_type -> windlass.sessions.v1.Schedule
+	1,  // 26: windlass.sessions.v1.ScheduleService.ResumeSchedule:output_type -> windlass.sessions.v1.Schedule
+	2,  // 27: windlass.sessions.v1.ScheduleService.RunSchedule:output_type -> windlass.sessions.v1.ScheduleFire
+	20, // [20:28] is the sub-list for method output_type
+	12, // [12:20] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_schedules_proto_init() }
@@ -1022,13 +1105,14 @@ func file_windlass_sessions_v1_schedules_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_schedules_proto_rawDesc), len(file_windlass_sessions_v1_schedules_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_sessions_v1_schedules_proto_goTypes,
 		DependencyIndexes: file_windlass_sessions_v1_schedules_proto_depIdxs,
+		EnumInfos:         file_windlass_sessions_v1_schedules_proto_enumTypes,
 		MessageInfos:      file_windlass_sessions_v1_schedules_proto_msgTypes,
 	}.Build()
 	File_windlass_sessions_v1_schedules_proto = out.File

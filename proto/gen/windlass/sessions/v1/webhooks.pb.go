@@ -27,6 +27,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// DeliveryStatus is the state of a delivery.
+type DeliveryStatus int32
+
+const (
+	// Not set.
+	DeliveryStatus_DELIVERY_STATUS_UNSPECIFIED DeliveryStatus = 0
+	// The next attempt is made at next_attempt_time.
+	DeliveryStatus_DELIVERY_STATUS_PENDING DeliveryStatus = 1
+	// The receiver accepted it.
+	DeliveryStatus_DELIVERY_STATUS_DELIVERED DeliveryStatus = 2
+	// There are no further attempts.
+	DeliveryStatus_DELIVERY_STATUS_FAILED DeliveryStatus = 3
+)
+
+// Enum value maps for DeliveryStatus.
+var (
+	DeliveryStatus_name = map[int32]string{
+		0: "DELIVERY_STATUS_UNSPECIFIED",
+		1: "DELIVERY_STATUS_PENDING",
+		2: "DELIVERY_STATUS_DELIVERED",
+		3: "DELIVERY_STATUS_FAILED",
+	}
+	DeliveryStatus_value = map[string]int32{
+		"DELIVERY_STATUS_UNSPECIFIED": 0,
+		"DELIVERY_STATUS_PENDING":     1,
+		"DELIVERY_STATUS_DELIVERED":   2,
+		"DELIVERY_STATUS_FAILED":      3,
+	}
+)
+
+func (x DeliveryStatus) Enum() *DeliveryStatus {
+	p := new(DeliveryStatus)
+	*p = x
+	return p
+}
+
+func (x DeliveryStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DeliveryStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_sessions_v1_webhooks_proto_enumTypes[0].Descriptor()
+}
+
+func (DeliveryStatus) Type() protoreflect.EnumType {
+	return &file_windlass_sessions_v1_webhooks_proto_enumTypes[0]
+}
+
+func (x DeliveryStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DeliveryStatus.Descriptor instead.
+func (DeliveryStatus) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{0}
+}
+
 // Webhook is a URL that is notified about turns.
 type Webhook struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -545,8 +602,8 @@ type WebhookDelivery struct {
 	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
 	// URL that it is sent to.
 	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
-	// "pending" (next attempt at next_attempt_time), "delivered" or "failed" (no further attempts).
-	Status string `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
+	// Whether it is pending, delivered or failed.
+	Status DeliveryStatus `protobuf:"varint,13,opt,name=status,proto3,enum=windlass.sessions.v1.DeliveryStatus" json:"status,omitempty"`
 	// Number of attempts so far.
 	Attempts int32 `protobuf:"varint,7,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// HTTP status of the last response; 0 when there was none.
@@ -628,11 +685,11 @@ func (x *WebhookDelivery) GetUrl() string {
 	return ""
 }
 
-func (x *WebhookDelivery) GetStatus() string {
+func (x *WebhookDelivery) GetStatus() DeliveryStatus {
 	if x != nil {
 		return x.Status
 	}
-	return ""
+	return DeliveryStatus_DELIVERY_STATUS_UNSPECIFIED
 }
 
 func (x *WebhookDelivery) GetAttempts() int32 {
@@ -1307,15 +1364,15 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\xaa\x03\n" +
+	"expireTime\"\xd6\x03\n" +
 	"\x0fWebhookDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"webhook_id\x18\x02 \x01(\tR\twebhookId\x12\x17\n" +
 	"\aturn_id\x18\x03 \x01(\tR\x06turnId\x12\x12\n" +
 	"\x04type\x18\x04 \x01(\tR\x04type\x12\x10\n" +
-	"\x03url\x18\x05 \x01(\tR\x03url\x12\x16\n" +
-	"\x06status\x18\x06 \x01(\tR\x06status\x12\x1a\n" +
+	"\x03url\x18\x05 \x01(\tR\x03url\x12<\n" +
+	"\x06status\x18\r \x01(\x0e2$.windlass.sessions.v1.DeliveryStatusR\x06status\x12\x1a\n" +
 	"\battempts\x18\a \x01(\x05R\battempts\x12#\n" +
 	"\rresponse_code\x18\b \x01(\x05R\fresponseCode\x12\x14\n" +
 	"\x05error\x18\t \x01(\tR\x05error\x12F\n" +
@@ -1323,7 +1380,7 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAttemptTime\x12;\n" +
 	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
-	"\bend_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"Z\n" +
+	"\bend_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendTimeJ\x04\b\x06\x10\a\"Z\n" +
 	"\x14CreateWebhookRequest\x12B\n" +
 	"\awebhook\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.WebhookB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\awebhook\"@\n" +
 	"\x11GetWebhookRequest\x12+\n" +
@@ -1366,7 +1423,12 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"webhook_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\twebhookId\x12-\n" +
 	"\vdelivery_id\x18\x02 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\n" +
-	"deliveryId2\xec\n" +
+	"deliveryId*\x89\x01\n" +
+	"\x0eDeliveryStatus\x12\x1f\n" +
+	"\x1bDELIVERY_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17DELIVERY_STATUS_PENDING\x10\x01\x12\x1d\n" +
+	"\x19DELIVERY_STATUS_DELIVERED\x10\x02\x12\x1a\n" +
+	"\x16DELIVERY_STATUS_FAILED\x10\x032\xec\n" +
 	"\n" +
 	"\x0eWebhookService\x12\x95\x01\n" +
 	"\rCreateWebhook\x12*.windlass.sessions.v1.CreateWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\"9\xaa\xfd\x1b\x18sessions.webhooks.create\x82\xd3\xe4\x93\x02\x17:\awebhook\"\f/v1/webhooks\x12\x90\x01\n" +
@@ -1392,72 +1454,75 @@ func file_windlass_sessions_v1_webhooks_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_webhooks_proto_rawDescData
 }
 
+var file_windlass_sessions_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_sessions_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_sessions_v1_webhooks_proto_goTypes = []any{
-	(*Webhook)(nil),                       // 0: windlass.sessions.v1.Webhook
-	(*WebhookEvent)(nil),                  // 1: windlass.sessions.v1.WebhookEvent
-	(*WebhookTurn)(nil),                   // 2: windlass.sessions.v1.WebhookTurn
-	(*WebhookWait)(nil),                   // 3: windlass.sessions.v1.WebhookWait
-	(*WebhookDelivery)(nil),               // 4: windlass.sessions.v1.WebhookDelivery
-	(*CreateWebhookRequest)(nil),          // 5: windlass.sessions.v1.CreateWebhookRequest
-	(*GetWebhookRequest)(nil),             // 6: windlass.sessions.v1.GetWebhookRequest
-	(*ListWebhooksRequest)(nil),           // 7: windlass.sessions.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),          // 8: windlass.sessions.v1.ListWebhooksResponse
-	(*UpdateWebhookRequest)(nil),          // 9: windlass.sessions.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),          // 10: windlass.sessions.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),         // 11: windlass.sessions.v1.DeleteWebhookResponse
-	(*RotateWebhookRequest)(nil),          // 12: windlass.sessions.v1.RotateWebhookRequest
-	(*ListWebhookDeliveriesRequest)(nil),  // 13: windlass.sessions.v1.ListWebhookDeliveriesRequest
-	(*ListWebhookDeliveriesResponse)(nil), // 14: windlass.sessions.v1.ListWebhookDeliveriesResponse
-	(*RedeliverWebhookRequest)(nil),       // 15: windlass.sessions.v1.RedeliverWebhookRequest
-	(*timestamppb.Timestamp)(nil),         // 16: google.protobuf.Timestamp
-	(*v1.TurnError)(nil),                  // 17: windlass.turn.v1.TurnError
-	(*v1.Usage)(nil),                      // 18: windlass.turn.v1.Usage
-	(*v1.LimitReached)(nil),               // 19: windlass.turn.v1.LimitReached
-	(*fieldmaskpb.FieldMask)(nil),         // 20: google.protobuf.FieldMask
+	(DeliveryStatus)(0),                   // 0: windlass.sessions.v1.DeliveryStatus
+	(*Webhook)(nil),                       // 1: windlass.sessions.v1.Webhook
+	(*WebhookEvent)(nil),                  // 2: windlass.sessions.v1.WebhookEvent
+	(*WebhookTurn)(nil),                   // 3: windlass.sessions.v1.WebhookTurn
+	(*WebhookWait)(nil),                   // 4: windlass.sessions.v1.WebhookWait
+	(*WebhookDelivery)(nil),               // 5: windlass.sessions.v1.WebhookDelivery
+	(*CreateWebhookRequest)(nil),          // 6: windlass.sessions.v1.CreateWebhookRequest
+	(*GetWebhookRequest)(nil),             // 7: windlass.sessions.v1.GetWebhookRequest
+	(*ListWebhooksRequest)(nil),           // 8: windlass.sessions.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),          // 9: windlass.sessions.v1.ListWebhooksResponse
+	(*UpdateWebhookRequest)(nil),          // 10: windlass.sessions.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),          // 11: windlass.sessions.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),         // 12: windlass.sessions.v1.DeleteWebhookResponse
+	(*RotateWebhookRequest)(nil),          // 13: windlass.sessions.v1.RotateWebhookRequest
+	(*ListWebhookDeliveriesRequest)(nil),  // 14: windlass.sessions.v1.ListWebhookDeliveriesRequest
+	(*ListWebhookDeliveriesResponse)(nil), // 15: windlass.sessions.v1.ListWebhookDeliveriesResponse
+	(*RedeliverWebhookRequest)(nil),       // 16: windlass.sessions.v1.RedeliverWebhookRequest
+	(*timestamppb.Timestamp)(nil),         // 17: google.protobuf.Timestamp
+	(*v1.TurnError)(nil),                  // 18: windlass.turn.v1.TurnError
+	(*v1.Usage)(nil),                      // 19: windlass.turn.v1.Usage
+	(*v1.LimitReached)(nil),               // 20: windlass.turn.v1.LimitReached
+	(*fieldmaskpb.FieldMask)(nil),         // 21: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_webhooks_proto_depIdxs = []int32{
-	16, // 0: windlass.sessions.v1.Webhook.create_time:type_name -> google.protobuf.Timestamp
-	16, // 1: windlass.sessions.v1.Webhook.update_time:type_name -> google.protobuf.Timestamp
-	16, // 2: windlass.sessions.v1.WebhookEvent.timestamp:type_name -> google.protobuf.Timestamp
-	2,  // 3: windlass.sessions.v1.WebhookEvent.data:type_name -> windlass.sessions.v1.WebhookTurn
-	17, // 4: windlass.sessions.v1.WebhookTurn.error:type_name -> windlass.turn.v1.TurnError
-	18, // 5: windlass.sessions.v1.WebhookTurn.usage:type_name -> windlass.turn.v1.Usage
-	16, // 6: windlass.sessions.v1.WebhookTurn.create_time:type_name -> google.protobuf.Timestamp
-	16, // 7: windlass.sessions.v1.WebhookTurn.start_time:type_name -> google.protobuf.Timestamp
-	16, // 8: windlass.sessions.v1.WebhookTurn.end_time:type_name -> google.protobuf.Timestamp
-	3,  // 9: windlass.sessions.v1.WebhookTurn.wait:type_name -> windlass.sessions.v1.WebhookWait
-	19, // 10: windlass.sessions.v1.WebhookTurn.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	16, // 11: windlass.sessions.v1.WebhookWait.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 12: windlass.sessions.v1.WebhookDelivery.next_attempt_time:type_name -> google.protobuf.Timestamp
-	16, // 13: windlass.sessions.v1.WebhookDelivery.create_time:type_name -> google.protobuf.Timestamp
-	16, // 14: windlass.sessions.v1.WebhookDelivery.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 15: windlass.sessions.v1.CreateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
-	0,  // 16: windlass.sessions.v1.ListWebhooksResponse.webhooks:type_name -> windlass.sessions.v1.Webhook
-	0,  // 17: windlass.sessions.v1.UpdateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
-	20, // 18: windlass.sessions.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 19: windlass.sessions.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> windlass.sessions.v1.WebhookDelivery
-	5,  // 20: windlass.sessions.v1.WebhookService.CreateWebhook:input_type -> windlass.sessions.v1.CreateWebhookRequest
-	6,  // 21: windlass.sessions.v1.WebhookService.GetWebhook:input_type -> windlass.sessions.v1.GetWebhookRequest
-	7,  // 22: windlass.sessions.v1.WebhookService.ListWebhooks:input_type -> windlass.sessions.v1.ListWebhooksRequest
-	9,  // 23: windlass.sessions.v1.WebhookService.UpdateWebhook:input_type -> windlass.sessions.v1.UpdateWebhookRequest
-	10, // 24: windlass.sessions.v1.WebhookService.DeleteWebhook:input_type -> windlass.sessions.v1.DeleteWebhookRequest
-	12, // 25: windlass.sessions.v1.WebhookService.RotateWebhook:input_type -> windlass.sessions.v1.RotateWebhookRequest
-	13, // 26: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:input_type -> windlass.sessions.v1.ListWebhookDeliveriesRequest
-	15, // 27: windlass.sessions.v1.WebhookService.RedeliverWebhook:input_type -> windlass.sessions.v1.RedeliverWebhookRequest
-	0,  // 28: windlass.sessions.v1.WebhookService.CreateWebhook:output_type -> windlass.sessions.v1.Webhook
-	0,  // 29: windlass.sessions.v1.WebhookService.GetWebhook:output_type -> windlass.sessions.v1.Webhook
-	8,  // 30: windlass.sessions.v1.WebhookService.ListWebhooks:output_type -> windlass.sessions.v1.ListWebhooksResponse
-	0,  // 31: windlass.sessions.v1.WebhookService.UpdateWebhook:output_type -> windlass.sessions.v1.Webhook
-	11, // 32: windlass.sessions.v1.WebhookService.DeleteWebhook:output_type -> windlass.sessions.v1.DeleteWebhookResponse
-	0,  // 33: windlass.sessions.v1.WebhookService.RotateWebhook:output_type -> windlass.sessions.v1.Webhook
-	14, // 34: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:output_type -> windlass.sessions.v1.ListWebhookDeliveriesResponse
-	4,  // 35: windlass.sessions.v1.WebhookService.RedeliverWebhook:output_type -> windlass.sessions.v1.WebhookDelivery
-	28, // [28:36] is the sub-list for method output_type
-	20, // [20:28] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	17, // 0: windlass.sessions.v1.Webhook.create_time:type_name -> google.protobuf.Timestamp
+	17, // 1: windlass.sessions.v1.Webhook.update_time:type_name -> google.protobuf.Timestamp
+	17, // 2: windlass.sessions.v1.WebhookEvent.timestamp:type_name -> google.protobuf.Timestamp
+	3,  // 3: windlass.sessions.v1.WebhookEvent.data:type_name -> windlass.sessions.v1.WebhookTurn
+	18, // 4: windlass.sessions.v1.WebhookTurn.error:type_name -> windlass.turn.v1.TurnError
+	19, // 5: windlass.sessions.v1.WebhookTurn.usage:type_name -> windlass.turn.v1.Usage
+	17, // 6: windlass.sessions.v1.WebhookTurn.create_time:type_name -> google.protobuf.Timestamp
+	17, // 7: windlass.sessions.v1.WebhookTurn.start_time:type_name -> google.protobuf.Timestamp
+	17, // 8: windlass.sessions.v1.WebhookTurn.end_time:type_name -> google.protobuf.Timestamp
+	4,  // 9: windlass.sessions.v1.WebhookTurn.wait:type_name -> windlass.sessions.v1.WebhookWait
+	20, // 10: windlass.sessions.v1.WebhookTurn.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	17, // 11: windlass.sessions.v1.WebhookWait.expire_time:type_name -> google.protobuf.Timestamp
+	0,  // 12: windlass.sessions.v1.WebhookDelivery.status:type_name -> windlass.sessions.v1.DeliveryStatus
+	17, // 13: windlass.sessions.v1.WebhookDelivery.next_attempt_time:type_name -> google.protobuf.Timestamp
+	17, // 14: windlass.sessions.v1.WebhookDelivery.create_time:type_name -> google.protobuf.Timestamp
+	17, // 15: windlass.sessions.v1.WebhookDelivery.end_time:type_name -> google.protobuf.Timestamp
+	1,  // 16: windlass.sessions.v1.CreateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
+	1,  // 17: windlass.sessions.v1.ListWebhooksResponse.webhooks:type_name -> windlass.sessions.v1.Webhook
+	1,  // 18: windlass.sessions.v1.UpdateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
+	21, // 19: windlass.sessions.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	5,  // 20: windlass.sessions.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> windlass.sessions.v1.WebhookDelivery
+	6,  // 21: windlass.sessions.v1.WebhookService.CreateWebhook:input_type -> windlass.sessions.v1.CreateWebhookRequest
+	7,  // 22: windlass.sessions.v1.WebhookService.GetWebhook:input_type -> windlass.sessions.v1.GetWebhookRequest
+	8,  // 23: windlass.sessions.v1.WebhookService.ListWebhooks:input_type -> windlass.sessions.v1.ListWebhooksRequest
+	10, // 24: windlass.sessions.v1.WebhookService.UpdateWebhook:input_type -> windlass.sessions.v1.UpdateWebhookRequest
+	11, // 25: windlass.sessions.v1.WebhookService.DeleteWebhook:input_type -> windlass.sessions.v1.DeleteWebhookRequest
+	13, // 26: windlass.sessions.v1.WebhookService.RotateWebhook:input_type -> windlass.sessions.v1.RotateWebhookRequest
+	14, // 27: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:input_type -> windlass.sessions.v1.ListWebhookDeliveriesRequest
+	16, // 28: windlass.sessions.v1.WebhookService.RedeliverWebhook:input_type -> windlass.sessions.v1.RedeliverWebhookRequest
+	1,  // 29: windlass.sessions.v1.WebhookService.CreateWebhook:output_type -> windlass.sessions.v1.Webhook
+	1,  // 30: windlass.sessions.v1.WebhookService.GetWebhook:output_type -> windlass.sessions.v1.Webhook
+	9,  // 31: windlass.sessions.v1.WebhookService.ListWebhooks:output_type -> windlass.sessions.v1.ListWebhooksResponse
+	1,  // 32: windlass.sessions.v1.WebhookService.UpdateWebhook:output_type -> windlass.sessions.v1.Webhook
+	12, // 33: windlass.sessions.v1.WebhookService.DeleteWebhook:output_type -> windlass.sessions.v1.DeleteWebhookResponse
+	1,  // 34: windlass.sessions.v1.WebhookService.RotateWebhook:output_type -> windlass.sessions.v1.Webhook
+	15, // 35: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:output_type -> windlass.sessions.v1.ListWebhookDeliveriesResponse
+	5,  // 36: windlass.sessions.v1.WebhookService.RedeliverWebhook:output_type -> windlass.sessions.v1.WebhookDelivery
+	29, // [29:37] is the sub-list for method output_type
+	21, // [21:29] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_webhooks_proto_init() }
@@ -1470,13 +1535,14 @@ func file_windlass_sessions_v1_webhooks_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_webhooks_proto_rawDesc), len(file_windlass_sessions_v1_webhooks_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_sessions_v1_webhooks_proto_goTypes,
 		DependencyIndexes: file_windlass_sessions_v1_webhooks_proto_depIdxs,
+		EnumInfos:         file_windlass_sessions_v1_webhooks_proto_enumTypes,
 		MessageInfos:      file_windlass_sessions_v1_webhooks_proto_msgTypes,
 	}.Build()
 	File_windlass_sessions_v1_webhooks_proto = out.File
