@@ -28,7 +28,7 @@ func TestTurnWithoutTools(t *testing.T) {
 		t.Errorf("answer = %q", got)
 	}
 	want := "step_started turn_started strategy_selected step_finished " +
-		"step_started message_started message_completed step_finished step_started step_finished turn_ended"
+		"step_started message_started message_completed usage_updated step_finished step_started step_finished turn_ended"
 	if got := strings.Join(w.Kinds(), " "); got != want {
 		t.Errorf("events: %s\nwant:   %s", got, want)
 	}
