@@ -3,6 +3,9 @@ package sessions_test
 import (
 	"runtime"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -19,8 +22,11 @@ func BenchmarkStep(b *testing.B) {
 	w.begin()
 	ctx, exec := b.Context(), k.asWorker()
 	claim := func(key string) *executionv1.ClaimStepResponse {
-		got, err := exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000,
-			Model: "m"})
+		got, err := exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{
+			TurnId: turn.GetId(), Step: ref(key), Owner: "w1",
+			Ttl:   durationpb.New(time.Minute),
+			Model: "m",
+		})
 		must(b, err)
 		return got
 	}
@@ -55,8 +61,10 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("renew", func(b *testing.B) {
 		l := w.lease(stepkey.Infer(1))
 		for b.Loop() {
-			_, err := exec.RenewStep(ctx, &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(),
-				TtlMs: 1000})
+			_, err := exec.RenewStep(ctx, &executionv1.RenewStepRequest{
+				TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(),
+				Ttl: durationpb.New(time.Second),
+			})
 			must(b, err)
 		}
 	})

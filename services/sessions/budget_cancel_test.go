@@ -2,6 +2,9 @@ package sessions_test
 
 import (
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -17,8 +20,10 @@ func TestACancelledModelCallIsCountedOnce(t *testing.T) {
 		w := k.worker(k.newTurn("hello"))
 		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
 		stale := w.lease("infer-1")
-		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: stale.GetFence(),
-			TtlMs: 100})
+		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{
+			TurnId: w.turn.GetId(), Step: "infer-1", Fence: stale.GetFence(),
+			Ttl: durationpb.New(100 * time.Millisecond),
+		})
 		must(t, err)
 		other := k.worker(w.turn)
 		other.owner = "w2"

@@ -2,6 +2,9 @@ package sessions_test
 
 import (
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -23,7 +26,10 @@ func TestAClaimWithACommitMeetsAnotherDriver(t *testing.T) {
 		other.result("tool-1.1", "c1", "3")
 		got := w.commit("infer-1", mine, func(r *executionv1.CommitStepRequest) {
 			for _, key := range []string{"tool-1.0", "tool-1.1", "tool-1.2"} {
-				r.Next = append(r.Next, &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 30_000})
+				r.Next = append(r.Next, &executionv1.ClaimStepRequest{
+					TurnId: w.turn.GetId(), Step: ref(key), Owner: "w1",
+					Ttl: durationpb.New(30 * time.Second),
+				})
 			}
 		})
 		next := got.GetNext()

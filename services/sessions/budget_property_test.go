@@ -7,7 +7,9 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"pgregory.net/rapid"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -117,7 +119,7 @@ func (s *spending) claim(i int) {
 	w, before := s.idle[i], s.k.stands(s.budget)
 	step := &turnv1.StepRef{Key: stepkey.Infer(s.done[w] + 1), Kind: turnv1.StepKind_STEP_KIND_INFER}
 	got, err := w.exec.ClaimStep(context.Background(),
-		&executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 60_000})
+		&executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, Ttl: durationpb.New(time.Minute)})
 	must(s.k.t, err)
 	now := s.k.stands(s.budget)
 	switch {
@@ -139,8 +141,10 @@ func (s *spending) claim(i int) {
 		s.input = (call.bound - plain) / calls.Calls
 	}
 	if len(s.reserved) == 0 { // alone, the plain estimate decides
-		call.bound = budget.Estimate{ModelCalls: contract.ModelCallsOf(step, s.strategy),
-			Input: s.input}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
+		call.bound = budget.Estimate{
+			ModelCalls: contract.ModelCallsOf(step, s.strategy),
+			Input:      s.input,
+		}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
 		now.ReservedTokens = call.bound
 	}
 	if now.GetUsedTokens()+now.GetReservedTokens() > s.max {

@@ -112,7 +112,7 @@ func TestAStepThatWaitsForABudget(t *testing.T) {
 			t.Helper()
 			got, err := w.claim("infer-1")
 			must(t, err)
-			return got.GetBusy().GetBudgetId() == b.GetId() && got.GetBusy().GetOwner() == "" && got.GetBusy().GetExpiresInMs() > 0
+			return got.GetBusy().GetBudgetId() == b.GetId() && got.GetBusy().GetOwner() == "" && got.GetBusy().GetExpiresIn().AsDuration() > 0
 		}
 		one, two, three := begin(), begin(), begin()
 		l := one.lease("infer-1")

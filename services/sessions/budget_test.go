@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/money"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -83,8 +84,10 @@ func TestAModelStepIsReservedThenSettled(t *testing.T) {
 		k := newKit(t, options{postgres: postgres})
 		b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 1000, MaxCost: "0.01", WarnAt: 10})
 		w := k.worker(k.newTurn("hello"))
-		w.beginWith(&turnv1.Surface{MaxOutputTokens: 300, PromptTokens: 100,
-			Price: &turnv1.Price{InputMicros: 2_000_000, OutputMicros: 10_000_000}})
+		w.beginWith(&turnv1.Surface{
+			MaxOutputTokens: 300, PromptTokens: 100,
+			Price: &turnv1.Price{InputMicros: 2_000_000, OutputMicros: 10_000_000},
+		})
 		l := w.lease("infer-1")
 		if l.GetMaxOutputTokens() != 300 {
 			t.Errorf("may write %d tokens", l.GetMaxOutputTokens())
@@ -154,7 +157,7 @@ func TestAnAnswerEndsWhereTheBudgetEnds(t *testing.T) {
 		r.Then = &executionv1.CommitStepRequest{
 			TurnId: w.turn.GetId(), Outcome: &turnv1.StepOutcome{Key: "finish"},
 			Ending: &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_tokens"},
-			Claim:  &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref("finish"), Owner: "w1", TtlMs: 30_000},
+			Claim:  &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref("finish"), Owner: "w1", Ttl: durationpb.New(30 * time.Second)},
 		}
 	})
 	if got.GetThen() != nil {
@@ -174,8 +177,10 @@ func TestAReservationIsTheSteps(t *testing.T) {
 		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
 		first := w.lease("infer-1")
 		reserved := k.stands(b.GetId()).GetReservedTokens()
-		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: first.GetFence(),
-			TtlMs: 100})
+		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{
+			TurnId: w.turn.GetId(), Step: "infer-1", Fence: first.GetFence(),
+			Ttl: durationpb.New(100 * time.Millisecond),
+		})
 		must(t, err)
 		other := k.worker(w.turn)
 		other.owner = "w2"
@@ -183,8 +188,10 @@ func TestAReservationIsTheSteps(t *testing.T) {
 		if second.GetMaxOutputTokens() != first.GetMaxOutputTokens() || k.stands(b.GetId()).GetReservedTokens() != reserved {
 			t.Errorf("the second attempt: %v; reserved %v, before %d", second, k.stands(b.GetId()), reserved)
 		}
-		_, err = k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1",
-			Fence: second.GetFence()})
+		_, err = k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{
+			TurnId: w.turn.GetId(), Step: "infer-1",
+			Fence: second.GetFence(),
+		})
 		must(t, err)
 		third := w.lease("infer-1")
 		other.used("infer-1", third, 20, 10, nil)
@@ -219,11 +226,11 @@ func (w *worker) claimSoon(key string) (*executionv1.ClaimStepResponse, error) {
 func (w *worker) claimRefSoon(step *turnv1.StepRef) (*executionv1.ClaimStepResponse, error) {
 	for {
 		got, err := w.exec.ClaimStep(context.Background(),
-			&executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 30_000})
+			&executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, Ttl: durationpb.New(30 * time.Second)})
 		if err != nil || got.GetBusy() == nil {
 			return got, err
 		}
-		<-time.After(time.Duration(got.GetBusy().GetExpiresInMs()) * time.Millisecond)
+		<-time.After(got.GetBusy().GetExpiresIn().AsDuration())
 	}
 }
 

@@ -2,6 +2,9 @@ package sessions_test
 
 import (
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -32,8 +35,10 @@ func TestACallThatWaitsAfterItWasSentCounts(t *testing.T) {
 					t.Errorf("while it waits the budget is %v", now)
 				}
 				next := &turnv1.StepRef{Key: "tool-1.0.2", Kind: turnv1.StepKind_STEP_KIND_TOOL, Round: 2, Wait: got.GetOutcome().GetWait()}
-				claim, err := w.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: next, Owner: w.owner,
-					TtlMs: 30_000})
+				claim, err := w.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{
+					TurnId: w.turn.GetId(), Step: next, Owner: w.owner,
+					Ttl: durationpb.New(30 * time.Second),
+				})
 				must(t, err)
 				w.commit(next.GetKey(), claim.GetLease(), func(c *executionv1.CommitStepRequest) {
 					c.Outcome.Usage = &turnv1.Usage{ToolCalls: int32(1 - row.counted)}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -66,34 +68,38 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 			key = "infer-2"
 		}
 		from := first.Now()
-		claim := &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: pair[0].owner, TtlMs: int32(ttl.Milliseconds()),
-			Model: "test/model"}
+		claim := &executionv1.ClaimStepRequest{
+			TurnId: w.turn.GetId(), Step: ref(key), Owner: pair[0].owner, Ttl: durationpb.New(ttl),
+			Model: "test/model",
+		}
 		claimed, err := pair[0].exec.ClaimStep(t.Context(), claim)
 		must(t, err)
 		lease := claimed.GetLease()
 		got, err := pair[1].claim(key)
 		must(t, err)
-		left, passed := time.Duration(got.GetBusy().GetExpiresInMs())*time.Millisecond, first.Now().Sub(from)
+		left, passed := got.GetBusy().GetExpiresIn().AsDuration(), first.Now().Sub(from)
 		if left > ttl+slack || left < ttl-passed-slack {
 			t.Fatalf("the other replica says that the lease of %s holds for %s more, %s after it was given", ttl, left, passed)
 		}
-		renewed := &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: key, Fence: lease.GetFence(), TtlMs: int32(ttl.Milliseconds())}
+		renewed := &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: key, Fence: lease.GetFence(), Ttl: durationpb.New(ttl)}
 		if _, err := pair[1].exec.RenewStep(t.Context(), renewed); err != nil {
 			t.Fatalf("the other replica does not renew a lease: %v", err)
 		}
-		calls := []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"},
-			{CallId: "c2", Tool: "bank__pay", ArgumentsJson: "{}"}}
+		calls := []*turnv1.ToolCall{
+			{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"},
+			{CallId: "c2", Tool: "bank__pay", ArgumentsJson: "{}"},
+		}
 		pair[1].answer(key, lease, &turnv1.Message{ToolCalls: calls}, 0)
 	}
 	from := first.Now()
-	long := w.waits("tool-2.0", approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs = 600_000 }))
+	long := w.waits("tool-2.0", approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresIn = durationpb.New(10 * time.Minute) }))
 	if in := time.UnixMicro(long.GetExpireMicros()).Sub(from); in < 600*time.Second-slack || in > 600*time.Second+slack+first.Now().Sub(from) {
 		t.Errorf("a wait of 600 s expires in %s", in)
 	}
 	_, err := two.exec.ExpireWaits(t.Context(), &executionv1.ExpireWaitsRequest{TurnId: w.turn.GetId()})
 	must(t, err)
 	// The sweeps end the short wait when its time is up. By then they have looked for lost turns too.
-	other.waits("tool-2.1", approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs, r.CallId = 50, "c2" }))
+	other.waits("tool-2.1", approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresIn, r.CallId = durationpb.New(50*time.Millisecond), "c2" }))
 	eventually(t, "the short wait is over", func() bool { return other.find("wait-2.1") != nil })
 	if got := other.find("wait-2.1").GetAnswer().GetVerdict(); got != turnv1.Verdict_VERDICT_EXPIRED {
 		t.Errorf("the short wait ended with %s", got)

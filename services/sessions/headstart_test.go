@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/windlass-dev/windlass/libs/bus"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -45,7 +47,10 @@ func (w *worker) commitAll(req *executionv1.CommitStepRequest) *executionv1.Comm
 }
 
 func (w *worker) claimOf(key string) *executionv1.ClaimStepRequest {
-	return &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, TtlMs: 30_000, Model: "test/model"}
+	return &executionv1.ClaimStepRequest{
+		TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, Ttl: durationpb.New(30 * time.Second),
+		Model: "test/model",
+	}
 }
 
 // A turn in three transactions: begin and the claim of the model step; its answer and the turn's end.
@@ -79,8 +84,10 @@ func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
 		k.agent("assistant")
 		ses := k.session()
 		first, second := k.turn(ses.GetId(), "one"), k.turn(ses.GetId(), "two")
-		if in := k.called(begin); in != (contract.TurnInput{Tenant: "default", TurnID: first.GetId(), SessionID: ses.GetId(),
-			AgentID: "assistant"}) {
+		if in := k.called(begin); in != (contract.TurnInput{
+			Tenant: "default", TurnID: first.GetId(), SessionID: ses.GetId(),
+			AgentID: "assistant",
+		}) {
 			t.Fatalf("called for %+v", in)
 		}
 		if got := k.worker(first).ahead("hello"); got.GetThen().GetNextTurnId() != second.GetId() {
@@ -125,8 +132,10 @@ func TestACommitWithClaimsIsDoneOnce(t *testing.T) {
 	}
 	other := k.worker(w.turn)
 	other.owner = "w2"
-	if got := other.commitAll(&executionv1.CommitStepRequest{Claim: other.claimOf("infer-1"),
-		Outcome: &turnv1.StepOutcome{Key: "infer-1"}}); got.GetBusy().GetOwner() != "w1" {
+	if got := other.commitAll(&executionv1.CommitStepRequest{
+		Claim:   other.claimOf("infer-1"),
+		Outcome: &turnv1.StepOutcome{Key: "infer-1"},
+	}); got.GetBusy().GetOwner() != "w1" {
 		t.Errorf("a step of another: %v", got)
 	}
 }
@@ -158,8 +167,10 @@ func TestAStepThatIsThereIsNotTakenAlongWithACommit(t *testing.T) {
 		for _, r := range k.watchTurn(w.turn, "") {
 			counts[r.GetEvent().GetType()+" "+r.GetEvent().GetStep()]++
 		}
-		for _, once := range []string{"message.completed infer-1", "step.finished infer-1", "step.started tool-1.0", "step.started tool-1.1",
-			"step.started tool-1.2"} {
+		for _, once := range []string{
+			"message.completed infer-1", "step.finished infer-1", "step.started tool-1.0", "step.started tool-1.1",
+			"step.started tool-1.2",
+		} {
 			if counts[once] != 1 {
 				t.Errorf("%s is in the journal %d times", once, counts[once])
 			}
@@ -225,8 +236,10 @@ func TestAStepRestsBetweenAttempts(t *testing.T) {
 	w := k.worker(k.newTurn("hello"))
 	w.begin()
 	l := w.lease("infer-1")
-	_, err := k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: l.GetFence(),
-		RestMs: 600})
+	_, err := k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{
+		TurnId: w.turn.GetId(), Step: "infer-1", Fence: l.GetFence(),
+		Backoff: durationpb.New(600 * time.Millisecond),
+	})
 	must(t, err)
 	if got, err := w.claim("infer-1"); err != nil || got.GetBusy() == nil || got.GetBusy().GetOwner() != "" {
 		t.Fatalf("claim of a step at rest: %v, %v", got, err)
@@ -243,7 +256,7 @@ func TestAllWorkersAreCalledWhenALeaseRunsOut(t *testing.T) {
 		w := k.worker(k.newTurn("hello"))
 		w.begin()
 		req := w.claimOf("infer-1")
-		req.TtlMs = 100
+		req.Ttl = durationpb.New(100 * time.Millisecond)
 		old, err := w.exec.ClaimStep(t.Context(), req)
 		must(t, err)
 		w.owner = "w2"

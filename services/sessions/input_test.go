@@ -5,6 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -26,8 +29,8 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 		_, err := k.turns.CreateTurn(ctx, r)
 		return err
 	}
-	claim := func(s *turnv1.StepRef, ttl int32) error {
-		_, err := k.exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: "trn_x", Owner: "w", Step: s, TtlMs: ttl})
+	claim := func(s *turnv1.StepRef, ttl time.Duration) error {
+		_, err := k.exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: "trn_x", Owner: "w", Step: s, Ttl: durationpb.New(ttl)})
 		return err
 	}
 	agent := func(a *sessionsv1.Agent) error {
@@ -41,26 +44,42 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 		fields []string
 	}{
 		{"turn without input", func() error { return turn(&sessionsv1.CreateTurnRequest{}) }, "invalid_argument", []string{"input"}},
-		{"turn with input twice", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: "a", Content: text("b")}) }, "invalid_argument",
-			[]string{"input"}},
+		{
+			"turn with input twice", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: "a", Content: text("b")}) }, "invalid_argument",
+			[]string{"input"},
+		},
 		{"input of space", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: " \n\t"}) }, "invalid_argument", []string{"input"}},
-		{"content of space", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: append(text(""), text(" ")...)}) },
-			"invalid_argument", []string{"content"}},
+		{
+			"content of space", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: append(text(""), text(" ")...)}) },
+			"invalid_argument",
+			[]string{"content"},
+		},
 		{"a chat of space", func() error {
 			_, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: " "})
 			return err
 		}, "invalid_argument", []string{"message"}},
-		{"input over 1 MiB", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: strings.Repeat("x", 1<<20+1)}) }, "too_large",
-			[]string{"input"}},
-		{"content over 1 MiB", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: text(strings.Repeat("x", 1<<20))}) },
-			"too_large", []string{"content"}},
-		{"an empty part", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: []*turnv1.ContentPart{{}}}) }, "invalid_argument",
-			[]string{"content[0]"}},
-		{"unknown mode", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: "a", Mode: "steal"}) }, "invalid_argument",
-			[]string{"mode"}},
+		{
+			"input over 1 MiB", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: strings.Repeat("x", 1<<20+1)}) }, "too_large",
+			[]string{"input"},
+		},
+		{
+			"content over 1 MiB", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: text(strings.Repeat("x", 1<<20))}) },
+			"too_large",
+			[]string{"content"},
+		},
+		{
+			"an empty part", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: []*turnv1.ContentPart{{}}}) }, "invalid_argument",
+			[]string{"content[0]"},
+		},
+		{
+			"unknown mode", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: "a", Mode: "steal"}) }, "invalid_argument",
+			[]string{"mode"},
+		},
 		{"unknown session", func() error { return turn(&sessionsv1.CreateTurnRequest{SessionId: "ses_nope", Input: "a"}) }, "not_found", nil},
-		{"session id that no database holds", func() error { return turn(&sessionsv1.CreateTurnRequest{SessionId: "s\x00", Input: "a"}) },
-			"not_found", nil},
+		{
+			"session id that no database holds", func() error { return turn(&sessionsv1.CreateTurnRequest{SessionId: "s\x00", Input: "a"}) },
+			"not_found", nil,
+		},
 		{"unknown turn", func() error {
 			_, err := k.turns.GetTurn(ctx, &sessionsv1.GetTurnRequest{TurnId: "trn_nope"})
 			return err
@@ -82,26 +101,38 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 			_, err := k.turns.Chat(ctx, &sessionsv1.ChatRequest{Message: "a", SessionId: ses.GetId(), AgentId: "two"})
 			return err
 		}, "invalid_argument", []string{"agent_id"}},
-		{"chat without message", func() error { _, err := k.turns.Chat(ctx, &sessionsv1.ChatRequest{}); return err }, "invalid_argument",
-			[]string{"message"}},
+		{
+			"chat without message", func() error { _, err := k.turns.Chat(ctx, &sessionsv1.ChatRequest{}); return err }, "invalid_argument",
+			[]string{"message"},
+		},
 		{"garbage page token", func() error {
 			_, err := k.sessions.ListSessions(ctx, &sessionsv1.ListSessionsRequest{PageToken: "zzz"})
 			return err
 		}, "invalid_page_token", []string{"page_token"}},
-		{"negative page size", func() error { _, err := k.turns.ListTurns(ctx, &sessionsv1.ListTurnsRequest{PageSize: -1}); return err },
-			"invalid_argument", []string{"page_size"}},
-		{"step without key", func() error { return claim(&turnv1.StepRef{Kind: 1}, 1000) }, "invalid_argument", []string{"step.key"}},
-		{"step without kind", func() error { return claim(&turnv1.StepRef{Key: "a"}, 1000) }, "invalid_argument", []string{"step.kind"}},
-		{"lease too short", func() error { return claim(ref("begin"), 1) }, "invalid_argument", []string{"ttl_ms"}},
-		{"claim of an unknown turn", func() error { return claim(ref("begin"), 1000) }, "not_found", nil},
+		{
+			"negative page size", func() error { _, err := k.turns.ListTurns(ctx, &sessionsv1.ListTurnsRequest{PageSize: -1}); return err },
+			"invalid_argument",
+			[]string{"page_size"},
+		},
+		{"step without key", func() error { return claim(&turnv1.StepRef{Kind: 1}, time.Second) }, "invalid_argument", []string{"step.key"}},
+		{"step without kind", func() error { return claim(&turnv1.StepRef{Key: "a"}, time.Second) }, "invalid_argument", []string{"step.kind"}},
+		{"lease too short", func() error { return claim(ref("begin"), time.Millisecond) }, "invalid_argument", []string{"ttl"}},
+		{"claim of an unknown turn", func() error { return claim(ref("begin"), time.Second) }, "not_found", nil},
 		{"agent that exists", func() error { return agent(&sessionsv1.Agent{Id: "one"}) }, "already_exists", nil},
 		{"agent id with capitals", func() error { return agent(&sessionsv1.Agent{Id: "One"}) }, "invalid_argument", []string{"agent.id"}},
-		{"agent above the mesh's limit", func() error { return agent(&sessionsv1.Agent{Id: "x", Limits: &sessionsv1.Limits{MaxSteps: 500}}) },
-			"invalid_argument", []string{"agent.limits.max_steps"}},
-		{"model without provider", func() error { return agent(&sessionsv1.Agent{Id: "x", Model: "gpt"}) }, "invalid_argument",
-			[]string{"agent.model"}},
-		{"broken glob", func() error { return agent(&sessionsv1.Agent{Id: "x", Tools: []string{"ok", "[a"}}) }, "invalid_argument",
-			[]string{"agent.tools[1]"}},
+		{
+			"agent above the mesh's limit", func() error { return agent(&sessionsv1.Agent{Id: "x", Limits: &sessionsv1.Limits{MaxSteps: 500}}) },
+			"invalid_argument",
+			[]string{"agent.limits.max_steps"},
+		},
+		{
+			"model without provider", func() error { return agent(&sessionsv1.Agent{Id: "x", Model: "gpt"}) }, "invalid_argument",
+			[]string{"agent.model"},
+		},
+		{
+			"broken glob", func() error { return agent(&sessionsv1.Agent{Id: "x", Tools: []string{"ok", "[a"}}) }, "invalid_argument",
+			[]string{"agent.tools[1]"},
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) { wantFault(t, row.call(), row.code, row.fields...) })
 	}
@@ -130,8 +161,10 @@ func TestIdempotencyKeys(t *testing.T) {
 		if len(turns) != 1 {
 			t.Fatalf("one request made %d turns", len(turns))
 		}
-		_, err := k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: req.GetSessionId(), Input: "another",
-			IdempotencyKey: "key\x00 1"})
+		_, err := k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{
+			SessionId: req.GetSessionId(), Input: "another",
+			IdempotencyKey: "key\x00 1",
+		})
 		wantFault(t, err, "idempotency_conflict")
 		other, err := k.as(authn.User("admin", "admin")).CreateTurn(t.Context(), req)
 		must(t, err)

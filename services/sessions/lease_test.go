@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -31,7 +32,7 @@ func TestOneOfManyWorkersGetsTheStep(t *testing.T) {
 					t.Error(err)
 				case got.GetLease() != nil:
 					leases.Add(1)
-				case got.GetBusy().GetExpiresInMs() > 0 && got.GetBusy().GetOwner() != "":
+				case got.GetBusy().GetExpiresIn().AsDuration() > 0 && got.GetBusy().GetOwner() != "":
 					busy.Add(1)
 				}
 			})
@@ -65,13 +66,17 @@ func TestCommitIsIdempotentAndFenced(t *testing.T) {
 		t.Errorf("adopted %v, want %v", adopted.GetDone(), first.GetOutcome())
 	}
 	stale := func(fence uint32) error {
-		_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: fence,
-			Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+		_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
+			TurnId: turn.GetId(), Fence: fence,
+			Outcome: &turnv1.StepOutcome{Key: "infer-1"},
+		})
 		return err
 	}
 	wantFault(t, stale(2), "lease_lost")
-	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: 1,
-		Outcome: &turnv1.StepOutcome{Key: "never-claimed"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
+		TurnId: turn.GetId(), Fence: 1,
+		Outcome: &turnv1.StepOutcome{Key: "never-claimed"},
+	})
 	wantFault(t, err, "lease_lost")
 	ms, err := k.sessions.ListMessages(t.Context(), &sessionsv1.ListMessagesRequest{SessionId: turn.GetSessionId()})
 	must(t, err)
@@ -85,8 +90,10 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
-	got, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref("infer-1"), Owner: "w1",
-		TtlMs: 100})
+	got, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{
+		TurnId: turn.GetId(), Step: ref("infer-1"), Owner: "w1",
+		Ttl: durationpb.New(100 * time.Millisecond),
+	})
 	must(t, err)
 	old := got.GetLease()
 	w2 := k.worker(turn)
@@ -104,14 +111,20 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 		taken.GetBaseSeq() <= old.GetBaseSeq() {
 		t.Errorf("lease %v after %v", taken, old)
 	}
-	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: old.GetFence(),
-		Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
+		TurnId: turn.GetId(), Fence: old.GetFence(),
+		Outcome: &turnv1.StepOutcome{Key: "infer-1"},
+	})
 	wantFault(t, err, "lease_lost")
-	_, err = k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(),
-		TtlMs: 1000})
+	_, err = k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{
+		TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(),
+		Ttl: durationpb.New(time.Second),
+	})
 	wantFault(t, err, "lease_lost")
-	_, err = k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(),
-		Events: executing()})
+	_, err = k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{
+		TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(),
+		Events: executing(),
+	})
 	wantFault(t, err, "lease_lost")
 	w2.answer("infer-1", taken, &turnv1.Message{Content: text("done")}, 0)
 	w2.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
@@ -121,8 +134,10 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 }
 
 func executing() []*turnv1.Event {
-	return []*turnv1.Event{{Data: &turnv1.Event_ToolCallExecuting{ToolCallExecuting: &turnv1.ToolCallExecuting{CallId: "c",
-		ExecutionId: "exe_1"}}}}
+	return []*turnv1.Event{{Data: &turnv1.Event_ToolCallExecuting{ToolCallExecuting: &turnv1.ToolCallExecuting{
+		CallId:      "c",
+		ExecutionId: "exe_1",
+	}}}}
 }
 
 func (k *kit) types(turn *sessionsv1.Turn) string {
@@ -148,8 +163,10 @@ func TestAStepGivenBackIsNoRecovery(t *testing.T) {
 	release := &executionv1.ReleaseStepRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence()}
 	_, err = k.exec.ReleaseStep(t.Context(), release)
 	must(t, err)
-	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: l.GetFence(),
-		Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
+		TurnId: turn.GetId(), Fence: l.GetFence(),
+		Outcome: &turnv1.StepOutcome{Key: "tool-1.1"},
+	})
 	wantFault(t, err, "lease_lost")
 	w.owner = "w2"
 	if again := w.lease("tool-1.1"); again.GetAttempt() != 2 {
@@ -172,15 +189,19 @@ func TestTheEndRefusesWhatComesLater(t *testing.T) {
 	running := w.lease("tool-1.1")
 	finish := w.lease("finish")
 	end := func(r *executionv1.CommitStepRequest) {
-		r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error",
-			Error: &turnv1.TurnError{Code: "model_rejected", Message: "no"}}
+		r.Ending = &turnv1.Ending{
+			Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error",
+			Error: &turnv1.TurnError{Code: "model_rejected", Message: "no"},
+		}
 	}
 	first := w.commit("finish", finish, end)
 	if again := w.commit("finish", finish, end); !proto.Equal(first.GetOutcome(), again.GetOutcome()) {
 		t.Errorf("again %v", again)
 	}
-	_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: running.GetFence(),
-		Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
+	_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
+		TurnId: turn.GetId(), Fence: running.GetFence(),
+		Outcome: &turnv1.StepOutcome{Key: "tool-1.1"},
+	})
 	wantFault(t, err, "lease_lost")
 	_, err = w.claim("tool-1.2")
 	wantFault(t, err, "turn_ended")
@@ -226,12 +247,14 @@ func TestLoadTurnAndToolCall(t *testing.T) {
 	before, err := worker.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if before.GetAgent().GetLimits().GetMaxSteps() != 25 || before.GetPrincipal().GetSubject() != "local" || before.GetSurface() != nil ||
-		before.GetTurn().GetInput() != "hello" || before.GetCreateMicros() == 0 {
+		before.GetTurn().GetInput() != "hello" || before.GetTurn().GetCreateTime() == nil {
 		t.Errorf("before the start: %v", before)
 	}
 	w.begin()
-	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "assistant",
-		Instructions: "new ones"}})
+	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{
+		Id:           "assistant",
+		Instructions: "new ones",
+	}})
 	must(t, err)
 	_, err = k.agents.DeleteAgent(t.Context(), &sessionsv1.DeleteAgentRequest{AgentId: "assistant"})
 	must(t, err)
@@ -244,8 +267,10 @@ func TestLoadTurnAndToolCall(t *testing.T) {
 	wantFault(t, err, "failed_precondition")
 	l := w.lease("infer-1")
 	w.answer("infer-1", l, &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t", ArgumentsJson: `{"a":1}`}}}, 0)
-	call, err := worker.GetToolCall(t.Context(), &executionv1.GetToolCallRequest{TurnId: turn.GetId(), MessageId: l.GetMessageId(),
-		CallId: "c1"})
+	call, err := worker.GetToolCall(t.Context(), &executionv1.GetToolCallRequest{
+		TurnId: turn.GetId(), MessageId: l.GetMessageId(),
+		CallId: "c1",
+	})
 	must(t, err)
 	if call.GetArgumentsJson() != `{"a":1}` {
 		t.Errorf("call %v", call)

@@ -98,7 +98,7 @@ func TestCancel(t *testing.T) {
 	}
 	k.dispatcher.await(t, func(d *dispatcher) bool { return len(d.cancels) == 1 })
 	renewed, err := k.exec.RenewStep(t.Context(),
-		&executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), TtlMs: 1000})
+		&executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), Ttl: durationpb.New(time.Second)})
 	must(t, err)
 	if !renewed.GetCancelRequested() {
 		t.Error("the worker was not told")
@@ -243,8 +243,10 @@ func TestChatTellsAtOnceThatPeopleAreWaitedFor(t *testing.T) {
 	}()
 	w := k.worker(k.onlyTurn())
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay",
-		ArgumentsJson: `{}`}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{
+		CallId: "c1", Tool: "bank__pay",
+		ArgumentsJson: `{}`,
+	}}}, 0)
 	ref := w.waits("tool-1.0", approvalOf(nil))
 	if r := <-got; r.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(r.GetWaitingFor()) != "["+ref.GetId()+"]" {
 		t.Errorf("answer %v", r)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/windlass-dev/windlass/libs/enum"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -16,7 +18,7 @@ import (
 func (k *kit) fire(id string, due time.Time) *executionv1.FireScheduleResponse {
 	k.t.Helper()
 	got, err := k.asWorker().FireSchedule(k.t.Context(),
-		&executionv1.FireScheduleRequest{Tenant: "default", ScheduleId: id, DueMicros: due.UnixMicro()})
+		&executionv1.FireScheduleRequest{Tenant: "default", ScheduleId: id, DueTime: timestamppb.New(due)})
 	must(k.t, err)
 	return got
 }

@@ -3,6 +3,9 @@ package sessions_test
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -17,7 +20,7 @@ func TestStepsOfChoicesAndPlans(t *testing.T) {
 	w.begin()
 	do := func(key string, kind turnv1.StepKind, fill func(*executionv1.CommitStepRequest)) *turnv1.StepOutcome {
 		claim, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{
-			TurnId: turn.GetId(), Step: &turnv1.StepRef{Key: key, Kind: kind, Title: key}, Owner: "w1", TtlMs: 30_000,
+			TurnId: turn.GetId(), Step: &turnv1.StepRef{Key: key, Kind: kind, Title: key}, Owner: "w1", Ttl: durationpb.New(30 * time.Second),
 		})
 		must(t, err)
 		return w.commit(key, claim.GetLease(), fill).GetOutcome()
@@ -34,8 +37,10 @@ func TestStepsOfChoicesAndPlans(t *testing.T) {
 		r.Outcome.Plan, r.Outcome.MessageId, r.Outcome.Usage = []string{"this", "that"}, m.GetId(), &turnv1.Usage{InputTokens: 5, ModelCalls: 2}
 		r.Events = []*turnv1.Event{
 			{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}},
-			{Data: &turnv1.Event_PlanUpdated{PlanUpdated: &turnv1.PlanUpdated{MessageId: m.GetId(),
-				Steps: []*turnv1.PlanStep{{Id: 1, Title: "this"}}}}},
+			{Data: &turnv1.Event_PlanUpdated{PlanUpdated: &turnv1.PlanUpdated{
+				MessageId: m.GetId(),
+				Steps:     []*turnv1.PlanStep{{Id: 1, Title: "this"}},
+			}}},
 		}
 	})
 	if fmt.Sprint(planned.GetPlan()) != "[this that]" || planned.GetMessageId() != "msg_plan" {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/windlass-dev/windlass/libs/bus"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -33,14 +35,16 @@ func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 		waiting, queued := killed.turn(session, "waits"), killed.turn(session, "is behind it")
 		w := killed.worker(waiting)
 		w.begin()
-		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay",
-			ArgumentsJson: "{}"}}}, 0)
+		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{
+			CallId: "c1", Tool: "bank__pay",
+			ArgumentsJson: "{}",
+		}}}, 0)
 		w.waits("tool-1.0", approvalOf(nil))
 		held := killed.turn(killed.session().GetId(), "has a worker")
 		killed.worker(held).lease("begin")
 		resting := killed.worker(killed.turn(killed.session().GetId(), "rests"))
 		_, err := killed.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{
-			TurnId: resting.turn.GetId(), Step: "begin", Fence: resting.lease("begin").GetFence(), RestMs: 60_000,
+			TurnId: resting.turn.GetId(), Step: "begin", Fence: resting.lease("begin").GetFence(), Backoff: durationpb.New(time.Minute),
 		})
 		must(t, err)
 		over := killed.turn(killed.session().GetId(), "is over")
@@ -54,8 +58,10 @@ func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 		calls := listener.hear(contract.WakeSubject("default"))
 		k := newKit(t, options{db: killed.db, bus: b, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, StartDelay: time.Hour}})
 		counts := k.notified(calls, unbegun, 3) // the last in the order of the sweep, so the others were passed over
-		for name, turn := range map[string]*sessionsv1.Turn{"waiting": waiting, "queued": queued, "held": held, "resting": resting.turn,
-			"over": over} {
+		for name, turn := range map[string]*sessionsv1.Turn{
+			"waiting": waiting, "queued": queued, "held": held, "resting": resting.turn,
+			"over": over,
+		} {
 			if counts[turn.GetId()] > 0 {
 				t.Errorf("workers were called to a turn that is %s", name)
 			}

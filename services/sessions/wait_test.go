@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -304,7 +305,7 @@ func TestOneRefusalRefuses(t *testing.T) {
 }
 
 func TestNobodyAnswersInTime(t *testing.T) {
-	short := func(r *executionv1.WaitRequest) { r.ExpiresInMs = 1 }
+	short := func(r *executionv1.WaitRequest) { r.ExpiresIn = durationpb.New(time.Millisecond) }
 	t.Run("a decision comes too late", func(t *testing.T) {
 		k := newKit(t, options{idle: true})
 		w, ref := k.waiting(approvalOf(short))
@@ -416,8 +417,9 @@ func TestOnlyToolStepsWait(t *testing.T) {
 			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: approvalOf(nil), Messages: []*turnv1.Message{{}},
 		}, "messages"},
 		"a time that is over": {&executionv1.CommitStepRequest{
-			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs = -1 }),
-		}, "wait.expires_in_ms"},
+			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"},
+			Wait:    approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresIn = durationpb.New(-time.Millisecond) }),
+		}, "wait.expires_in"},
 		"nothing to wait for": {
 			&executionv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: &executionv1.WaitRequest{}},
 			"wait.kind",

@@ -3,8 +3,10 @@ package sessions_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/rpc"
@@ -42,7 +44,10 @@ func ref(key string) *turnv1.StepRef {
 }
 
 func (w *worker) claim(key string) (*executionv1.ClaimStepResponse, error) {
-	req := &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, TtlMs: 30_000, Model: "test/model"}
+	req := &executionv1.ClaimStepRequest{
+		TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, Ttl: durationpb.New(30 * time.Second),
+		Model: "test/model",
+	}
 	if req.GetStep().GetKind() == turnv1.StepKind_STEP_KIND_TOOL {
 		req.ToolCall = &turnv1.ToolCallStarted{CallId: "call-" + key, Tool: "calc__add"}
 	}
@@ -61,7 +66,10 @@ func (w *worker) lease(key string) *executionv1.Lease {
 
 func (w *worker) commit(key string, l *executionv1.Lease, fill func(*executionv1.CommitStepRequest)) *executionv1.CommitStepResponse {
 	w.t.Helper()
-	req := &executionv1.CommitStepRequest{TurnId: w.turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key}, DurationMs: 1}
+	req := &executionv1.CommitStepRequest{
+		TurnId: w.turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key},
+		Duration: durationpb.New(time.Millisecond),
+	}
 	if fill != nil {
 		fill(req)
 	}
@@ -115,8 +123,10 @@ func (w *worker) finish(status turnv1.TurnStatus, reason string) *executionv1.Co
 func (w *worker) run(answer string) *executionv1.CommitStepResponse {
 	w.t.Helper()
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "calc__add",
-		ArgumentsJson: "{}"}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{
+		CallId: "c1", Tool: "calc__add",
+		ArgumentsJson: "{}",
+	}}}, 0)
 	w.result("tool-1.1", "c1", "3")
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text(answer)}, 0)
 	return w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -50,7 +51,7 @@ type Activities struct {
 // FireSchedule notifies the sessions service that a schedule is due.
 func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput, dueMicros int64) (contract.ScheduleResult, error) {
 	resp, err := a.sessions.FireSchedule(ctx, &executionv1.FireScheduleRequest{
-		Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueMicros: dueMicros,
+		Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueTime: timestamp.OfMicros(dueMicros),
 	})
 	if err != nil {
 		return contract.ScheduleResult{}, fmt.Errorf("fire schedule %s: %w", in.ScheduleID, err)

@@ -65,7 +65,7 @@ func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
 				t.Errorf("result %v, %v", out, err)
 			}
 			last := s.got[len(s.got)-1]
-			if len(s.got) != 4 || last.GetScheduleId() != "morning" || last.GetTenant() != "default" || last.GetDueMicros() != row.want.UnixMicro() {
+			if len(s.got) != 4 || last.GetScheduleId() != "morning" || last.GetTenant() != "default" || !last.GetDueTime().AsTime().Equal(row.want) {
 				t.Errorf("%d calls, the last %v", len(s.got), last)
 			}
 		})

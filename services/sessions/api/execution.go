@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
-	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -43,6 +45,12 @@ type Execution struct {
 // NewExecution serves the execution of turns to workers.
 func NewExecution(deps ExecutionDeps) *Execution { return &Execution{deps: deps} }
 
+// now returns the database's time, as new workers read it and as former ones do.
+func (s *Execution) now() (*timestamppb.Timestamp, int64) {
+	us := s.deps.NowUs()
+	return timestamp.OfMicros(us), us
+}
+
 // LoadTurn implements ExecutionService.
 func (s *Execution) LoadTurn(ctx context.Context, req *executionv1.LoadTurnRequest) (*executionv1.LoadTurnResponse, error) {
 	l, err := s.deps.Steps.Load(ctx, req.GetTurnId(), req.GetWithContext())
@@ -56,7 +64,7 @@ func (s *Execution) LoadTurn(ctx context.Context, req *executionv1.LoadTurnReque
 			return nil, err
 		}
 	}
-	out.NowMicros = s.deps.NowUs()
+	out.CurrentTime, out.NowMicros = s.now()
 	return out, nil
 }
 
@@ -67,18 +75,20 @@ func (s *Execution) ClaimStep(ctx context.Context, req *executionv1.ClaimStepReq
 		return nil, err
 	}
 	out := convert.ClaimedToProto(got)
-	out.NowMicros = s.deps.NowUs()
+	out.CurrentTime, out.NowMicros = s.now()
 	return out, nil
 }
 
 // RenewStep implements ExecutionService.
 func (s *Execution) RenewStep(ctx context.Context, req *executionv1.RenewStepRequest) (*executionv1.RenewStepResponse, error) {
 	held := step.Held{TurnID: req.GetTurnId(), Step: req.GetStep(), Fence: req.GetFence()}
-	cancelled, err := s.deps.Steps.Renew(ctx, held, time.Duration(req.GetTtlMs())*time.Millisecond)
+	cancelled, err := s.deps.Steps.Renew(ctx, held, convert.TTL(req))
 	if err != nil {
 		return nil, err
 	}
-	return &executionv1.RenewStepResponse{CancelRequested: cancelled, NowMicros: s.deps.NowUs()}, nil
+	out := &executionv1.RenewStepResponse{CancelRequested: cancelled}
+	out.CurrentTime, out.NowMicros = s.now()
+	return out, nil
 }
 
 // CommitStep implements ExecutionService.
@@ -103,7 +113,7 @@ func (s *Execution) AppendEvents(ctx context.Context, req *executionv1.AppendEve
 // ReleaseStep implements ExecutionService.
 func (s *Execution) ReleaseStep(ctx context.Context, req *executionv1.ReleaseStepRequest) (*executionv1.ReleaseStepResponse, error) {
 	held := step.Held{TurnID: req.GetTurnId(), Step: req.GetStep(), Fence: req.GetFence()}
-	if err := s.deps.Steps.Release(ctx, held, time.Duration(req.GetRestMs())*time.Millisecond); err != nil {
+	if err := s.deps.Steps.Release(ctx, held, convert.Backoff(req)); err != nil {
 		return nil, err
 	}
 	return &executionv1.ReleaseStepResponse{}, nil
@@ -115,10 +125,8 @@ func (s *Execution) GetOutcomes(ctx context.Context, req *executionv1.GetOutcome
 	if err != nil {
 		return nil, err
 	}
-	out := &executionv1.GetOutcomesResponse{
-		Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended,
-		NowMicros: s.deps.NowUs(),
-	}
+	out := &executionv1.GetOutcomesResponse{Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended}
+	out.CurrentTime, out.NowMicros = s.now()
 	for key, b := range got.Held {
 		out.Held[key] = convert.BusyToProto(b)
 	}
@@ -210,7 +218,7 @@ func (s *Execution) ExpireWaits(ctx context.Context, req *executionv1.ExpireWait
 
 // FireSchedule implements ExecutionService.
 func (s *Execution) FireSchedule(ctx context.Context, req *executionv1.FireScheduleRequest) (*executionv1.FireScheduleResponse, error) {
-	f, err := s.deps.Schedules.Fire(ctx, req.GetTenant(), req.GetScheduleId(), time.UnixMicro(req.GetDueMicros()))
+	f, err := s.deps.Schedules.Fire(ctx, req.GetTenant(), req.GetScheduleId(), convert.DueTime(req))
 	if err != nil {
 		return nil, err
 	}

@@ -194,7 +194,7 @@ func (k *Kit) Lease(t store.Turn, key string) *step.Lease {
 // Commit claims a step and commits it; fill completes what is committed.
 func (k *Kit) Commit(t store.Turn, key string, fill func(*step.Commit)) *step.Committed {
 	k.Helper()
-	c := step.Commit{TurnID: t.ID, Fence: k.Lease(t, key).Fence, Outcome: &turnv1.StepOutcome{Key: key}, DurationMS: 1}
+	c := step.Commit{TurnID: t.ID, Fence: k.Lease(t, key).Fence, Outcome: &turnv1.StepOutcome{Key: key}, Duration: time.Millisecond}
 	if fill != nil {
 		fill(&c)
 	}

@@ -59,8 +59,8 @@ func checkWait(c Commit) error {
 		return fault.Invalid("wait", "belongs to a tool step, and only to it")
 	case len(c.Messages) > 0:
 		return fault.Invalid("messages", "a step that waits has none")
-	case w.GetExpiresInMs() < 0:
-		return fault.Invalid("wait.expires_in_ms", "is negative")
+	case w.GetExpiresIn().AsDuration() < 0:
+		return fault.Invalid("wait.expires_in", "is negative")
 	case w.GetQuorum() > maxQuorum:
 		return fault.Invalid("wait.quorum", "is above %d", maxQuorum)
 	}

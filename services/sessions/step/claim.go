@@ -57,7 +57,7 @@ func (s *Service) checkClaim(c Claim) error {
 	case !claimable(c.Step.GetKind()):
 		return fault.Invalid("step.kind", "is not set")
 	case c.TTL > s.deps.MaxLease:
-		return fault.Invalid("ttl_ms", "is longer than %s", s.deps.MaxLease)
+		return fault.Invalid("ttl", "is longer than %s", s.deps.MaxLease)
 	}
 	return nil
 }

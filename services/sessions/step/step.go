@@ -109,8 +109,8 @@ type Commit struct {
 	// Tools and Agents are what a begin step pins.
 	Tools  []*store.PinnedTool
 	Agents []*store.AgentTool
-	// DurationMS is the duration of the attempt in milliseconds.
-	DurationMS int32
+	// Duration is the duration of the attempt.
+	Duration time.Duration
 	// Ending ends the turn, in its finish step. Inputs is the number of inputs of the running turn that it takes into account.
 	Ending *turnv1.Ending
 	Inputs uint32

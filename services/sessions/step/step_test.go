@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -44,7 +45,7 @@ func TestAClaimThatMakesNoSenseIsRefused(t *testing.T) {
 		{"the end of a wait", func(c *step.Claim) { c.Step.Kind = turnv1.StepKind_STEP_KIND_WAIT }, invalid, "step.kind"},
 		{"input", func(c *step.Claim) { c.Step.Kind = turnv1.StepKind_STEP_KIND_STEER }, invalid, "step.kind"},
 		{"an unknown kind", func(c *step.Claim) { c.Step.Kind = 99 }, invalid, "step.kind"},
-		{"a long lease", func(c *step.Claim) { c.TTL = sessionstest.MaxLease + 1 }, invalid, "ttl_ms"},
+		{"a long lease", func(c *step.Claim) { c.TTL = sessionstest.MaxLease + 1 }, invalid, "ttl"},
 		{"an unknown turn", func(c *step.Claim) { c.TurnID = "trn_none" }, faultv1.Reason_REASON_NOT_FOUND, ""},
 	} {
 		c := sessionstest.ClaimOf(own, "begin", "w1")
@@ -251,8 +252,8 @@ func TestACommitWhosePartsDoNotFitIsRefused(t *testing.T) {
 			c.Claim, c.Outcome.Key, c.Wait, c.Messages = nil, "tool-1.1", &store.WaitRequest{}, []*turnv1.Message{{}}
 		}, "messages"},
 		{"a wait that is over", func(c *step.Commit) {
-			c.Claim, c.Outcome.Key, c.Wait = nil, "tool-1.1", &store.WaitRequest{ExpiresInMs: -1}
-		}, "wait.expires_in_ms"},
+			c.Claim, c.Outcome.Key, c.Wait = nil, "tool-1.1", &store.WaitRequest{ExpiresIn: durationpb.New(-1)}
+		}, "wait.expires_in"},
 		{"a crowd", func(c *step.Commit) { c.Claim, c.Outcome.Key, c.Wait = nil, "tool-1.1", &store.WaitRequest{Quorum: 17} }, "wait.quorum"},
 		{"a step of another turn next", func(c *step.Commit) { c.Next = []step.Claim{other} }, "next.turn_id"},
 		{"nothing next", func(c *step.Commit) { c.Next = []step.Claim{{TurnID: own.ID}} }, "step.key"},

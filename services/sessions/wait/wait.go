@@ -112,8 +112,8 @@ func (s *Service) Begin(tx *journal.Tx, t *store.Turn, step store.Step, req *sto
 
 // expiresIn returns how long a wait may last, 0 = for ever.
 func (s *Service) expiresIn(req *store.WaitRequest) time.Duration {
-	if ms := req.GetExpiresInMs(); ms > 0 {
-		return time.Duration(ms) * time.Millisecond
+	if d := req.GetExpiresIn().AsDuration(); d > 0 {
+		return d
 	}
 	switch req.GetKind() {
 	case turnv1.WaitKind_WAIT_KIND_APPROVAL:

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -76,7 +78,7 @@ func TestEachKindOfWaitHasItsTime(t *testing.T) {
 func TestAStepMayAskForAnotherTime(t *testing.T) {
 	k := newKit(t)
 	req := request(approval)
-	req.ExpiresInMs = 1500
+	req.ExpiresIn = durationpb.New(1500 * time.Millisecond)
 	w := k.Wait(k.Begun("hello"), "tool-1.1", req)
 	if got := time.Duration(w.ExpiresUs-w.CreateUs) * time.Microsecond; got != 1500*time.Millisecond {
 		t.Errorf("it may last %s", got)

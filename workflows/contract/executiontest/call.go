@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -19,7 +21,7 @@ const (
 // claimOf returns a worker's claim of a step.
 func claimOf(turn, key, owner string) *executionv1.ClaimStepRequest {
 	req := &executionv1.ClaimStepRequest{
-		TurnId: turn, Step: &turnv1.StepRef{Key: key, Title: key}, Owner: owner, TtlMs: int32(ttl.Milliseconds()), Model: "test/model",
+		TurnId: turn, Step: &turnv1.StepRef{Key: key, Title: key}, Owner: owner, Ttl: durationpb.New(ttl), Model: "test/model",
 	}
 	if k, ok := stepkey.Parse(key); ok {
 		req.Step.Kind = k.Kind
@@ -50,7 +52,7 @@ func claim(key, owner string, change ...func(*executionv1.ClaimStepRequest)) cal
 func renew(key string, fence uint32) call {
 	return func(r *run) string {
 		resp, err := r.client.RenewStep(r.Context(), &executionv1.RenewStepRequest{
-			TurnId: r.turn, Step: key, Fence: fence, TtlMs: int32(ttl.Milliseconds()),
+			TurnId: r.turn, Step: key, Fence: fence, Ttl: durationpb.New(ttl),
 		})
 		return result(err, lines("renewed", when(resp.GetCancelRequested(), "cancelled")))
 	}
@@ -59,7 +61,7 @@ func renew(key string, fence uint32) call {
 func release(key string, fence uint32, rest time.Duration) call {
 	return func(r *run) string {
 		_, err := r.client.ReleaseStep(r.Context(), &executionv1.ReleaseStepRequest{
-			TurnId: r.turn, Step: key, Fence: fence, RestMs: int32(rest.Milliseconds()),
+			TurnId: r.turn, Step: key, Fence: fence, Backoff: durationpb.New(rest),
 		})
 		return result(err, "released")
 	}
@@ -78,7 +80,10 @@ func write(key string, fence uint32, events ...*turnv1.Event) call {
 type fill func(r *run, req *executionv1.CommitStepRequest)
 
 func commitOf(r *run, key string, fence uint32, fills []fill) *executionv1.CommitStepRequest {
-	req := &executionv1.CommitStepRequest{TurnId: r.turn, Fence: fence, Outcome: &turnv1.StepOutcome{Key: key}, DurationMs: 1}
+	req := &executionv1.CommitStepRequest{
+		TurnId: r.turn, Fence: fence, Outcome: &turnv1.StepOutcome{Key: key},
+		Duration: durationpb.New(time.Millisecond),
+	}
 	for _, f := range fills {
 		f(r, req)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -80,7 +82,7 @@ var claimScripts = []script{
 		{claim("wait-1.0", "w1"), "invalid_argument step.kind"},
 		{claim("steer-1", "w1"), "invalid_argument step.kind"},
 		{claim("begin", ""), "invalid_argument owner"},
-		{claim("begin", "w1", func(c *executionv1.ClaimStepRequest) { c.TtlMs = 1 }), "invalid_argument ttl_ms"},
+		{claim("begin", "w1", func(c *executionv1.ClaimStepRequest) { c.Ttl = durationpb.New(time.Millisecond) }), "invalid_argument ttl"},
 		{events(), ""},
 	}},
 	{"a turn that does not exist has no steps", []row{

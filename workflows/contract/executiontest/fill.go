@@ -3,6 +3,8 @@ package executiontest
 import (
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -73,7 +75,7 @@ func waitsFor(d time.Duration) fill {
 	return func(_ *run, req *executionv1.CommitStepRequest) {
 		req.Wait = &executionv1.WaitRequest{
 			Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, CallId: callID(req.GetOutcome().GetKey()), Tool: tool, AllowRequester: true,
-			ExpiresInMs: d.Milliseconds(),
+			ExpiresIn: durationpb.New(d),
 		}
 	}
 }

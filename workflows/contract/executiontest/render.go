@@ -72,7 +72,7 @@ func (r *run) claimed(key string, resp *executionv1.ClaimStepResponse, err error
 }
 
 func busy(b *executionv1.Busy) string {
-	return lines("busy", when(b.GetOwner() == "", "resting"), b.GetOwner(), when(b.GetExpiresInMs() <= 0, "expired"))
+	return lines("busy", when(b.GetOwner() == "", "resting"), b.GetOwner(), when(b.GetExpiresIn().AsDuration() <= 0, "expired"))
 }
 
 // outcome renders an outcome: what it holds of the step, without times.

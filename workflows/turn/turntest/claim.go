@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -41,7 +44,7 @@ func checkClaim(req *executionv1.ClaimStepRequest) error {
 // claim answers a claim: done, busy, or a lease.
 func (j *Journal) claim(t *turnRecord, req *executionv1.ClaimStepRequest) (*executionv1.ClaimStepResponse, error) {
 	s := t.step(req.GetStep().GetKey())
-	resp := &executionv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested(), NowMicros: j.now().UnixMicro()}
+	resp := &executionv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested(), CurrentTime: timestamppb.New(j.now())}
 	switch busy := j.busy(s); {
 	case s.done != nil:
 		resp.Result = &executionv1.ClaimStepResponse_Done{Done: s.done}
@@ -59,7 +62,7 @@ func (j *Journal) claim(t *turnRecord, req *executionv1.ClaimStepRequest) (*exec
 			s.tool = req.GetStep().GetCall().GetTool()
 		}
 	}
-	j.take(t, s, req.GetOwner(), time.Duration(req.GetTtlMs())*time.Millisecond)
+	j.take(t, s, req.GetOwner(), req.GetTtl().AsDuration())
 	for _, e := range claimEvents(t, s, previous, req) {
 		j.append(t, s, e)
 	}
@@ -107,7 +110,7 @@ func (j *Journal) busy(s *stepRecord) *executionv1.Busy {
 	if s.done != nil || left <= 0 {
 		return nil
 	}
-	return &executionv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
+	return &executionv1.Busy{Owner: s.owner, ExpiresIn: durationpb.New(left)}
 }
 
 // held returns a step to the holder of its lease. Its committer still counts as the holder after the commit.
@@ -159,11 +162,11 @@ func (j *Journal) RenewStep(_ context.Context, req *executionv1.RenewStepRequest
 	if s.done != nil {
 		return nil, leaseLost()
 	}
-	s.expires = j.now().Add(time.Duration(req.GetTtlMs()) * time.Millisecond)
+	s.expires = j.now().Add(req.GetTtl().AsDuration())
 	if j.renewed != nil {
 		j.renewed()
 	}
-	return &executionv1.RenewStepResponse{CancelRequested: t.load.GetCancelRequested(), NowMicros: j.now().UnixMicro()}, nil
+	return &executionv1.RenewStepResponse{CancelRequested: t.load.GetCancelRequested(), CurrentTime: timestamppb.New(j.now())}, nil
 }
 
 // ReleaseStep implements ExecutionService.
@@ -178,7 +181,7 @@ func (j *Journal) ReleaseStep(_ context.Context, req *executionv1.ReleaseStepReq
 		return nil, err
 	}
 	if s.done == nil {
-		j.release(s, time.Duration(req.GetRestMs())*time.Millisecond)
+		j.release(s, req.GetBackoff().AsDuration())
 	}
 	return &executionv1.ReleaseStepResponse{}, nil
 }

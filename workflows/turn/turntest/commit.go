@@ -132,7 +132,7 @@ func (j *Journal) commit(t *turnRecord, s *stepRecord, req *executionv1.CommitSt
 	}
 	j.addUsage(t, s, o.GetUsage())
 	j.append(t, s, &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
-		Kind: stepkey.KindName(s.kind), DurationMs: req.GetDurationMs(), Error: o.GetError(),
+		Kind: stepkey.KindName(s.kind), DurationMs: int32(req.GetDuration().AsDuration().Milliseconds()), Error: o.GetError(),
 	}}})
 	j.record(t, s, o)
 	if s.kind == turnv1.StepKind_STEP_KIND_INFER {

@@ -103,7 +103,7 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 			Turn: &sessionsv1.Turn{
 				Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, Input: input,
 			},
-			Agent: withLimits(agent), Principal: authn.Local(), CreateMicros: j.now().UnixMicro(),
+			Agent: withLimits(agent), Principal: authn.Local(),
 		},
 		history: append(j.earlier[in.TurnID], &turnv1.Message{
 			Id: inputID(in.TurnID), SessionId: in.SessionID, TurnId: in.TurnID, Role: turnv1.Role_ROLE_USER, Content: textContent(input),

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -18,7 +19,7 @@ func (j *Journal) LoadTurn(_ context.Context, req *executionv1.LoadTurnRequest) 
 	}
 	defer unlock()
 	load := proto.CloneOf(t.load)
-	load.Outcomes, load.ContextBytes, load.NowMicros = t.outcomes(), t.bytes(), j.now().UnixMicro()
+	load.Outcomes, load.ContextBytes, load.CurrentTime = t.outcomes(), t.bytes(), timestamppb.New(j.now())
 	if a := load.GetAgent(); req.GetWithContext() && load.GetTurn().GetStatus() == turnv1.TurnStatus_TURN_STATUS_QUEUED &&
 		load.GetRerun() == nil && a.GetExecutor() == nil && a.GetStrategy() <= turnv1.Strategy_STRATEGY_REACT_TEXT {
 		load.Context = t.context()
@@ -34,7 +35,7 @@ func (j *Journal) GetOutcomes(_ context.Context, req *executionv1.GetOutcomesReq
 	}
 	defer unlock()
 	resp := &executionv1.GetOutcomesResponse{
-		Outcomes: t.outcomes(), Held: map[string]*executionv1.Busy{}, Ended: t.ending != nil, NowMicros: j.now().UnixMicro(),
+		Outcomes: t.outcomes(), Held: map[string]*executionv1.Busy{}, Ended: t.ending != nil, CurrentTime: timestamppb.New(j.now()),
 	}
 	for key, s := range t.steps {
 		if busy := j.busy(s); busy != nil {

@@ -50,8 +50,8 @@ func (t *turnRecord) waitsForPeople() bool {
 // turn.
 func (j *Journal) beginWait(t *turnRecord, s *stepRecord, req *executionv1.WaitRequest) *turnv1.WaitRef {
 	ref := &turnv1.WaitRef{Id: "apr_" + t.in.TurnID + "_" + s.key, Kind: req.GetKind()}
-	if ms := req.GetExpiresInMs(); ms > 0 {
-		ref.ExpireMicros = j.now().Add(time.Duration(ms) * time.Millisecond).UnixMicro()
+	if d := req.GetExpiresIn().AsDuration(); d > 0 {
+		ref.ExpireMicros = j.now().Add(d).UnixMicro()
 	}
 	w := &waitRecord{wait: &executionv1.Wait{Ref: ref, Request: req}, step: s.key}
 	if e := requested(w.wait); e != nil {

@@ -149,7 +149,7 @@ func TestAWaitIsConvertedForPeopleAndForWorkers(t *testing.T) {
 	}
 	workers := convert.WaitToProto(w)
 	wantAll(t, workers)
-	wantAll(t, workers.GetRequest())
+	wantAll(t, workers.GetRequest(), "expires_in_ms") // which earlier versions wrote
 	if workers.GetRef().GetId() != w.ID || workers.GetVerdict() != w.Verdict {
 		t.Errorf("workers see %v", workers)
 	}
@@ -169,8 +169,9 @@ func TestAnApprovalAlwaysHasArgumentsAndAQuorum(t *testing.T) {
 // TestAWaitOfACommitIsTheWaitThatWorkersRead goes from the request to what is stored and back.
 func TestAWaitOfACommitIsTheWaitThatWorkersRead(t *testing.T) {
 	want := sessionstest.Message[*executionv1.WaitRequest]()
+	want.ExpiresInMs = 0 // which earlier versions wrote
 	stored := convert.Commit(&executionv1.CommitStepRequest{Wait: want}).Wait
-	wantAll(t, stored)
+	wantAll(t, stored, "expires_in_ms")
 	if got := convert.WaitToProto(store.Wait{Request: stored, Answer: &store.WaitAnswer{}}).GetRequest(); !proto.Equal(got, want) {
 		t.Errorf("it comes back as %v\nwant %v", got, want)
 	}
@@ -180,7 +181,7 @@ func TestAClaimIsConvertedWithAllItsFields(t *testing.T) {
 	req := sessionstest.Message[*executionv1.ClaimStepRequest]()
 	got := convert.Claim(req)
 	if got.TurnID != req.GetTurnId() || got.Owner != req.GetOwner() || got.Model != req.GetModel() || !proto.Equal(got.Step, req.GetStep()) ||
-		!proto.Equal(got.ToolCall, req.GetToolCall()) || got.TTL != time.Duration(req.GetTtlMs())*time.Millisecond {
+		!proto.Equal(got.ToolCall, req.GetToolCall()) || got.TTL != req.GetTtl().AsDuration() {
 		t.Errorf("it is %+v, want %v", got, req)
 	}
 }
@@ -189,7 +190,8 @@ func TestACommitIsConvertedWithAllThatFollows(t *testing.T) {
 	req := sessionstest.Message[*executionv1.CommitStepRequest]()
 	got := convert.Commit(req)
 	switch {
-	case got.TurnID != req.GetTurnId(), got.Fence != req.GetFence(), got.DurationMS != req.GetDurationMs(), got.Inputs != req.GetInputs():
+	case got.TurnID != req.GetTurnId(), got.Fence != req.GetFence(), got.Duration != req.GetDuration().AsDuration(),
+		got.Inputs != req.GetInputs():
 		t.Errorf("the numbers are those of %+v", got)
 	case !proto.Equal(got.Outcome, req.GetOutcome()), !proto.Equal(got.Ending, req.GetEnding()), len(got.Events) != 2, len(got.Messages) != 2:
 		t.Errorf("the content is that of %+v", got)
@@ -214,11 +216,11 @@ func TestACommitIsConvertedWithAllThatFollows(t *testing.T) {
 func TestAClaimHasOneOfThreeResults(t *testing.T) {
 	lease := step.Lease{Fence: 1, Attempt: 2, BaseSeq: 3, MessageID: "msg_1", MaxOutputTokens: 4}
 	got := convert.ClaimedToProto(step.Claimed{Lease: &lease, CancelRequested: true})
-	wantAll(t, got, "now_micros") // which the server adds
+	wantAll(t, got, "current_time", "now_micros") // which the server adds
 	wantAll(t, got.GetLease())
 	got = convert.ClaimedToProto(step.Claimed{Busy: &step.Busy{Owner: "w1", ExpiresIn: 1500 * time.Millisecond, BudgetID: "bud_1"}})
 	wantAll(t, got.GetBusy())
-	if got.GetBusy().GetExpiresInMs() != 1500 {
+	if got.GetBusy().GetExpiresInMs() != 1500 || got.GetBusy().GetExpiresIn().AsDuration() != 1500*time.Millisecond {
 		t.Errorf("it expires in %d ms", got.GetBusy().GetExpiresInMs())
 	}
 	outcome := &turnv1.StepOutcome{Key: "infer-1"}
@@ -253,7 +255,7 @@ func TestWhatIsLoadedIsConvertedWithAllItsFields(t *testing.T) {
 	}
 	l.Turn.AgentPath = "outer/inner"
 	got := convert.LoadedToProto(&l)
-	wantAll(t, got, "now_micros", "executor_session_id") // which the server adds
+	wantAll(t, got, "current_time", "now_micros", "executor_session_id") // which the server adds
 	wantAll(t, got.GetTools()[0])
 	wantAll(t, got.GetAgentTools()[0])
 	wantAll(t, got.GetContext())

@@ -2,7 +2,8 @@ package convert
 
 import (
 	"strings"
-	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -19,8 +20,8 @@ import (
 func LoadedToProto(l *step.Loaded) *executionv1.LoadTurnResponse {
 	out := &executionv1.LoadTurnResponse{
 		Turn: TurnToProto(turn.View{Turn: l.Turn, Input: l.Input}), Agent: AgentToProto(l.Agent), Principal: l.Input.Principal,
-		Surface:      l.Surface,
-		CreateMicros: l.Turn.CreateUs, CancelRequested: l.Turn.CancelRequested, Outcomes: l.Outcomes, Params: l.Params,
+		Surface:         l.Surface,
+		CancelRequested: l.Turn.CancelRequested, Outcomes: l.Outcomes, Params: l.Params,
 		ContextBytes: l.Session.ContextBytes, Rerun: l.Input.Rerun, ExecutorSealed: l.ExecutorSealed, Context: WindowToProto(l.Context),
 	}
 	for _, t := range l.Tools {
@@ -59,7 +60,7 @@ func WindowToProto(w *conversation.Window) *executionv1.GetContextResponse {
 // Claim converts a claim.
 func Claim(req *executionv1.ClaimStepRequest) step.Claim {
 	return step.Claim{
-		TurnID: req.GetTurnId(), Step: req.GetStep(), Owner: req.GetOwner(), TTL: time.Duration(req.GetTtlMs()) * time.Millisecond,
+		TurnID: req.GetTurnId(), Step: req.GetStep(), Owner: req.GetOwner(), TTL: TTL(req),
 		Model: req.GetModel(), ToolCall: req.GetToolCall(),
 	}
 }
@@ -86,7 +87,9 @@ func BusyToProto(b *step.Busy) *executionv1.Busy {
 	if b == nil {
 		return nil
 	}
-	return &executionv1.Busy{Owner: b.Owner, ExpiresInMs: int32(b.ExpiresIn.Milliseconds()), BudgetId: b.BudgetID}
+	return &executionv1.Busy{
+		Owner: b.Owner, ExpiresIn: durationpb.New(b.ExpiresIn), ExpiresInMs: int32(b.ExpiresIn.Milliseconds()), BudgetId: b.BudgetID,
+	}
 }
 
 // Commit converts a commit, nil for nil.
@@ -96,7 +99,8 @@ func Commit(req *executionv1.CommitStepRequest) *step.Commit {
 	}
 	out := &step.Commit{
 		TurnID: req.GetTurnId(), Fence: req.GetFence(), Outcome: req.GetOutcome(), Events: req.GetEvents(), Messages: req.GetMessages(),
-		DurationMS: req.GetDurationMs(), Ending: req.GetEnding(), Inputs: req.GetInputs(), Wait: waitRequest(req.GetWait()),
+		Duration: duration(req.GetDuration(), int64(req.GetDurationMs())), Ending: req.GetEnding(), Inputs: req.GetInputs(),
+		Wait: waitRequest(req.GetWait()),
 		Then: Commit(req.GetThen()),
 	}
 	for _, a := range req.GetArtifacts() {

@@ -78,8 +78,8 @@ func (a *advance) loadedAfter(req *step.Commit) *step.Loaded {
 	}
 	return &step.Loaded{
 		Turn: a.loaded.GetTurn(), Agent: a.loaded.GetAgent(), Principal: a.loaded.GetPrincipal(), Surface: surface, Tools: req.GetTools(),
-		CreateMicros: a.loaded.GetCreateMicros(), ClientTools: a.loaded.GetClientTools(),
-		AgentTools: req.GetAgentTools(), Rerun: a.loaded.GetRerun(), ExecutorSealed: a.loaded.GetExecutorSealed(),
+		ClientTools: a.loaded.GetClientTools(),
+		AgentTools:  req.GetAgentTools(), Rerun: a.loaded.GetRerun(), ExecutorSealed: a.loaded.GetExecutorSealed(),
 		AgentPath: a.loaded.GetAgentPath(),
 	}
 }

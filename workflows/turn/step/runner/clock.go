@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/refclock"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -21,13 +22,13 @@ type timed struct {
 	clock *refclock.Clock
 }
 
-func observed[Q any, R interface{ GetNowMicros() int64 }](
+func observed[Q any, R interface{ GetCurrentTime() *timestamppb.Timestamp }](
 	ctx context.Context, c *refclock.Clock, call func(context.Context, Q, ...grpc.CallOption) (R, error), req Q, opts []grpc.CallOption,
 ) (R, error) {
 	before := c.Local()
 	resp, err := call(ctx, req, opts...)
-	if at := resp.GetNowMicros(); err == nil && at > 0 {
-		c.Observe(time.UnixMicro(at), before, c.Local())
+	if at := resp.GetCurrentTime(); err == nil && at != nil {
+		c.Observe(at.AsTime(), before, c.Local())
 	}
 	return resp, err
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -23,8 +25,8 @@ const (
 	// firstBackoff is the backoff after the first failed attempt, doubled after each further one up to longestBackoff.
 	firstBackoff   = 200 * time.Millisecond
 	longestBackoff = 5 * time.Second
-	// longestBudgetPause bounds the pause between two claims of a step that waits for a budget, in milliseconds.
-	longestBudgetPause = 500
+	// longestBudgetPause bounds the pause between two claims of a step that waits for a budget.
+	longestBudgetPause = 500 * time.Millisecond
 )
 
 func (r *Runner) claim(ctx context.Context, w *task) (*executionv1.ClaimStepResponse, error) {
@@ -38,7 +40,7 @@ func (r *Runner) claim(ctx context.Context, w *task) (*executionv1.ClaimStepResp
 // claimRequest makes the claim of a prepared step.
 func (r *Runner) claimRequest(w *task) *executionv1.ClaimStepRequest {
 	req := &executionv1.ClaimStepRequest{
-		TurnId: w.Turn.TurnID, Step: w.Ref, Owner: r.cfg.Owner, TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
+		TurnId: w.Turn.TurnID, Step: w.Ref, Owner: r.cfg.Owner, Ttl: durationpb.New(r.cfg.LeaseTTL),
 		ToolCall: w.Announced,
 	}
 	if w.Ref.GetKind() == turnv1.StepKind_STEP_KIND_INFER {
@@ -121,7 +123,7 @@ func (r *Runner) renewOnce(ctx context.Context, w *task) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.LeaseTTL) // then the next one is due
 	defer cancel()
 	resp, err := r.deps.Sessions.RenewStep(ctx, &executionv1.RenewStepRequest{
-		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
+		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), Ttl: durationpb.New(r.cfg.LeaseTTL),
 	})
 	switch {
 	case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST):
@@ -151,16 +153,16 @@ func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.LeaseTTL)
 	defer cancel()
 	if _, err := r.deps.Sessions.ReleaseStep(ctx, &executionv1.ReleaseStepRequest{
-		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), RestMs: int32(rest.Milliseconds()),
+		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), Backoff: durationpb.New(rest),
 	}); err != nil {
 		r.deps.Log.DebugContext(ctx, "lease not given back, it will expire", "step", w.Ref.GetKey(), "error", err)
 	}
 }
 
-// budgetPause is how many milliseconds pass before a step that waits for a budget is claimed again: twice as many after each claim in
+// budgetPause is how much time passes before a step that waits for a budget is claimed again: twice as much after each claim in
 // vain, up to longestBudgetPause, and some more or less, for many may wait.
-func budgetPause(busy *executionv1.Busy, claims int) int32 {
-	pause := min(min(busy.GetExpiresInMs(), longestBudgetPause)<<min(claims, 10), longestBudgetPause)
+func budgetPause(busy *executionv1.Busy, claims int) time.Duration {
+	pause := min(min(busy.GetExpiresIn().AsDuration(), longestBudgetPause)<<min(claims, 10), longestBudgetPause)
 	return pause/2 + rand.N(pause+1)
 }
 
@@ -168,7 +170,7 @@ func budgetPause(busy *executionv1.Busy, claims int) int32 {
 func (r *Runner) waitFor(ctx context.Context, w *task, busy *executionv1.Busy) error {
 	news := r.listen(ctx, contract.EventSubject(w.Turn.Tenant, w.Turn.SessionID))
 	defer news.close()
-	timer := time.NewTimer(min(time.Duration(busy.GetExpiresInMs())*time.Millisecond, r.cfg.LeaseTTL) + 5*time.Millisecond)
+	timer := time.NewTimer(min(busy.GetExpiresIn().AsDuration(), r.cfg.LeaseTTL) + 5*time.Millisecond)
 	defer timer.Stop()
 	for {
 		select {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -110,7 +111,7 @@ func (r *Runner) commit(ctx context.Context, w *task, req *step.Commit) (*turnv1
 // complete adds to a commit what all commits have.
 func complete(w *task, req *step.Commit) {
 	req.TurnId, req.Fence = w.Turn.TurnID, w.Lease.GetFence()
-	req.DurationMs = int32(time.Since(w.Started).Milliseconds())
+	req.Duration = durationpb.New(time.Since(w.Started))
 	if req.Outcome == nil {
 		req.Outcome = &turnv1.StepOutcome{}
 	}

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -114,7 +116,7 @@ func (r *Runner) do(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutc
 			return nil, step.ErrElsewhere
 		case busy != nil:
 			if busy.GetBudgetId() != "" {
-				busy.ExpiresInMs = budgetPause(busy, waited)
+				busy.ExpiresIn = durationpb.New(budgetPause(busy, waited))
 				waited++
 			}
 			err := r.waitFor(ctx, w, busy)

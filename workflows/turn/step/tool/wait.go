@@ -1,7 +1,10 @@
 package tool
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
@@ -29,16 +32,26 @@ func approvalWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *
 	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_APPROVAL)
 	wait.ArgumentsHash, wait.DefinitionHash, wait.Effect = need.GetArgumentsHash(), need.GetDefinitionHash(), need.GetEffect()
 	wait.Rule, wait.Message, wait.ApproverRoles = rule.GetName(), rule.GetReason(), rule.GetApproverRoles()
-	wait.AllowRequester, wait.Quorum, wait.ExpiresInMs = rule.GetAllowRequester(), rule.GetQuorum(), int64(rule.GetExpiresSeconds())*1000
+	wait.AllowRequester, wait.Quorum = rule.GetAllowRequester(), rule.GetQuorum()
+	wait.ExpiresIn = expiresIn(time.Duration(rule.GetExpiresSeconds()) * time.Second)
 	kept := &registryv1.CallToolRequest{} // an approval that was given before is void
 	wait.State = remember(kept, ask.GetInput())
 	return wait
 }
 
+// expiresIn returns nil for 0, which stands for the default of the sessions service.
+func expiresIn(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
 // inputWait asks the tool's question.
 func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.InputRequired) *executionv1.WaitRequest {
 	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_INPUT)
-	wait.Message, wait.SchemaJson, wait.ExpiresInMs = need.GetMessage(), need.GetSchemaJson(), need.GetExpiresInMs()
+	wait.Message, wait.SchemaJson = need.GetMessage(), need.GetSchemaJson()
+	wait.ExpiresIn = expiresIn(time.Duration(need.GetExpiresInMs()) * time.Millisecond)
 	wait.State = remember(ask, &registryv1.InputAnswer{State: need.GetState()})
 	return wait
 }

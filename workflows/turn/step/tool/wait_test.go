@@ -3,6 +3,7 @@ package tool_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -65,7 +66,8 @@ func TestAnApprovalIsAskedForAsTheRuleSays(t *testing.T) {
 	got := w.Journal.Waits(in.TurnID)[0].GetRequest()
 	if got.GetKind() != turnv1.WaitKind_WAIT_KIND_APPROVAL || got.GetRule() != "careful" || got.GetMessage() != "it costs" ||
 		got.GetQuorum() != 2 ||
-		got.GetExpiresInMs() != 60_000 || got.GetArgumentsHash() != "args" || got.GetDefinitionHash() != "v1" || got.GetCallId() != "own-0-0" ||
+		got.GetExpiresIn().AsDuration() != time.Minute || got.GetArgumentsHash() != "args" || got.GetDefinitionHash() != "v1" ||
+		got.GetCallId() != "own-0-0" ||
 		got.GetArguments().GetFields()["round"] == nil || len(got.GetApproverRoles()) != 1 {
 		t.Errorf("asks for %v", got)
 	}

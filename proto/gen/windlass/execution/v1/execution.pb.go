@@ -15,7 +15,9 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -99,8 +101,6 @@ type LoadTurnResponse struct {
 	Surface *v12.Surface `protobuf:"bytes,4,opt,name=surface,proto3" json:"surface,omitempty"`
 	// Pinned tools with their definition hashes; set when the turn has started.
 	Tools []*PinnedTool `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
-	// When the turn was accepted, in Unix microseconds. The deadline counts from the start of the turn; see Surface.
-	CreateMicros int64 `protobuf:"varint,6,opt,name=create_micros,json=createMicros,proto3" json:"create_micros,omitempty"`
 	// True when cancellation of the turn was requested.
 	CancelRequested bool `protobuf:"varint,7,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Outcomes of the steps that are done, in the order in which the steps were first claimed.
@@ -126,7 +126,9 @@ type LoadTurnResponse struct {
 	Context *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
 	// For the turn of a sub-agent: IDs of the agents from the outermost agent to its own. Empty for the turn of a user.
 	AgentPath []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
-	// Database time in Unix microseconds. Deadlines are compared with it.
+	// Database time. Deadlines are compared with it.
+	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
+	// The same in Unix microseconds, for workers of an earlier version.
 	NowMicros     int64 `protobuf:"varint,30,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -195,13 +197,6 @@ func (x *LoadTurnResponse) GetTools() []*PinnedTool {
 		return x.Tools
 	}
 	return nil
-}
-
-func (x *LoadTurnResponse) GetCreateMicros() int64 {
-	if x != nil {
-		return x.CreateMicros
-	}
-	return 0
 }
 
 func (x *LoadTurnResponse) GetCancelRequested() bool {
@@ -284,6 +279,13 @@ func (x *LoadTurnResponse) GetContext() *GetContextResponse {
 func (x *LoadTurnResponse) GetAgentPath() []string {
 	if x != nil {
 		return x.AgentPath
+	}
+	return nil
+}
+
+func (x *LoadTurnResponse) GetCurrentTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CurrentTime
 	}
 	return nil
 }
@@ -642,7 +644,9 @@ type ClaimStepRequest struct {
 	Step *v12.StepRef `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
 	// ID of the claiming worker; unique for each worker process.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Time until the lease expires unless it is renewed, in milliseconds, 100-60000.
+	// Time until the lease expires unless it is renewed, 0.1-60 s.
+	Ttl *durationpb.Duration `protobuf:"bytes,7,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The same in milliseconds, from workers of an earlier version; read if ttl is not set.
 	TtlMs int32 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// For an infer step: the model that it calls, for message.started.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
@@ -703,6 +707,13 @@ func (x *ClaimStepRequest) GetOwner() string {
 	return ""
 }
 
+func (x *ClaimStepRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
 func (x *ClaimStepRequest) GetTtlMs() int32 {
 	if x != nil {
 		return x.TtlMs
@@ -737,7 +748,9 @@ type ClaimStepResponse struct {
 	Result isClaimStepResponse_Result `protobuf_oneof:"result"`
 	// True when cancellation of the turn was requested.
 	CancelRequested bool `protobuf:"varint,4,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	// Database time in Unix microseconds.
+	// Database time.
+	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
+	// The same in Unix microseconds, for workers of an earlier version.
 	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -814,6 +827,13 @@ func (x *ClaimStepResponse) GetCancelRequested() bool {
 	return false
 }
 
+func (x *ClaimStepResponse) GetCurrentTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CurrentTime
+	}
+	return nil
+}
+
 func (x *ClaimStepResponse) GetNowMicros() int64 {
 	if x != nil {
 		return x.NowMicros
@@ -851,7 +871,9 @@ type Busy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Worker that holds the step. Empty while the step backs off before its next attempt or waits for a budget.
 	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Time until the next claim can succeed, in milliseconds. Claim again then, or when the bus reports the end of the step.
+	// Time until the next claim can succeed. Claim again then, or when the bus reports the end of the step.
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,4,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// The same in milliseconds, for workers of an earlier version.
 	ExpiresInMs int32 `protobuf:"varint,2,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// ID of the budget that the step waits for: the step fits in the budget, but not together with what other steps have reserved. No
 	// worker holds the step.
@@ -897,6 +919,13 @@ func (x *Busy) GetOwner() string {
 	return ""
 }
 
+func (x *Busy) GetExpiresIn() *durationpb.Duration {
+	if x != nil {
+		return x.ExpiresIn
+	}
+	return nil
+}
+
 func (x *Busy) GetExpiresInMs() int32 {
 	if x != nil {
 		return x.ExpiresInMs
@@ -920,7 +949,9 @@ type RenewStepRequest struct {
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
 	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// New time until the lease expires, in milliseconds, 100-60000.
+	// New time until the lease expires, 0.1-60 s.
+	Ttl *durationpb.Duration `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The same in milliseconds, from workers of an earlier version; read if ttl is not set.
 	TtlMs         int32 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -977,6 +1008,13 @@ func (x *RenewStepRequest) GetFence() uint32 {
 	return 0
 }
 
+func (x *RenewStepRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
 func (x *RenewStepRequest) GetTtlMs() int32 {
 	if x != nil {
 		return x.TtlMs
@@ -989,7 +1027,9 @@ type RenewStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True when cancellation of the turn was requested. Stop the step.
 	CancelRequested bool `protobuf:"varint,1,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	// Database time in Unix microseconds.
+	// Database time.
+	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
+	// The same in Unix microseconds, for workers of an earlier version.
 	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1032,6 +1072,13 @@ func (x *RenewStepResponse) GetCancelRequested() bool {
 	return false
 }
 
+func (x *RenewStepResponse) GetCurrentTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CurrentTime
+	}
+	return nil
+}
+
 func (x *RenewStepResponse) GetNowMicros() int64 {
 	if x != nil {
 		return x.NowMicros
@@ -1057,7 +1104,9 @@ type CommitStepRequest struct {
 	Tools []*PinnedTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	// For begin: the pinned sub-agents.
 	AgentTools []*AgentTool `protobuf:"bytes,16,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
-	// Duration of the attempt in milliseconds.
+	// Duration of the attempt.
+	Duration *durationpb.Duration `protobuf:"bytes,17,opt,name=duration,proto3" json:"duration,omitempty"`
+	// The same in milliseconds, from workers of an earlier version; read if duration is not set.
 	DurationMs int32 `protobuf:"varint,7,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	// For finish: how the turn ends. The service adds output, usage and tools used, and writes the terminal event.
 	Ending *v12.Ending `protobuf:"bytes,8,opt,name=ending,proto3" json:"ending,omitempty"`
@@ -1158,6 +1207,13 @@ func (x *CommitStepRequest) GetTools() []*PinnedTool {
 func (x *CommitStepRequest) GetAgentTools() []*AgentTool {
 	if x != nil {
 		return x.AgentTools
+	}
+	return nil
+}
+
+func (x *CommitStepRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
 	}
 	return nil
 }
@@ -1327,7 +1383,9 @@ type WaitRequest struct {
 	AllowRequester bool `protobuf:"varint,11,opt,name=allow_requester,json=allowRequester,proto3" json:"allow_requester,omitempty"`
 	// For an approval: number of approvals that are required; 0 = 1.
 	Quorum uint32 `protobuf:"varint,12,opt,name=quorum,proto3" json:"quorum,omitempty"`
-	// Time until the wait expires, in milliseconds; 0 = the service's default for the kind.
+	// Time until the wait expires; unset or 0 = the service's default for the kind.
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,18,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// The same in milliseconds, from workers of an earlier version; read if expires_in is not set.
 	ExpiresInMs int64 `protobuf:"varint,13,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// For input: JSON Schema of the answer as JSON text; empty = any object.
 	SchemaJson string `protobuf:"bytes,14,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
@@ -1453,6 +1511,13 @@ func (x *WaitRequest) GetQuorum() uint32 {
 		return x.Quorum
 	}
 	return 0
+}
+
+func (x *WaitRequest) GetExpiresIn() *durationpb.Duration {
+	if x != nil {
+		return x.ExpiresIn
+	}
+	return nil
 }
 
 func (x *WaitRequest) GetExpiresInMs() int64 {
@@ -2130,7 +2195,9 @@ type ReleaseStepRequest struct {
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
 	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Backoff in milliseconds before the step can be claimed again, at most 3600000. Until then a claim returns `busy`.
+	// Time before the step can be claimed again, at most an hour. Until then a claim returns `busy`.
+	Backoff *durationpb.Duration `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// The same in milliseconds, from workers of an earlier version; read if backoff is not set.
 	RestMs        int32 `protobuf:"varint,4,opt,name=rest_ms,json=restMs,proto3" json:"rest_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2185,6 +2252,13 @@ func (x *ReleaseStepRequest) GetFence() uint32 {
 		return x.Fence
 	}
 	return 0
+}
+
+func (x *ReleaseStepRequest) GetBackoff() *durationpb.Duration {
+	if x != nil {
+		return x.Backoff
+	}
+	return nil
 }
 
 func (x *ReleaseStepRequest) GetRestMs() int32 {
@@ -2286,7 +2360,9 @@ type GetOutcomesResponse struct {
 	Held map[string]*Busy `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// True when the turn has ended.
 	Ended bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
-	// Database time in Unix microseconds. Deadlines are compared with it.
+	// Database time. Deadlines are compared with it.
+	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
+	// The same in Unix microseconds, for workers of an earlier version.
 	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2341,6 +2417,13 @@ func (x *GetOutcomesResponse) GetEnded() bool {
 		return x.Ended
 	}
 	return false
+}
+
+func (x *GetOutcomesResponse) GetCurrentTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CurrentTime
+	}
+	return nil
 }
 
 func (x *GetOutcomesResponse) GetNowMicros() int64 {
@@ -2642,7 +2725,9 @@ type FireScheduleRequest struct {
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// ID of the schedule.
 	ScheduleId string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
-	// When the fire was due, in Unix microseconds.
+	// When the fire was due.
+	DueTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
+	// The same in Unix microseconds, from workers of an earlier version; read if due_time is not set.
 	DueMicros     int64 `protobuf:"varint,3,opt,name=due_micros,json=dueMicros,proto3" json:"due_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2690,6 +2775,13 @@ func (x *FireScheduleRequest) GetScheduleId() string {
 		return x.ScheduleId
 	}
 	return ""
+}
+
+func (x *FireScheduleRequest) GetDueTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DueTime
+	}
+	return nil
 }
 
 func (x *FireScheduleRequest) GetDueMicros() int64 {
@@ -2758,18 +2850,17 @@ var File_windlass_execution_v1_execution_proto protoreflect.FileDescriptor
 
 const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/execution/v1/execution.proto\x12\x15windlass.execution.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/schedules.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"Y\n" +
+	"%windlass/execution/v1/execution.proto\x12\x15windlass.execution.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/schedules.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"Y\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
-	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xd5\a\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xf5\a\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
 	"\tprincipal\x18\x03 \x01(\v2\x1d.windlass.policy.v1.PrincipalR\tprincipal\x123\n" +
 	"\asurface\x18\x04 \x01(\v2\x19.windlass.turn.v1.SurfaceR\asurface\x127\n" +
-	"\x05tools\x18\x05 \x03(\v2!.windlass.execution.v1.PinnedToolR\x05tools\x12#\n" +
-	"\rcreate_micros\x18\x06 \x01(\x03R\fcreateMicros\x12)\n" +
+	"\x05tools\x18\x05 \x03(\v2!.windlass.execution.v1.PinnedToolR\x05tools\x12)\n" +
 	"\x10cancel_requested\x18\a \x01(\bR\x0fcancelRequested\x129\n" +
 	"\boutcomes\x18\b \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12C\n" +
 	"\fclient_tools\x18\t \x03(\v2 .windlass.sessions.v1.ClientToolR\vclientTools\x12/\n" +
@@ -2786,9 +2877,10 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\x12C\n" +
 	"\acontext\x18\x10 \x01(\v2).windlass.execution.v1.GetContextResponseR\acontext\x12\x1d\n" +
 	"\n" +
-	"agent_path\x18\x11 \x03(\tR\tagentPath\x12\x1d\n" +
+	"agent_path\x18\x11 \x03(\tR\tagentPath\x12=\n" +
+	"\fcurrent_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x1e \x01(\x03R\tnowMicros\"\x81\x01\n" +
+	"now_micros\x18\x1e \x01(\x03R\tnowMicrosJ\x04\b\x06\x10\a\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
@@ -2813,35 +2905,43 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\bbase_seq\x18\x03 \x01(\rR\abaseSeq\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x04 \x01(\tR\tmessageId\x12*\n" +
-	"\x11max_output_tokens\x18\x05 \x01(\x05R\x0fmaxOutputTokens\"\x84\x02\n" +
+	"\x11max_output_tokens\x18\x05 \x01(\x05R\x0fmaxOutputTokens\"\x8b\x03\n" +
 	"\x10ClaimStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x125\n" +
 	"\x04step\x18\x02 \x01(\v2\x19.windlass.turn.v1.StepRefB\x06\xbaH\x03\xc8\x01\x01R\x04step\x12\x1d\n" +
-	"\x05owner\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05owner\x12\"\n" +
-	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05owner\x12>\n" +
+	"\x03ttl\x18\a \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x02\b<2\x05\x10\x80\xc2\xd7/R\x03ttl\x12%\n" +
+	"\x06ttl_ms\x18\x04 \x01(\x05B\x0e\xbaH\v\xd8\x01\x01\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\x12\x14\n" +
 	"\x05model\x18\x05 \x01(\tR\x05model\x12>\n" +
-	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall\"\x85\x02\n" +
+	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall:B\xbaH?\x1a=\n" +
+	"\bstep.ttl\x12\x0fttl is required\x1a has(this.ttl) || this.ttl_ms > 0\"\xc4\x02\n" +
 	"\x11ClaimStepResponse\x123\n" +
 	"\x04done\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeH\x00R\x04done\x124\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1c.windlass.execution.v1.LeaseH\x00R\x05lease\x121\n" +
 	"\x04busy\x18\x03 \x01(\v2\x1b.windlass.execution.v1.BusyH\x00R\x04busy\x12)\n" +
-	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12\x1d\n" +
+	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12=\n" +
+	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
 	"\n" +
 	"now_micros\x18\x0f \x01(\x03R\tnowMicrosB\b\n" +
-	"\x06result\"]\n" +
+	"\x06result\"\x97\x01\n" +
 	"\x04Busy\x12\x14\n" +
-	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\"\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x128\n" +
+	"\n" +
+	"expires_in\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\"\n" +
 	"\rexpires_in_ms\x18\x02 \x01(\x05R\vexpiresInMs\x12\x1b\n" +
-	"\tbudget_id\x18\x03 \x01(\tR\bbudgetId\"\x8b\x01\n" +
+	"\tbudget_id\x18\x03 \x01(\tR\bbudgetId\"\x92\x02\n" +
 	"\x10RenewStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
-	"\x05fence\x18\x03 \x01(\rR\x05fence\x12\"\n" +
-	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\"]\n" +
+	"\x05fence\x18\x03 \x01(\rR\x05fence\x12>\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x02\b<2\x05\x10\x80\xc2\xd7/R\x03ttl\x12%\n" +
+	"\x06ttl_ms\x18\x04 \x01(\x05B\x0e\xbaH\v\xd8\x01\x01\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs:B\xbaH?\x1a=\n" +
+	"\bstep.ttl\x12\x0fttl is required\x1a has(this.ttl) || this.ttl_ms > 0\"\x9c\x01\n" +
 	"\x11RenewStepResponse\x12)\n" +
-	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\x12\x1d\n" +
+	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\x12=\n" +
+	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\x99\x06\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xd0\x06\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
@@ -2850,7 +2950,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\bmessages\x18\x05 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x127\n" +
 	"\x05tools\x18\x06 \x03(\v2!.windlass.execution.v1.PinnedToolR\x05tools\x12A\n" +
 	"\vagent_tools\x18\x10 \x03(\v2 .windlass.execution.v1.AgentToolR\n" +
-	"agentTools\x12\x1f\n" +
+	"agentTools\x125\n" +
+	"\bduration\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x1f\n" +
 	"\vduration_ms\x18\a \x01(\x05R\n" +
 	"durationMs\x120\n" +
 	"\x06ending\x18\b \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x12=\n" +
@@ -2870,7 +2971,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\tmediaType\x12\x1e\n" +
 	"\x04data\x18\x04 \x01(\fB\n" +
 	"\xbaH\az\x05\x18\x80\x80\x80\x04R\x04data\x12!\n" +
-	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\xec\x04\n" +
+	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\xa6\x05\n" +
 	"\vWaitRequest\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x17\n" +
@@ -2885,7 +2986,9 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x0eapprover_roles\x18\n" +
 	" \x03(\tR\rapproverRoles\x12'\n" +
 	"\x0fallow_requester\x18\v \x01(\bR\x0eallowRequester\x12\x16\n" +
-	"\x06quorum\x18\f \x01(\rR\x06quorum\x12\"\n" +
+	"\x06quorum\x18\f \x01(\rR\x06quorum\x128\n" +
+	"\n" +
+	"expires_in\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\"\n" +
 	"\rexpires_in_ms\x18\r \x01(\x03R\vexpiresInMs\x12\x1f\n" +
 	"\vschema_json\x18\x0e \x01(\tR\n" +
 	"schemaJson\x12!\n" +
@@ -2937,19 +3040,22 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x129\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventB\b\xbaH\x05\x92\x01\x02\b\x01R\x06events\"1\n" +
 	"\x14AppendEventsResponse\x12\x19\n" +
-	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"\x90\x01\n" +
+	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"\xd4\x01\n" +
 	"\x12ReleaseStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
-	"\x05fence\x18\x03 \x01(\rR\x05fence\x12%\n" +
+	"\x05fence\x18\x03 \x01(\rR\x05fence\x12B\n" +
+	"\abackoff\x18\x05 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
+	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\abackoff\x12%\n" +
 	"\arest_ms\x18\x04 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xdd\xdb\x01(\x00R\x06restMs\"\x15\n" +
 	"\x13ReleaseStepResponse\"6\n" +
 	"\x12GetOutcomesRequest\x12 \n" +
-	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xa5\x02\n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xe4\x02\n" +
 	"\x13GetOutcomesResponse\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12H\n" +
 	"\x04held\x18\x02 \x03(\v24.windlass.execution.v1.GetOutcomesResponse.HeldEntryR\x04held\x12\x14\n" +
-	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x1d\n" +
+	"\x05ended\x18\x03 \x01(\bR\x05ended\x12=\n" +
+	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
 	"\n" +
 	"now_micros\x18\x0f \x01(\x03R\tnowMicros\x1aT\n" +
 	"\tHeldEntry\x12\x10\n" +
@@ -2971,13 +3077,15 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
-	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId\"\x88\x01\n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId\"\x96\x02\n" +
 	"\x13FireScheduleRequest\x12\x1f\n" +
 	"\x06tenant\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06tenant\x12(\n" +
 	"\vschedule_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\n" +
-	"scheduleId\x12&\n" +
+	"scheduleId\x125\n" +
+	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x12&\n" +
 	"\n" +
-	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\tdueMicros\"r\n" +
+	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\tdueMicros:U\xbaHR\x1aP\n" +
+	"\rfire.due_time\x12\x14due_time is required\x1a)has(this.due_time) || this.due_micros > 0\"r\n" +
 	"\x14FireScheduleResponse\x12;\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2!.windlass.sessions.v1.FireOutcomeR\aoutcome\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnIdJ\x04\b\x01\x10\x022\xb4\x0f\n" +
@@ -3060,19 +3168,21 @@ var file_windlass_execution_v1_execution_proto_goTypes = []any{
 	(*structpb.Struct)(nil),       // 42: google.protobuf.Struct
 	(*v12.TurnError)(nil),         // 43: windlass.turn.v1.TurnError
 	(*v12.TurnRerun)(nil),         // 44: windlass.turn.v1.TurnRerun
-	(*v12.ToolResult)(nil),        // 45: windlass.turn.v1.ToolResult
-	(*v12.StepRef)(nil),           // 46: windlass.turn.v1.StepRef
-	(*v12.ToolCallStarted)(nil),   // 47: windlass.turn.v1.ToolCallStarted
-	(*v12.Event)(nil),             // 48: windlass.turn.v1.Event
-	(*v12.Message)(nil),           // 49: windlass.turn.v1.Message
-	(*v12.Ending)(nil),            // 50: windlass.turn.v1.Ending
-	(v12.WaitKind)(0),             // 51: windlass.turn.v1.WaitKind
-	(v12.EffectClass)(0),          // 52: windlass.turn.v1.EffectClass
-	(*v12.WaitRef)(nil),           // 53: windlass.turn.v1.WaitRef
-	(v12.Verdict)(0),              // 54: windlass.turn.v1.Verdict
-	(*v12.ApprovalDecision)(nil),  // 55: windlass.turn.v1.ApprovalDecision
-	(v1.FireOutcome)(0),           // 56: windlass.sessions.v1.FireOutcome
-	(*v12.ToolCall)(nil),          // 57: windlass.turn.v1.ToolCall
+	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
+	(*v12.ToolResult)(nil),        // 46: windlass.turn.v1.ToolResult
+	(*v12.StepRef)(nil),           // 47: windlass.turn.v1.StepRef
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*v12.ToolCallStarted)(nil),   // 49: windlass.turn.v1.ToolCallStarted
+	(*v12.Event)(nil),             // 50: windlass.turn.v1.Event
+	(*v12.Message)(nil),           // 51: windlass.turn.v1.Message
+	(*v12.Ending)(nil),            // 52: windlass.turn.v1.Ending
+	(v12.WaitKind)(0),             // 53: windlass.turn.v1.WaitKind
+	(v12.EffectClass)(0),          // 54: windlass.turn.v1.EffectClass
+	(*v12.WaitRef)(nil),           // 55: windlass.turn.v1.WaitRef
+	(v12.Verdict)(0),              // 56: windlass.turn.v1.Verdict
+	(*v12.ApprovalDecision)(nil),  // 57: windlass.turn.v1.ApprovalDecision
+	(v1.FireOutcome)(0),           // 58: windlass.sessions.v1.FireOutcome
+	(*v12.ToolCall)(nil),          // 59: windlass.turn.v1.ToolCall
 }
 var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
 	36, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
@@ -3087,79 +3197,90 @@ var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
 	4,  // 9: windlass.execution.v1.LoadTurnResponse.agent_tools:type_name -> windlass.execution.v1.AgentTool
 	44, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
 	31, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
-	45, // 12: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	46, // 13: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	47, // 14: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	40, // 15: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	6,  // 16: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
-	9,  // 17: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	40, // 18: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	48, // 19: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	49, // 20: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	5,  // 21: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
-	4,  // 22: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	50, // 23: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	7,  // 24: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
-	7,  // 25: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
-	12, // 26: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
-	14, // 27: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
-	13, // 28: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
-	51, // 29: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	42, // 30: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	52, // 31: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	53, // 32: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	14, // 33: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
-	54, // 34: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	42, // 35: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
-	45, // 36: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	55, // 37: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	42, // 38: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	40, // 39: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 40: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	8,  // 41: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
-	21, // 42: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
-	40, // 43: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	48, // 44: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	40, // 45: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	35, // 46: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	49, // 47: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	56, // 48: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
-	9,  // 49: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
-	0,  // 50: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
-	7,  // 51: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
-	10, // 52: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
-	12, // 53: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
-	22, // 54: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
-	24, // 55: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
-	26, // 56: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
-	28, // 57: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
-	30, // 58: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
-	16, // 59: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
-	18, // 60: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
-	19, // 61: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
-	2,  // 62: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
-	32, // 63: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
-	33, // 64: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
-	1,  // 65: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
-	8,  // 66: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
-	11, // 67: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
-	21, // 68: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
-	23, // 69: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
-	25, // 70: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
-	27, // 71: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
-	29, // 72: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
-	31, // 73: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
-	17, // 74: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
-	15, // 75: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
-	20, // 76: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
-	3,  // 77: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
-	57, // 78: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	34, // 79: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
-	65, // [65:80] is the sub-list for method output_type
-	50, // [50:65] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	45, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
+	46, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	47, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	48, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
+	49, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	40, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	6,  // 18: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
+	9,  // 19: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	45, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	48, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
+	48, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
+	45, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	40, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	50, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	51, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	5,  // 27: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
+	4,  // 28: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
+	48, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
+	52, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	7,  // 31: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
+	7,  // 32: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
+	12, // 33: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
+	14, // 34: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
+	13, // 35: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
+	53, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	42, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	54, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	48, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
+	55, // 40: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	14, // 41: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
+	56, // 42: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	42, // 43: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
+	46, // 44: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	57, // 45: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	42, // 46: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	40, // 47: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 48: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	8,  // 49: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
+	21, // 50: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
+	40, // 51: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	50, // 52: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	48, // 53: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
+	40, // 54: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	35, // 55: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	45, // 56: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
+	51, // 57: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	45, // 58: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
+	58, // 59: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
+	9,  // 60: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
+	0,  // 61: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
+	7,  // 62: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
+	10, // 63: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
+	12, // 64: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
+	22, // 65: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
+	24, // 66: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
+	26, // 67: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
+	28, // 68: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
+	30, // 69: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
+	16, // 70: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
+	18, // 71: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
+	19, // 72: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
+	2,  // 73: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
+	32, // 74: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
+	33, // 75: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
+	1,  // 76: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
+	8,  // 77: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
+	11, // 78: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
+	21, // 79: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
+	23, // 80: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
+	25, // 81: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
+	27, // 82: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
+	29, // 83: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
+	31, // 84: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
+	17, // 85: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
+	15, // 86: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
+	20, // 87: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
+	3,  // 88: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
+	59, // 89: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	34, // 90: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
+	76, // [76:91] is the sub-list for method output_type
+	61, // [61:76] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_windlass_execution_v1_execution_proto_init() }

@@ -66,7 +66,7 @@ type ExecutionServiceClient interface {
 	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	AppendEvents(ctx context.Context, in *AppendEventsRequest, opts ...grpc.CallOption) (*AppendEventsResponse, error)
 	// ReleaseStep returns the lease of a step that is not done, so that the next worker does not have to wait for it to expire. With
-	// rest_ms the step becomes available after that backoff.
+	// backoff the step becomes available after that backoff.
 	ReleaseStep(ctx context.Context, in *ReleaseStepRequest, opts ...grpc.CallOption) (*ReleaseStepResponse, error)
 	// GetOutcomes returns the outcomes of all steps that are done, and which workers hold the others.
 	GetOutcomes(ctx context.Context, in *GetOutcomesRequest, opts ...grpc.CallOption) (*GetOutcomesResponse, error)
@@ -284,7 +284,7 @@ type ExecutionServiceServer interface {
 	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	AppendEvents(context.Context, *AppendEventsRequest) (*AppendEventsResponse, error)
 	// ReleaseStep returns the lease of a step that is not done, so that the next worker does not have to wait for it to expire. With
-	// rest_ms the step becomes available after that backoff.
+	// backoff the step becomes available after that backoff.
 	ReleaseStep(context.Context, *ReleaseStepRequest) (*ReleaseStepResponse, error)
 	// GetOutcomes returns the outcomes of all steps that are done, and which workers hold the others.
 	GetOutcomes(context.Context, *GetOutcomesRequest) (*GetOutcomesResponse, error)

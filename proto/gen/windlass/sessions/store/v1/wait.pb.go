@@ -10,6 +10,7 @@ import (
 	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -51,7 +52,9 @@ type StoredWaitRequest struct {
 	AllowRequester bool `protobuf:"varint,11,opt,name=allow_requester,json=allowRequester,proto3" json:"allow_requester,omitempty"`
 	// Number of approvals that are required; 0 = 1.
 	Quorum uint32 `protobuf:"varint,12,opt,name=quorum,proto3" json:"quorum,omitempty"`
-	// Time until the wait expires, in milliseconds; 0 = the service's default for the kind.
+	// Time until the wait expires; unset or 0 = the service's default for the kind.
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,18,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// The same in milliseconds, as earlier versions stored it; read if expires_in is not set.
 	ExpiresInMs int64 `protobuf:"varint,13,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// JSON Schema of the answer as JSON text; empty = any object.
 	SchemaJson string `protobuf:"bytes,14,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
@@ -179,6 +182,13 @@ func (x *StoredWaitRequest) GetQuorum() uint32 {
 	return 0
 }
 
+func (x *StoredWaitRequest) GetExpiresIn() *durationpb.Duration {
+	if x != nil {
+		return x.ExpiresIn
+	}
+	return nil
+}
+
 func (x *StoredWaitRequest) GetExpiresInMs() int64 {
 	if x != nil {
 		return x.ExpiresInMs
@@ -291,7 +301,7 @@ var File_windlass_sessions_store_v1_wait_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_wait_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/sessions/store/v1/wait.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe6\x04\n" +
+	"%windlass/sessions/store/v1/wait.proto\x12\x1awindlass.sessions.store.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xa0\x05\n" +
 	"\x11StoredWaitRequest\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
@@ -305,7 +315,9 @@ const file_windlass_sessions_store_v1_wait_proto_rawDesc = "" +
 	"\x0eapprover_roles\x18\n" +
 	" \x03(\tR\rapproverRoles\x12'\n" +
 	"\x0fallow_requester\x18\v \x01(\bR\x0eallowRequester\x12\x16\n" +
-	"\x06quorum\x18\f \x01(\rR\x06quorum\x12\"\n" +
+	"\x06quorum\x18\f \x01(\rR\x06quorum\x128\n" +
+	"\n" +
+	"expires_in\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\"\n" +
 	"\rexpires_in_ms\x18\r \x01(\x03R\vexpiresInMs\x12\x1f\n" +
 	"\vschema_json\x18\x0e \x01(\tR\n" +
 	"schemaJson\x12!\n" +
@@ -338,21 +350,23 @@ var file_windlass_sessions_store_v1_wait_proto_goTypes = []any{
 	(v1.WaitKind)(0),            // 2: windlass.turn.v1.WaitKind
 	(*structpb.Struct)(nil),     // 3: google.protobuf.Struct
 	(v1.EffectClass)(0),         // 4: windlass.turn.v1.EffectClass
-	(*v1.ToolResult)(nil),       // 5: windlass.turn.v1.ToolResult
-	(*v1.ApprovalDecision)(nil), // 6: windlass.turn.v1.ApprovalDecision
+	(*durationpb.Duration)(nil), // 5: google.protobuf.Duration
+	(*v1.ToolResult)(nil),       // 6: windlass.turn.v1.ToolResult
+	(*v1.ApprovalDecision)(nil), // 7: windlass.turn.v1.ApprovalDecision
 }
 var file_windlass_sessions_store_v1_wait_proto_depIdxs = []int32{
 	2, // 0: windlass.sessions.store.v1.StoredWaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
 	3, // 1: windlass.sessions.store.v1.StoredWaitRequest.arguments:type_name -> google.protobuf.Struct
 	4, // 2: windlass.sessions.store.v1.StoredWaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	3, // 3: windlass.sessions.store.v1.StoredWaitAnswer.content:type_name -> google.protobuf.Struct
-	5, // 4: windlass.sessions.store.v1.StoredWaitAnswer.result:type_name -> windlass.turn.v1.ToolResult
-	6, // 5: windlass.sessions.store.v1.StoredWaitAnswer.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5, // 3: windlass.sessions.store.v1.StoredWaitRequest.expires_in:type_name -> google.protobuf.Duration
+	3, // 4: windlass.sessions.store.v1.StoredWaitAnswer.content:type_name -> google.protobuf.Struct
+	6, // 5: windlass.sessions.store.v1.StoredWaitAnswer.result:type_name -> windlass.turn.v1.ToolResult
+	7, // 6: windlass.sessions.store.v1.StoredWaitAnswer.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_store_v1_wait_proto_init() }
