@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -218,7 +219,7 @@ func TestServerRestart(t *testing.T) {
 	}
 	defer w.Close()
 	stopServer(t, server)
-	waitFor(t, func() bool { return !b.Connected() })
+	testpoll.Until(t, "the connection is lost", func() bool { return !b.Connected() })
 	begin := time.Now()
 	if err := b.Publish("x", []byte("lost")); !errors.Is(err, bus.ErrUnavailable) {
 		t.Errorf("Publish = %v, want ErrUnavailable", err)
@@ -256,7 +257,7 @@ func TestServerThatIsNotThereYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := startServer(t, bus.ServerConfig{Listen: addr})
-	waitFor(t, b.Connected)
+	testpoll.Until(t, "the connection is back", b.Connected)
 	flush(t, b)
 	publish(t, b, "x", "hi")
 	if m, ok := next(t, s); !ok || string(m.Data) != "hi" {
@@ -305,20 +306,6 @@ func stopServer(t testing.TB, s *bus.Server) {
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		t.Errorf("stop server: %v", err)
-	}
-}
-
-func waitFor(t testing.TB, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("it did not happen")
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
 // Nodes of a cluster are restarted one by one: clients continue with the others, and kept messages survive.
@@ -33,7 +34,7 @@ func TestClusterIsRestartedNodeByNode(t *testing.T) {
 		publishKept(t, b, fmt.Sprint("without ", i))
 		c.start(t, i)
 	}
-	eventually(t, "all messages of the restarts", func() bool {
+	testpoll.Until(t, "all messages of the restarts", func() bool {
 		first, known := keeps(t, b, "without 2")
 		return known && first == "before 0 is away"
 	})
@@ -42,7 +43,7 @@ func TestClusterIsRestartedNodeByNode(t *testing.T) {
 // publishKept publishes until the message is kept: one sent while a node stops may be lost or refused.
 func publishKept(t *testing.T, b *bus.Bus, text string) {
 	t.Helper()
-	eventually(t, "message "+text, func() bool {
+	testpoll.Until(t, "message "+text, func() bool {
 		_, known := keeps(t, b, text)
 		if !known {
 			_ = b.Publish("deltas.a", []byte(text)) // retried
@@ -149,21 +150,7 @@ func freePorts(t *testing.T, n int) []string {
 // ensure creates the kept stream, and retries while the cluster has no leader.
 func ensure(t *testing.T, b *bus.Bus) {
 	t.Helper()
-	eventually(t, "the kept stream", func() bool {
+	testpoll.Until(t, "the kept stream", func() bool {
 		return b.EnsureKept(t.Context(), bus.KeptConfig{Name: "deltas", Subjects: []string{"deltas.*"}, MaxAge: time.Hour}) == nil
 	})
-}
-
-func eventually(t *testing.T, what string, yes func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(patience)
-	for !yes() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatalf("no %s within %v", what, patience)
-		}
-	}
 }

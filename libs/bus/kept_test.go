@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
 func keep(t testing.TB, b *bus.Bus) {
@@ -39,7 +40,7 @@ func fill(t testing.TB, b *bus.Bus, n int) {
 		publish(t, b, "delta.a", fmt.Sprintf("a%d", i))
 		publish(t, b, "delta.b", fmt.Sprintf("b%d", i))
 	}
-	waitFor(t, func() bool { return len(kept(t, b, "delta.b")) == n })
+	testpoll.Until(t, "the messages are kept", func() bool { return len(kept(t, b, "delta.b")) == n })
 }
 
 func TestKept(t *testing.T) {
@@ -74,7 +75,7 @@ func TestBigMessagesAreKeptToo(t *testing.T) {
 	for range 10 { // more than one response holds
 		publish(t, b, "delta.a", big)
 	}
-	waitFor(t, func() bool { return len(kept(t, b, "delta.a")) == 10 })
+	testpoll.Until(t, "the messages are kept", func() bool { return len(kept(t, b, "delta.a")) == 10 })
 }
 
 func TestNotKept(t *testing.T) {
@@ -127,7 +128,7 @@ func TestKeptWhileAway(t *testing.T) {
 	b := open(t, bus.Config{URL: server.URL()})
 	keep(t, b)
 	stopServer(t, server)
-	waitFor(t, func() bool { return !b.Connected() })
+	testpoll.Until(t, "the connection is lost", func() bool { return !b.Connected() })
 	if _, err := b.Kept(t.Context(), "delta.a"); !errors.Is(err, bus.ErrUnavailable) {
 		t.Errorf("Kept = %v, want ErrUnavailable", err)
 	}
@@ -168,7 +169,7 @@ func BenchmarkKept(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	waitFor(b, func() bool { return len(kept(b, conn, "delta.99")) == 300 })
+	testpoll.Until(b, "the messages are kept", func() bool { return len(kept(b, conn, "delta.99")) == 300 })
 	for b.Loop() {
 		_ = kept(b, conn, "delta.50")
 	}

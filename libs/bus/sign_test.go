@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
 // stranger is a client on the bus without the key.
@@ -112,7 +113,7 @@ func TestAStrangerIsNotHeard(t *testing.T) {
 		}
 	}
 	var got []string
-	waitFor(t, func() bool {
+	testpoll.Until(t, "the messages are kept", func() bool {
 		got = nil
 		for _, m := range kept(t, b, "delta.a") {
 			got = append(got, string(m.Data))

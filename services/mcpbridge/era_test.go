@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
@@ -83,7 +84,7 @@ func TestAServerMayChangeItsEra(t *testing.T) {
 		b.discover(t, s)
 		r.stop()
 		r.start(next.handler)
-		until(t, func() bool {
+		testpoll.Until(t, "the next server answers", func() bool {
 			res, err := b.Discover(t.Context(), &mcpbridgev1.DiscoverRequest{Server: s})
 			if err != nil || res.GetProtocolVersion() != next.version {
 				return false

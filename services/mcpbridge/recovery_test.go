@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
@@ -78,7 +79,7 @@ func TestAServerThatRestartedIsUsedAgain(t *testing.T) {
 			b.discover(t, s)
 			r.stop()
 			r.start(handler())
-			until(t, func() bool {
+			testpoll.Until(t, "the server answers again", func() bool {
 				_, res, err := b.call(t.Context(), s, "echo", `{"text":"back"}`)
 				return err == nil && text(res) == "back"
 			})
@@ -174,7 +175,7 @@ func TestARunningCallOfALostServerHasAnUnknownOutcome(t *testing.T) {
 				_, _, err := b.call(t.Context(), s, "wait", fmt.Sprintf(`{"file":%q}`, file))
 				ended <- err
 			}()
-			until(t, func() bool { return contains(file, "started") })
+			testpoll.Until(t, "the file has started", func() bool { return contains(file, "started") })
 			kill()
 			if err := <-ended; !fault.Is(err, faultv1.Reason_REASON_OUTCOME_UNKNOWN) {
 				t.Errorf("got %v", err)
@@ -234,7 +235,7 @@ func TestReleaseEndsTheProcess(t *testing.T) {
 	if _, err := b.Release(t.Context(), &mcpbridgev1.ReleaseRequest{ServerId: s.GetId()}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+	testpoll.Until(t, "the process ends", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	if _, err := b.Release(t.Context(), &mcpbridgev1.ReleaseRequest{ServerId: "nobody"}); err != nil {
 		t.Errorf("an unknown server: %v", err)
 	}
@@ -270,7 +271,7 @@ func TestAChangedEntryReplacesTheConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+	testpoll.Until(t, "the process ends", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 }
 
 func TestUnusedConnectionsAreClosedUnlessWanted(t *testing.T) {
@@ -283,7 +284,7 @@ func TestUnusedConnectionsAreClosedUnlessWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+	testpoll.Until(t, "the process ends", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	if got := text(b.must(t, wanted, "pid", "{}")); got != kept {
 		t.Error("the wanted connection was closed")
 	}

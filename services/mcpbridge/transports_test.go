@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
@@ -110,12 +110,12 @@ func TestCancellingACallReachesTheServer(t *testing.T) {
 			_, _, err := b.call(ctx, s, "wait", fmt.Sprintf(`{"file":%q}`, file))
 			ended <- err
 		}()
-		until(t, func() bool { return contains(file, "started") })
+		testpoll.Until(t, "the file has started", func() bool { return contains(file, "started") })
 		cancel()
 		if err := <-ended; err == nil {
 			t.Error("the cancelled call was answered")
 		}
-		until(t, func() bool { return contains(file, "cancelled") })
+		testpoll.Until(t, "the file has cancelled", func() bool { return contains(file, "cancelled") })
 		if got := text(b.must(t, s, "echo", `{"text":"still here"}`)); got != "still here" {
 			t.Errorf("after a cancelled call: got %q", got)
 		}
@@ -132,7 +132,7 @@ func TestACallThatTakesTooLongHasAnUnknownOutcome(t *testing.T) {
 		if !fault.Is(err, faultv1.Reason_REASON_OUTCOME_UNKNOWN) {
 			t.Errorf("got %v", err)
 		}
-		until(t, func() bool { return contains(file, "cancelled") })
+		testpoll.Until(t, "the file has cancelled", func() bool { return contains(file, "cancelled") })
 	})
 }
 
@@ -213,22 +213,6 @@ func TestAToolThatAsksForInputSaysNo(t *testing.T) {
 	b := newBridge(t)
 	if res := b.must(t, s, "ask", "{}"); !res.GetIsError() || !strings.Contains(text(res), "asks for input") {
 		t.Errorf("got %v", res)
-	}
-}
-
-// until polls for a condition that nothing announces.
-func until(t testing.TB, fact func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.NewTimer(20 * time.Second)
-	defer limit.Stop()
-	for !fact() {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			t.Fatal("it did not happen")
-		}
 	}
 }
 

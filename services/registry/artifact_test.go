@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -42,7 +43,7 @@ func TestReadArtifact(t *testing.T) {
 	w := newWorld(t)
 	w.artifacts.data = strings.Repeat("é", 20_000) + "needle" + strings.Repeat("z", 100)
 	r := w.start(config())
-	w.eventually("the mesh's own tools", func() bool {
+	testpoll.Until(w.t, "the mesh's own tools", func() bool {
 		resp, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{"mesh__*"}, Principal: authn.Local()})
 		return err == nil && len(resp.GetTools()) == 4
 	})

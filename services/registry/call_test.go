@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -358,7 +359,7 @@ func TestCallersWhoGoAway(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error("a ONCE call was cancelled because its caller went away")
 	}
-	w.eventually("its result is in the ledger", func() bool { return enum.Name(r.row("once").GetState()) == "done" })
+	testpoll.Until(w.t, "its result is in the ledger", func() bool { return enum.Name(r.row("once").GetState()) == "done" })
 	if s := r.call(t.Context(), r.request("notes__send", "once")); s.text() != "done alone" || !s.completed.GetCached() {
 		t.Errorf("the next caller: %+v", s)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
 // TestRegistriesWithWrongClocks: leases are judged by the database's clock, so no running call is given up.
@@ -36,7 +37,7 @@ func TestRegistriesWithWrongClocks(t *testing.T) {
 				t.Errorf("the call was made %s from now", off)
 			}
 			// Two leases expire by the database's clock; the heartbeat keeps the row.
-			w.eventually("two leases are over", func() bool { return w.db.Now().Sub(before) > 2*cfg.LeaseTTL })
+			testpoll.Until(w.t, "two leases are over", func() bool { return w.db.Now().Sub(before) > 2*cfg.LeaseTTL })
 			if got := two.row("k"); enum.Name(got.GetState()) != "open" || got.GetAttempts() != 1 {
 				t.Errorf("row %v", got)
 			}

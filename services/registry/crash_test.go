@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -90,7 +91,7 @@ func TestLivingReplicaIsWaitedFor(t *testing.T) {
 	go func() { second <- two.call(t.Context(), req) }()
 	decided := len(w.policy.requests())
 	// Three leases expire; the heartbeat keeps the row.
-	w.eventually("several leases are over", func() bool { return time.Since(opened) > 3*config().LeaseTTL })
+	testpoll.Until(w.t, "several leases are over", func() bool { return time.Since(opened) > 3*config().LeaseTTL })
 	if got := two.row("k"); enum.Name(got.GetState()) != "open" || got.GetAttempts() != 1 {
 		t.Errorf("row %v", got)
 	}
@@ -118,7 +119,7 @@ func TestOrphansAreFound(t *testing.T) {
 	w.bridge.set(func() { w.bridge.call = hang(nil) })
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := dead.begin(ctx, dead.request("notes__read", "k"))
-	w.eventually("a registry that starts marks it", func() bool {
+	testpoll.Until(w.t, "a registry that starts marks it", func() bool {
 		next := w.start(config())
 		defer next.stop()
 		return enum.Name(next.row("k").GetState()) == "unresolved"
@@ -168,7 +169,7 @@ func TestStopWaitsForCalls(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); r.stop() }()
 	probe := &registryv1.CallToolRequest{Principal: authn.Local(), Tool: "none", Key: "probe"}
-	w.eventually("new calls are refused", func() bool { return r.call(t.Context(), probe).err != nil })
+	testpoll.Until(w.t, "new calls are refused", func() bool { return r.call(t.Context(), probe).err != nil })
 	close(release)
 	if s := <-call; s.text() != "late" {
 		t.Errorf("story %+v", s)

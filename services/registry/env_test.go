@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -256,24 +257,8 @@ func (r *replica) begin(ctx context.Context, req *registryv1.CallToolRequest) <-
 	before := len(r.w.bridge.seen())
 	done := make(chan story, 1)
 	go func() { done <- r.call(ctx, req) }()
-	r.w.eventually("the call is sent", func() bool { return len(r.w.bridge.seen()) > before })
+	testpoll.Until(r.w.t, "the call is sent", func() bool { return len(r.w.bridge.seen()) > before })
 	return done
-}
-
-// eventually waits until a condition becomes true.
-func (w *world) eventually(what string, ok func() bool) {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			w.t.Fatalf("it never came about that %s", what)
-		}
-	}
 }
 
 // row returns the ledger's row of a key.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -101,7 +102,7 @@ func TestASourceThatMustNotAsk(t *testing.T) {
 // meshTools waits for the mesh's own tools: a starting registry syncs them in the background.
 func (r *replica) meshTools() {
 	r.w.t.Helper()
-	r.w.eventually("the mesh's tools are offered", func() bool {
+	testpoll.Until(r.w.t, "the mesh's tools are offered", func() bool {
 		_, err := r.tools.GetTool(r.w.t.Context(), &registryv1.GetToolRequest{Name: "mesh__ask_user"})
 		return err == nil
 	})

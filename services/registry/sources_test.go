@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -267,7 +268,7 @@ func TestConfiguredSources(t *testing.T) {
 	one := w.start(cfg)
 	ready := func(r *replica) *registryv1.Source {
 		var src *registryv1.Source
-		w.eventually("calc is ready", func() bool {
+		testpoll.Until(w.t, "calc is ready", func() bool {
 			var err error
 			src, err = r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "calc"})
 			return err == nil && enum.Name(src.GetState()) == "ready"
@@ -286,11 +287,11 @@ func TestConfiguredSources(t *testing.T) {
 	two.stop()
 	cfg.Sources[0].URL = "http://127.0.0.1:2/mcp"
 	three := w.start(cfg)
-	w.eventually("the new address is stored", func() bool { return ready(three).GetUrl() == "http://127.0.0.1:2/mcp" })
+	testpoll.Until(w.t, "the new address is stored", func() bool { return ready(three).GetUrl() == "http://127.0.0.1:2/mcp" })
 	if s := ready(three); s.GetRevision() != 2 || s.GetId() != first.GetId() {
 		t.Errorf("changed: %v", s)
 	}
-	w.eventually("the mesh's own tools are there too", func() bool {
+	testpoll.Until(w.t, "the mesh's own tools are there too", func() bool {
 		_, err := three.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: "mesh__current_time"})
 		return err == nil
 	})

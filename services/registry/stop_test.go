@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -40,7 +41,7 @@ func stopElsewhere(t *testing.T, w *world) {
 	if err := <-told; err == nil {
 		t.Error("the tool was not told")
 	}
-	w.eventually("the ledger says that nobody knows", func() bool { return enum.Name(two.row("k").GetState()) == "unresolved" })
+	testpoll.Until(w.t, "the ledger says that nobody knows", func() bool { return enum.Name(two.row("k").GetState()) == "unresolved" })
 	if resp, err := two.calls.StopCall(t.Context(), &registryv1.StopCallRequest{Key: "k"}); err != nil || resp.GetStopped() {
 		t.Errorf("a call that is over: %v, %v", resp, err)
 	}
@@ -83,7 +84,7 @@ func TestStopCall(t *testing.T) {
 			}
 			s := <-gone
 			leave()
-			w.eventually("the ledger says that nobody knows", func() bool { return enum.Name(r.row("k").GetState()) == "unresolved" })
+			testpoll.Until(w.t, "the ledger says that nobody knows", func() bool { return enum.Name(r.row("k").GetState()) == "unresolved" })
 			if once := tool == "notes__send"; once != s.completed.GetUnresolved() || !once && s.err == nil {
 				t.Errorf("its caller: %+v", s)
 			}

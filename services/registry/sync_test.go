@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -48,7 +49,7 @@ func TestUnreachableSource(t *testing.T) {
 		t.Errorf("refresh: %v, %v", all, err)
 	}
 	w.bridge.set(func() { w.bridge.discover = nil })
-	w.eventually("it is tried again by itself", func() bool { return r.state("late") == "ready" && r.has("late__a") })
+	testpoll.Until(w.t, "it is tried again by itself", func() bool { return r.state("late") == "ready" && r.has("late__a") })
 
 	w.bridge.set(func() { w.bridge.discover = outcomeUnknown() })
 	if _, err = r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "late"}); fault.CodeOf(err) != "tool_unavailable" {
@@ -74,7 +75,7 @@ func TestCallFindsSourceAway(t *testing.T) {
 		!strings.Contains(s.text(), "connection refused") {
 		t.Errorf("story %+v", s)
 	}
-	w.eventually("the source is known to be away", func() bool { return r.state("notes") == "unreachable" })
+	testpoll.Until(w.t, "the source is known to be away", func() bool { return r.state("notes") == "unreachable" })
 }
 
 func TestServerTellsOfChanges(t *testing.T) {
@@ -85,7 +86,7 @@ func TestServerTellsOfChanges(t *testing.T) {
 	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: "src_unknown", Kind: "tools_changed"}
 	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: src.GetId(), Kind: "lost"}
 	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: src.GetId(), Kind: "tools_changed"}
-	w.eventually("the new tool is there", func() bool { return r.has("notes__new") && !r.has("notes__send") })
+	testpoll.Until(w.t, "the new tool is there", func() bool { return r.has("notes__new") && !r.has("notes__send") })
 }
 
 func TestSourcesAreLookedAtNowAndThen(t *testing.T) {
@@ -96,8 +97,8 @@ func TestSourcesAreLookedAtNowAndThen(t *testing.T) {
 	r.notes()
 	before := w.bridge.discovered()
 	w.bridge.set(func() { w.bridge.tools["notes"] = []*mcpbridgev1.Tool{tool("new", "read")} })
-	w.eventually("the new tool is there", func() bool { return r.has("notes__new") })
-	w.eventually("it goes on", func() bool { return w.bridge.discovered() > before+3 })
+	testpoll.Until(w.t, "the new tool is there", func() bool { return r.has("notes__new") })
+	testpoll.Until(w.t, "it goes on", func() bool { return w.bridge.discovered() > before+3 })
 }
 
 // TestSlowServer: a server that hangs delays neither the start nor other servers.
@@ -145,7 +146,7 @@ func TestSourceIsDeletedDuringASync(t *testing.T) {
 		_, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "notes"})
 		done <- err
 	}()
-	w.eventually("the look has begun", func() bool { return w.bridge.discovered() == 1 })
+	testpoll.Until(w.t, "the look has begun", func() bool { return w.bridge.discovered() == 1 })
 	if _, err := r.sources.DeleteSource(t.Context(), &registryv1.DeleteSourceRequest{SourceId: "notes"}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestSourcesThatDoNotAnswerAreRefreshedTogether(t *testing.T) {
 		_, err := r.tools.RefreshTools(t.Context(), &registryv1.RefreshToolsRequest{})
 		done <- err
 	}()
-	w.eventually("all are asked before one has answered", func() bool { return w.bridge.discovered() == before+sources })
+	testpoll.Until(w.t, "all are asked before one has answered", func() bool { return w.bridge.discovered() == before+sources })
 	close(hold)
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -35,7 +35,8 @@ func (f *policyFake) deny(permissions ...string) {
 }
 
 func (f *policyFake) ForgetTurns(_ context.Context, in *policyv1.ForgetTurnsRequest, _ ...grpc.CallOption) (*policyv1.ForgetTurnsResponse,
-	error) {
+	error,
+) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone {
@@ -46,7 +47,8 @@ func (f *policyFake) ForgetTurns(_ context.Context, in *policyv1.ForgetTurnsRequ
 }
 
 func (f *policyFake) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse,
-	error) {
+	error,
+) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone {
@@ -60,7 +62,8 @@ func (f *policyFake) GetPermissions(context.Context, *policyv1.GetPermissionsReq
 }
 
 func (*policyFake) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest,
-	_ ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error) {
+	_ ...grpc.CallOption,
+) (*policyv1.CheckApprovalRulesResponse, error) {
 	resp := &policyv1.CheckApprovalRulesResponse{}
 	for i, r := range req.GetRules() {
 		if r.GetCondition() == "wrong" {
@@ -73,14 +76,20 @@ func (*policyFake) CheckApprovalRules(_ context.Context, req *policyv1.CheckAppr
 func TestApprovalRulesOfAgents(t *testing.T) {
 	k := newKit(t, options{})
 	good, bad := &policyv1.ApprovalRule{Name: "good", Condition: "true"}, &policyv1.ApprovalRule{Name: "bad", Condition: "wrong"}
-	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a",
-		Approvals: []*policyv1.ApprovalRule{good, bad}}})
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
+		Id:        "a",
+		Approvals: []*policyv1.ApprovalRule{good, bad},
+	}})
 	wantFault(t, err, "invalid_argument", "agent.approvals[1].condition")
-	_, err = k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a",
-		Approvals: []*policyv1.ApprovalRule{good}}})
+	_, err = k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
+		Id:        "a",
+		Approvals: []*policyv1.ApprovalRule{good},
+	}})
 	must(t, err)
-	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "a",
-		Approvals: []*policyv1.ApprovalRule{bad}}})
+	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{
+		Id:        "a",
+		Approvals: []*policyv1.ApprovalRule{bad},
+	}})
 	wantFault(t, err, "invalid_argument", "agent.approvals[0].condition")
 	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Instructions: "x"}})
 	must(t, err)

@@ -12,6 +12,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 )
 
 const colour = `{"type":"object","properties":{"colour":{"enum":["red","blue"]},"n":{"type":"integer"}},"required":["colour"]}`
@@ -24,7 +25,8 @@ func question() *executionv1.WaitRequest {
 
 func clientCall() *executionv1.WaitRequest {
 	return &executionv1.WaitRequest{
-		Kind: turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL, CallId: "c2", Tool: "client__open", Arguments: object(map[string]any{"file": "a"}),
+		Kind: turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL, CallId: "c2", Tool: "client__open",
+		Arguments: sessionstest.Object(map[string]any{"file": "a"}),
 	}
 }
 
@@ -34,7 +36,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	run := w.waits("tool-1.1", clientCall())
 	leave := w.waits("tool-1.2", approvalOf(nil))
 	lost := w.waits("tool-1.3", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c4", Tool: "t"})
-	red := object(map[string]any{"colour": "red"})
+	red := sessionstest.Object(map[string]any{"colour": "red"})
 	for _, row := range []struct {
 		name string
 		req  *sessionsv1.AnswerApprovalRequest
@@ -43,7 +45,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	}{
 		{"a value that is not allowed", &sessionsv1.AnswerApprovalRequest{
 			ApprovalId: ask.GetId(),
-			Content:    object(map[string]any{"colour": "green", "n": 1.5}),
+			Content:    sessionstest.Object(map[string]any{"colour": "green", "n": 1.5}),
 		}, "invalid_argument", []string{"content/colour", "content/n"}},
 		{"nothing", &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId()}, "invalid_argument", []string{"content/colour"}},
 		{
@@ -93,7 +95,7 @@ func TestAnswers(t *testing.T) {
 		if enum.Name(a.GetKind()) != "input" || a.GetMessage() != "Which colour?" || a.GetSchema().GetFields()["required"] == nil {
 			t.Errorf("question %v", a)
 		}
-		answer := &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Content: object(map[string]any{"colour": "red"})}
+		answer := &sessionsv1.AnswerApprovalRequest{ApprovalId: ask.GetId(), Content: sessionstest.Object(map[string]any{"colour": "red"})}
 		for range 2 { // the same answer again changes nothing
 			a, err = k.approvals.AnswerApproval(t.Context(), answer)
 			must(t, err)
@@ -103,7 +105,7 @@ func TestAnswers(t *testing.T) {
 			got.GetContent().GetFields()["colour"].GetStringValue() != "red" || got.GetDecisions()[0].GetSubject() != "local" {
 			t.Errorf("answer %v", got)
 		}
-		answer.Content = object(map[string]any{"colour": "blue"})
+		answer.Content = sessionstest.Object(map[string]any{"colour": "blue"})
 		_, err = k.approvals.AnswerApproval(t.Context(), answer)
 		wantFault(t, err, "approval_resolved")
 
@@ -213,7 +215,7 @@ func TestClientTools(t *testing.T) {
 	tool := func(name string, schema map[string]any) *sessionsv1.ClientTool {
 		out := &sessionsv1.ClientTool{Name: name, Description: "opens"}
 		if schema != nil {
-			out.InputSchema = object(schema)
+			out.InputSchema = sessionstest.Object(schema)
 		}
 		return out
 	}

@@ -15,6 +15,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func (k *kit) artifacts(p *policyv1.Principal) sessionsv1.ArtifactServiceClient {
@@ -25,17 +26,21 @@ func (k *kit) artifacts(p *policyv1.Principal) sessionsv1.ArtifactServiceClient 
 func (w *worker) runWith(id string, data []byte) {
 	w.t.Helper()
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "files__read",
-		ArgumentsJson: "{}"}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{
+		CallId: "c1", Tool: "files__read",
+		ArgumentsJson: "{}",
+	}}}, 0)
 	l := w.lease("tool-1.0")
 	w.commit("tool-1.0", l, func(req *executionv1.CommitStepRequest) {
 		req.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{
-			CallId: "c1", Tool: "files__read", Content: text("the ends"), Truncated: true, ArtifactIds: []string{id},
+			CallId: "c1", Tool: "files__read", Content: executiontest.Text("the ends"), Truncated: true, ArtifactIds: []string{id},
 		}}}
-		req.Artifacts = []*executionv1.NewArtifact{{Id: id, Name: "files__read.txt", MediaType: "text/plain; charset=utf-8", Data: data,
-			CallId: "c1"}}
+		req.Artifacts = []*executionv1.NewArtifact{{
+			Id: id, Name: "files__read.txt", MediaType: "text/plain; charset=utf-8", Data: data,
+			CallId: "c1",
+		}}
 	})
-	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("read")}, 0)
+	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("read")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 }
 

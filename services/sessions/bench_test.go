@@ -11,6 +11,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -31,7 +32,7 @@ func BenchmarkStep(b *testing.B) {
 		return got
 	}
 	commit := func(key string, l *executionv1.Lease) {
-		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("some answer of a model")}
+		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("some answer of a model")}
 		_, err := exec.CommitStep(ctx, &executionv1.CommitStepRequest{
 			TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key, Usage: &turnv1.Usage{InputTokens: 1}},
 			Messages: []*turnv1.Message{m},

@@ -9,6 +9,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // TestACancelledModelCallIsCountedOnce: what a call has used until it was cut off counts in its turn and in budgets once, also
@@ -33,7 +34,7 @@ func TestACancelledModelCallIsCountedOnce(t *testing.T) {
 		commit := func(l *executionv1.Lease) (*executionv1.CommitStepResponse, error) {
 			return k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 				TurnId: w.turn.GetId(), Fence: l.GetFence(),
-				Messages: []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("so far")}},
+				Messages: []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("so far")}},
 				Outcome: &turnv1.StepOutcome{
 					Key: "infer-1", FinishReason: "cancelled", Usage: &turnv1.Usage{InputTokens: 20, OutputTokens: 7, ModelCalls: 1},
 				},

@@ -18,17 +18,25 @@ func TestBudgetsAreChecked(t *testing.T) {
 		field      []string
 	}{
 		{name: "no scope", budget: &sessionsv1.Budget{MaxTokens: 1}, code: "invalid_argument", field: []string{"budget.scope"}},
-		{name: "unknown scope", budget: &sessionsv1.Budget{Scope: "world", MaxTokens: 1}, code: "invalid_argument",
-			field: []string{"budget.scope"}},
+		{
+			name: "unknown scope", budget: &sessionsv1.Budget{Scope: "world", MaxTokens: 1}, code: "invalid_argument",
+			field: []string{"budget.scope"},
+		},
 		{name: "no limit", budget: &sessionsv1.Budget{Scope: "tenant"}, code: "invalid_argument", field: []string{"budget"}},
 		{name: "no target", budget: &sessionsv1.Budget{Scope: "agent", MaxTokens: 1}, code: "invalid_argument", field: []string{"budget.target"}},
-		{name: "a target too many", budget: &sessionsv1.Budget{Scope: "tenant", Target: "x", MaxTokens: 1}, code: "invalid_argument",
-			field: []string{"budget.target"}},
+		{
+			name: "a target too many", budget: &sessionsv1.Budget{Scope: "tenant", Target: "x", MaxTokens: 1}, code: "invalid_argument",
+			field: []string{"budget.target"},
+		},
 		{name: "no such session", budget: &sessionsv1.Budget{Scope: "session", Target: "ses_x", MaxTokens: 1}, code: "not_found"},
-		{name: "a cost that is no number", budget: &sessionsv1.Budget{Scope: "tenant", MaxCost: "1e9"}, code: "invalid_argument",
-			field: []string{"budget.max_cost"}},
-		{name: "an unknown period", budget: &sessionsv1.Budget{Scope: "tenant", MaxTokens: 1, Period: "week"}, code: "invalid_argument",
-			field: []string{"budget.period"}},
+		{
+			name: "a cost that is no number", budget: &sessionsv1.Budget{Scope: "tenant", MaxCost: "1e9"}, code: "invalid_argument",
+			field: []string{"budget.max_cost"},
+		},
+		{
+			name: "an unknown period", budget: &sessionsv1.Budget{Scope: "tenant", MaxTokens: 1, Period: "week"}, code: "invalid_argument",
+			field: []string{"budget.period"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := k.budgets().CreateBudget(t.Context(), &sessionsv1.CreateBudgetRequest{Budget: tt.budget})

@@ -15,6 +15,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -47,7 +48,7 @@ func (w *worker) beginWith(surface *turnv1.Surface) {
 func (w *worker) used(key string, l *executionv1.Lease, input, output int32, fill func(*turnv1.StepOutcome)) *turnv1.StepOutcome {
 	w.t.Helper()
 	return w.commit(key, l, func(r *executionv1.CommitStepRequest) {
-		r.Messages = []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("said")}}
+		r.Messages = []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("said")}}
 		r.Outcome.Usage = &turnv1.Usage{InputTokens: input, OutputTokens: output, ModelCalls: 1}
 		if fill != nil {
 			fill(r.Outcome)

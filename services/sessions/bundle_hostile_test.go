@@ -21,7 +21,8 @@ type countingGroups struct {
 }
 
 func (g *countingGroups) GetToolGroup(_ context.Context, req *registryv1.GetToolGroupRequest, _ ...grpc.CallOption) (*registryv1.ToolGroup,
-	error) {
+	error,
+) {
 	g.asked.Add(1)
 	if !strings.HasPrefix(req.GetName(), "g") {
 		return nil, fault.NotFound("no such group")
@@ -49,8 +50,10 @@ func TestAHostileBundleAsksLittleOfOthers(t *testing.T) {
 		{"sub-agents that are too many", "kind: agent\nid: a\nagents: [" + many(40_000, "a#,") + "]", "no more than 64", 0},
 		{"one mistake, and groups elsewhere", "kind: agent\nid: A\n---\nkind: agent\nid: b\ntools: [" + many(200, "group:g#,") + "]", "id", 0},
 		{"the same groups in many agents", many(110, "---\nkind: agent\nid: a#\ntools: ["+many(200, "group:g#,")+"]\n"), "", 200},
-		{"groups that do not exist", many(110, "---\nkind: agent\nid: a#\ntools: ["+many(200, "group:x#,")+"]\n"), "there are more mistakes",
-			200},
+		{
+			"groups that do not exist", many(110, "---\nkind: agent\nid: a#\ntools: ["+many(200, "group:x#,")+"]\n"), "there are more mistakes",
+			200,
+		},
 		{"agents that do not exist", many(900, "---\nkind: agent\nid: a#\nagents: ["+many(40, "x#,")+"]\n"), "there are more mistakes", 0},
 		{"approval rules", many(100, "---\nkind: agent\nid: a#\napprovals: ["+many(60, "{name: r#, condition: x},")+"]\n"), "approval rules", 0},
 		{"wrong agents", many(900, "---\nkind: agent\nid: A#\n"), "there are more mistakes", 0},

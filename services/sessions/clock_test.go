@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -100,7 +101,7 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 	must(t, err)
 	// The sweeps end the short wait when its time is up. By then they have looked for lost turns too.
 	other.waits("tool-2.1", approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresIn, r.CallId = durationpb.New(50*time.Millisecond), "c2" }))
-	eventually(t, "the short wait is over", func() bool { return other.find("wait-2.1") != nil })
+	testpoll.Until(t, "the short wait is over", func() bool { return other.find("wait-2.1") != nil })
 	if got := other.find("wait-2.1").GetAnswer().GetVerdict(); got != turnv1.Verdict_VERDICT_EXPIRED {
 		t.Errorf("the short wait ended with %s", got)
 	}
@@ -142,20 +143,4 @@ func (w *worker) find(key string) *turnv1.StepOutcome {
 		}
 	}
 	return nil
-}
-
-// eventually waits for what comes true by itself.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("it never came about that %s", what)
-		}
-	}
 }

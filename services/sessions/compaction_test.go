@@ -8,6 +8,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // compact commits a compaction up to a message.
@@ -51,8 +52,10 @@ func TestModelsReadTheSummaryOthersTheMessages(t *testing.T) {
 		if now := loaded.GetContextBytes(); now <= 0 || now >= full {
 			t.Errorf("the context has %d bytes after %d", now, full)
 		}
-		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "calc__add",
-			ArgumentsJson: "{}"}}}, 0)
+		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{
+			CallId: "c1", Tool: "calc__add",
+			ArgumentsJson: "{}",
+		}}}, 0)
 		w.result("tool-1.0", "c1", "5")
 		got := w.context()
 		last := got.GetMessages()[len(got.GetMessages())-1]
@@ -60,7 +63,7 @@ func TestModelsReadTheSummaryOthersTheMessages(t *testing.T) {
 		if got := w.context(); plain(got) != "S2|three|" || !got.GetTruncated() {
 			t.Errorf("inside the turn: %s, truncated %t", plain(got), got.GetTruncated())
 		}
-		w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("third")}, 0)
+		w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("third")}, 0)
 		w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 
 		const all = "one|calls|3|first|two|calls|3|second|three|calls|5|third|"

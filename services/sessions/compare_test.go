@@ -9,6 +9,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -21,13 +22,15 @@ func TestComparison(t *testing.T) {
 	w.begin()
 	w.asked("infer-1", "x1", `{"n":"b"}`, "x2", `{"n":"c"}`)
 	w.commit("tool-1.0", w.lease("tool-1.0"), func(r *executionv1.CommitStepRequest) {
-		res := &turnv1.ToolResult{CallId: "x1", Tool: "calc__add", Content: text("b1")}
+		res := &turnv1.ToolResult{CallId: "x1", Tool: "calc__add", Content: executiontest.Text("b1")}
 		r.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
-		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res,
-			Recorded: true}}}}
+		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{
+			Result:   res,
+			Recorded: true,
+		}}}}
 	})
 	w.result("tool-1.1", "x2", "c1")
-	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("done\ntwice")}, 0)
+	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("done\ntwice")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 
 	got, err := k.turns.CompareTurns(t.Context(), &sessionsv1.CompareTurnsRequest{TurnId: a.GetId(), With: b.GetId()})

@@ -9,6 +9,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func TestContextKeepsCallsAndResultsTogether(t *testing.T) {
@@ -63,7 +64,9 @@ func TestContextIsCutAtItsBound(t *testing.T) {
 		t.Errorf("%d messages, truncated %v: %s", n, got.GetTruncated(), got.GetMessages()[0].GetRole())
 	}
 	// The cut falls into this turn; its input stays.
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text(long), ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t"}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{
+		Content: executiontest.Text(long), ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t"}},
+	}, 0)
 	w.result("tool-1.1", "c1", long)
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c2", Tool: "t"}}}, 0)
 	w.result("tool-2.1", "c2", "short")
@@ -78,8 +81,10 @@ func TestContextIsCutAtItsBound(t *testing.T) {
 func TestWhoRunsATurnIsGivenItsContext(t *testing.T) {
 	k := newKit(t, options{})
 	k.agent("assistant")
-	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner",
-		Strategy: turnv1.Strategy_STRATEGY_PLAN}})
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
+		Id:       "planner",
+		Strategy: turnv1.Strategy_STRATEGY_PLAN,
+	}})
 	must(t, err)
 	load := func(turn *sessionsv1.Turn, with bool) *executionv1.GetContextResponse {
 		t.Helper()

@@ -27,7 +27,8 @@ type ledgerFake struct {
 }
 
 func (f *ledgerFake) ForgetTurns(_ context.Context, in *registryv1.ForgetTurnsRequest,
-	_ ...grpc.CallOption) (*registryv1.ForgetTurnsResponse, error) {
+	_ ...grpc.CallOption,
+) (*registryv1.ForgetTurnsResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -59,8 +60,10 @@ func TestADeletedSessionIsErasedElsewhere(t *testing.T) {
 		if len(k.dispatcher.forgotten) > 0 || len(k.policy.forgotten) > 0 {
 			t.Fatal("a service that does not run erases")
 		}
-		next := newKit(t, options{db: k.db, bus: k.bus, ledger: &ledgerFake{away: 1, open: 1, done: make(chan struct{})},
-			cfg: sessions.Config{SweepInterval: 10 * time.Millisecond}})
+		next := newKit(t, options{
+			db: k.db, bus: k.bus, ledger: &ledgerFake{away: 1, open: 1, done: make(chan struct{})},
+			cfg: sessions.Config{SweepInterval: 10 * time.Millisecond},
+		})
 		<-next.ledger.done
 		if left, err := sqldb.One(t.Context(), k.db.Reader(), sqldb.Column[int64], "SELECT count(*) FROM turn_inputs"); err != nil || left != 0 {
 			t.Errorf("%d inputs are left, %v", left, err)

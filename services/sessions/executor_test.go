@@ -18,28 +18,46 @@ func TestWhatAnExecutorMustBe(t *testing.T) {
 		wrong []string
 	}{
 		"built-in": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "builtin"}}},
-		"a program": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "process", Command: []string{"x"},
-			Env: map[string]string{"A_KEY": "${env:WINDLASS_EXECUTOR_A}"}}}},
+		"a program": {agent: &sessionsv1.Agent{Executor: &executor{
+			Kind: "process", Command: []string{"x"},
+			Env: map[string]string{"A_KEY": "${env:WINDLASS_EXECUTOR_A}"},
+		}}},
 		"http": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "http", Url: "https://agents.example.com/run?x=1"}}},
-		"grpc": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "grpc", Url: "grpcs://agents.example.com:443"},
-			Strategy: turnv1.Strategy_STRATEGY_REACT}},
-		"built-in with command": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "builtin", Command: []string{"x"}}},
-			wrong: []string{"command"}},
-		"no program": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "process", Command: []string{" "}}},
-			wrong: []string{"command"}},
-		"a relative folder": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "process", Command: []string{"x"}, Dir: "x"}},
-			wrong: []string{"dir"}},
+		"grpc": {agent: &sessionsv1.Agent{
+			Executor: &executor{Kind: "grpc", Url: "grpcs://agents.example.com:443"},
+			Strategy: turnv1.Strategy_STRATEGY_REACT,
+		}},
+		"built-in with command": {
+			agent: &sessionsv1.Agent{Executor: &executor{Kind: "builtin", Command: []string{"x"}}},
+			wrong: []string{"command"},
+		},
+		"no program": {
+			agent: &sessionsv1.Agent{Executor: &executor{Kind: "process", Command: []string{" "}}},
+			wrong: []string{"command"},
+		},
+		"a relative folder": {
+			agent: &sessionsv1.Agent{Executor: &executor{Kind: "process", Command: []string{"x"}, Dir: "x"}},
+			wrong: []string{"dir"},
+		},
 		"a scheme that is none": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "http", Url: "grpc://x:1"}}, wrong: []string{"url"}},
 		"a path for grpc":       {agent: &sessionsv1.Agent{Executor: &executor{Kind: "grpc", Url: "grpc://x:1/y"}}, wrong: []string{"url"}},
 		"a password":            {agent: &sessionsv1.Agent{Executor: &executor{Kind: "http", Url: "http://a:b@x/"}}, wrong: []string{"url"}},
-		"a variable's odd name": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "process", Command: []string{"x"},
-			Env: map[string]string{"A=B": "c"}}}, wrong: []string{"env.A=B"}},
-		"secrets in the clear": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "http", Url: "http://x/",
-			Headers: map[string]string{"X-Api-Key": "abc"}}}, wrong: []string{"headers.X-Api-Key"}},
-		"a strategy of its own": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "http", Url: "http://x/"},
-			Strategy: turnv1.Strategy_STRATEGY_PLAN}, wrong: []string{"../strategy"}},
-		"two mistakes at a time": {agent: &sessionsv1.Agent{Executor: &executor{Kind: "http", Command: []string{"x"}}},
-			wrong: []string{"command", "url"}},
+		"a variable's odd name": {agent: &sessionsv1.Agent{Executor: &executor{
+			Kind: "process", Command: []string{"x"},
+			Env: map[string]string{"A=B": "c"},
+		}}, wrong: []string{"env.A=B"}},
+		"secrets in the clear": {agent: &sessionsv1.Agent{Executor: &executor{
+			Kind: "http", Url: "http://x/",
+			Headers: map[string]string{"X-Api-Key": "abc"},
+		}}, wrong: []string{"headers.X-Api-Key"}},
+		"a strategy of its own": {agent: &sessionsv1.Agent{
+			Executor: &executor{Kind: "http", Url: "http://x/"},
+			Strategy: turnv1.Strategy_STRATEGY_PLAN,
+		}, wrong: []string{"../strategy"}},
+		"two mistakes at a time": {
+			agent: &sessionsv1.Agent{Executor: &executor{Kind: "http", Command: []string{"x"}}},
+			wrong: []string{"command", "url"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.agent.Id = "agent-" + strings.NewReplacer(" ", "-", "'", "").Replace(name)

@@ -8,6 +8,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func TestExport(t *testing.T) {
@@ -17,7 +18,7 @@ func TestExport(t *testing.T) {
 	k.worker(k.turn(ses, "what is ```1+2```?")).run("three")
 	w := k.worker(k.turn(ses, "and more?"))
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("well")}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text("well")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
 	export := func(req *sessionsv1.ExportSessionRequest) *sessionsv1.ExportSessionResponse {
 		t.Helper()
@@ -70,7 +71,7 @@ func TestAnExportIsInTheOrderOfTheConversation(t *testing.T) {
 	w.result("tool-1.1", "c2", "second")
 	w.result("tool-1.0", "c1", "first")
 	want := said(w.context())
-	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: text("paid")})
+	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: executiontest.Text("paid")})
 	w.commit("finish", w.lease("finish"), func(r *executionv1.CommitStepRequest) {
 		r.Inputs, r.Ending = 1, &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"}
 	})

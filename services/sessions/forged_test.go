@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
@@ -16,6 +17,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // forger is on the bus without the mesh's key, and keeps what it hears.
@@ -44,10 +46,14 @@ func (f *forger) strike(next uint32) {
 	end := f.event(&turnv1.Event{Seq: next, Type: "turn.completed", Data: &turnv1.Event_TurnEnded{TurnEnded: &turnv1.TurnEnded{
 		Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, Output: "forged",
 	}}})
-	delta := f.event(&turnv1.Event{Seq: next - 1, Delta: 1, Type: "message.delta",
-		Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}}})
-	loose := f.event(&turnv1.Event{Seq: next, Type: "turn.completed",
-		Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}}})
+	delta := f.event(&turnv1.Event{
+		Seq: next - 1, Delta: 1, Type: "message.delta",
+		Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}},
+	})
+	loose := f.event(&turnv1.Event{
+		Seq: next, Type: "turn.completed",
+		Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "forged"}},
+	})
 	events, deltas := contract.EventSubject("default", f.turn.GetSessionId()), contract.DeltaSubject("default", f.turn.GetSessionId())
 	signed := nats.Header{}
 	for {
@@ -124,7 +130,7 @@ func TestForgedMessagesReachNoWatcher(t *testing.T) {
 		must(t, k.bus.Flush(t.Context()))
 		f.strike(l.GetBaseSeq() + 1)
 		watch()
-		w.answer([]string{"infer-1", "infer-2", "infer-3"}[round], l, &turnv1.Message{Content: text("answer")}, 3)
+		w.answer([]string{"infer-1", "infer-2", "infer-3"}[round], l, &turnv1.Message{Content: executiontest.Text("answer")}, 3)
 	}
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	for range watchers {

@@ -106,8 +106,10 @@ func TestAForkInTheMiddleOfATurn(t *testing.T) {
 	k.turn(ses, "later")
 	w := k.worker(turn)
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t"},
-		{CallId: "c2", Tool: "t"}}}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{
+		{CallId: "c1", Tool: "t"},
+		{CallId: "c2", Tool: "t"},
+	}}, 0)
 	w.result("tool-1.2", "c2", "r2")
 	w.result("tool-1.1", "c1", "r1")
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c3", Tool: "t"}}}, 0)

@@ -14,6 +14,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // hear listens for calls to workers.
@@ -66,7 +67,8 @@ func (w *worker) ahead(answer string) *executionv1.CommitStepResponse {
 	lease := got.GetNext()[0].GetLease()
 	return w.commitAll(&executionv1.CommitStepRequest{
 		Fence: lease.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
-		Messages: []*turnv1.Message{{Id: lease.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text(answer)}}, Then: w.end(),
+		Messages: []*turnv1.Message{{Id: lease.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text(answer)}},
+		Then:     w.end(),
 	})
 }
 
@@ -153,7 +155,7 @@ func TestAStepThatIsThereIsNotTakenAlongWithACommit(t *testing.T) {
 		other.commitAll(&executionv1.CommitStepRequest{Fence: done.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1", CallHash: "theirs"}})
 		got := w.commitAll(&executionv1.CommitStepRequest{
 			Fence: infer.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
-			Messages: []*turnv1.Message{{Id: infer.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("two calls")}},
+			Messages: []*turnv1.Message{{Id: infer.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("two calls")}},
 			Next:     []*executionv1.ClaimStepRequest{w.claimOf("tool-1.0"), w.claimOf("tool-1.1"), w.claimOf("tool-1.2")},
 		})
 		next := got.GetNext()

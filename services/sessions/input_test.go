@@ -13,6 +13,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func TestBadInputIsRefusedByName(t *testing.T) {
@@ -45,12 +46,16 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 	}{
 		{"turn without input", func() error { return turn(&sessionsv1.CreateTurnRequest{}) }, "invalid_argument", []string{"input"}},
 		{
-			"turn with input twice", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: "a", Content: text("b")}) }, "invalid_argument",
+			"turn with input twice",
+			func() error { return turn(&sessionsv1.CreateTurnRequest{Input: "a", Content: executiontest.Text("b")}) },
+			"invalid_argument",
 			[]string{"input"},
 		},
 		{"input of space", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: " \n\t"}) }, "invalid_argument", []string{"input"}},
 		{
-			"content of space", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: append(text(""), text(" ")...)}) },
+			"content of space", func() error {
+				return turn(&sessionsv1.CreateTurnRequest{Content: append(executiontest.Text(""), executiontest.Text(" ")...)})
+			},
 			"invalid_argument",
 			[]string{"content"},
 		},
@@ -63,7 +68,9 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 			[]string{"input"},
 		},
 		{
-			"content over 1 MiB", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: text(strings.Repeat("x", 1<<20))}) },
+			"content over 1 MiB", func() error {
+				return turn(&sessionsv1.CreateTurnRequest{Content: executiontest.Text(strings.Repeat("x", 1<<20))})
+			},
 			"too_large",
 			[]string{"content"},
 		},

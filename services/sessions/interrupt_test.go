@@ -7,6 +7,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // send creates a turn with a mode.
@@ -54,7 +55,7 @@ func TestAnInterruptRunsNext(t *testing.T) {
 		if got := k.happened(ses, now.GetLastSeq()); fmt.Sprint(got) != want {
 			t.Fatalf("events %q", got)
 		}
-		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("half")}, 0)
+		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text("half")}, 0)
 		if next := w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled").GetNextTurnId(); next != again.GetId() {
 			t.Fatalf("next is %s", next)
 		}

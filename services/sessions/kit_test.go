@@ -31,8 +31,12 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
+
+// must ends a test with an error.
+var must = sessionstest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
 
@@ -363,13 +367,6 @@ func (s *sources) UpdateSource(_ context.Context, req *registryv1.UpdateSourceRe
 	src.Revision = s.byName[src.GetName()].GetRevision() + 1
 	s.byName[src.GetName()] = src
 	return src, nil
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // wantFault checks code and fields of an error.

@@ -11,9 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func TestOneOfManyWorkersGetsTheStep(t *testing.T) {
@@ -55,8 +57,8 @@ func TestCommitIsIdempotentAndFenced(t *testing.T) {
 	w := k.worker(turn)
 	w.begin()
 	l := w.lease("infer-1")
-	first := w.answer("infer-1", l, &turnv1.Message{Content: text("once")}, 0)
-	second := w.answer("infer-1", l, &turnv1.Message{Content: text("twice")}, 0)
+	first := w.answer("infer-1", l, &turnv1.Message{Content: executiontest.Text("once")}, 0)
+	second := w.answer("infer-1", l, &turnv1.Message{Content: executiontest.Text("twice")}, 0)
 	if !proto.Equal(first, second) {
 		t.Errorf("second commit answered %v, want %v", second, first)
 	}
@@ -99,14 +101,12 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 	w2 := k.worker(turn)
 	w2.owner = "w2"
 	var taken *executionv1.Lease
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for taken == nil {
+	testpoll.Until(t, "the lease of the lost worker expires", func() bool {
 		next, err := w2.claim("infer-1")
 		must(t, err)
 		taken = next.GetLease()
-		<-tick.C
-	}
+		return taken != nil
+	})
 	if taken.GetAttempt() != 2 || taken.GetFence() != 2 || taken.GetMessageId() != old.GetMessageId() ||
 		taken.GetBaseSeq() <= old.GetBaseSeq() {
 		t.Errorf("lease %v after %v", taken, old)
@@ -126,7 +126,7 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 		Events: executing(),
 	})
 	wantFault(t, err, "lease_lost")
-	w2.answer("infer-1", taken, &turnv1.Message{Content: text("done")}, 0)
+	w2.answer("infer-1", taken, &turnv1.Message{Content: executiontest.Text("done")}, 0)
 	w2.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	if s := k.types(turn); !strings.Contains(s, "message.started turn.recovered message.reset message.completed") {
 		t.Errorf("events %s", s)

@@ -22,8 +22,10 @@ func TestALimitIsTold(t *testing.T) {
 		{&turnv1.LimitReached{Limit: "turn_seconds", Scope: "turn"}, "its time is up", "limits.turn_seconds"},
 		{&turnv1.LimitReached{Limit: "max_output_tokens", Scope: "turn"}, "its window is full", "max_output_tokens of agent"},
 		{&turnv1.LimitReached{Limit: "max_output_tokens", Value: 50, Scope: "turn"}, "may have 50 tokens", "max_output_tokens of agent"},
-		{&turnv1.LimitReached{Limit: "max_tokens", Value: 700, Scope: "agent", BudgetId: "bgt_1"}, "by budget bgt_1 of the agent",
-			"Raise max_tokens of budget bgt_1"},
+		{
+			&turnv1.LimitReached{Limit: "max_tokens", Value: 700, Scope: "agent", BudgetId: "bgt_1"}, "by budget bgt_1 of the agent",
+			"Raise max_tokens of budget bgt_1",
+		},
 		{&turnv1.LimitReached{Limit: "max_cost", Value: 250_000, Scope: "turn"}, "cost 0.25", "limits.max_cost"},
 		{
 			&turnv1.LimitReached{Limit: "max_tool_calls", Value: 3, Scope: "turn", BudgetId: "trn_above"},

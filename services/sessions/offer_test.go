@@ -3,12 +3,14 @@ package sessions_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -140,10 +142,7 @@ func TestResultsThatNobodyTakesHoldUpNoOthers(t *testing.T) {
 // awaitAnswer waits until a session was given so many results of agents in the background.
 func (k *kit) awaitAnswer(session string, want int) {
 	k.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(30 * time.Second)
-	for {
+	testpoll.Until(k.t, fmt.Sprintf("session %s was given %d results", session, want), func() bool {
 		list, err := k.sessions.ListMessages(k.t.Context(), &sessionsv1.ListMessagesRequest{SessionId: session})
 		must(k.t, err)
 		got := 0
@@ -152,15 +151,8 @@ func (k *kit) awaitAnswer(session string, want int) {
 				got++
 			}
 		}
-		if got == want {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			k.t.Fatalf("session %s was given %d results, want %d", session, got, want)
-		}
-	}
+		return got == want
+	})
 }
 
 // TestAResultWhoseAgentWasDeleted stands in the journal of the session that asked for it, and is given to it when there is an agent again.
@@ -188,8 +180,10 @@ func TestAResultWhoseAgentWasDeleted(t *testing.T) {
 // TestAResultIsGivenUp once it was offered for long enough, with a last word in the journal and one line in the log.
 func TestAResultIsGivenUp(t *testing.T) {
 	log := &lines{}
-	k := newKit(t, options{log: log, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, MaxQueuedTurns: 2,
-		OfferResults: time.Millisecond}})
+	k := newKit(t, options{log: log, cfg: sessions.Config{
+		SweepInterval: 20 * time.Millisecond, MaxQueuedTurns: 2,
+		OfferResults: time.Millisecond,
+	}})
 	k.boss("boss")
 	w := k.begins("boss")
 	session := w.turn.GetSessionId()
@@ -228,11 +222,5 @@ func (l *lines) count(text string) int {
 
 func (l *lines) await(t *testing.T, text string) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.Now().Add(30 * time.Second); l.count(text) == 0; <-tick.C {
-		if time.Now().After(limit) {
-			t.Fatalf("the log says nothing of %q", text)
-		}
-	}
+	testpoll.Until(t, "the log has "+text, func() bool { return l.count(text) > 0 })
 }

@@ -14,6 +14,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func TestTurnsOfASessionRunOneAfterTheOther(t *testing.T) {
@@ -103,7 +104,7 @@ func TestCancel(t *testing.T) {
 	if !renewed.GetCancelRequested() {
 		t.Error("the worker was not told")
 	}
-	if out := w.answer("infer-1", l, &turnv1.Message{Content: text("half")}, 0); !out.GetOutcome().GetCancelled() {
+	if out := w.answer("infer-1", l, &turnv1.Message{Content: executiontest.Text("half")}, 0); !out.GetOutcome().GetCancelled() {
 		t.Error("the outcome does not tell of the cancel")
 	}
 	w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")

@@ -46,8 +46,10 @@ func params(t testing.TB, kv map[string]any) *structpb.Struct {
 
 // blueprintKit has the agent of the bundle.
 func blueprintKit(t *testing.T, postgres bool) *kit {
-	k := newKit(t, options{postgres: postgres, cfg: sessions.Config{PlaceholderEnv: []string{"REGION"}},
-		env: map[string]string{"REGION": "eu"}})
+	k := newKit(t, options{
+		postgres: postgres, cfg: sessions.Config{PlaceholderEnv: []string{"REGION"}},
+		env: map[string]string{"REGION": "eu"},
+	})
 	_, err := k.apply(blueprintBundle, false)
 	must(t, err)
 	return k
@@ -83,12 +85,16 @@ func TestTurnsGetAResolvedBlueprint(t *testing.T) {
 		}{
 			{"nobody special", authn.User("bob"), "You serve red in eu, be kind. You are support at ${runner.host}. $${x} costs $$5."},
 			{
-				"an admin", &policyv1.Principal{Tenant: "default", Subject: "ann", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER,
-					Roles: []string{"admin"}, Claims: org},
+				"an admin", &policyv1.Principal{
+					Tenant: "default", Subject: "ann", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER,
+					Roles: []string{"admin"}, Claims: org,
+				},
 				"You serve red in eu, be kind. You are support at ${runner.host}. $${x} costs $$5.\n\nann is an admin of ACME.",
 			},
-			{"by claim", &policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER,
-				Claims: params(t, map[string]any{"plan": "free"})}, "Be short."},
+			{"by claim", &policyv1.Principal{
+				Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER,
+				Claims: params(t, map[string]any{"plan": "free"}),
+			}, "Be short."},
 		} {
 			out := k.loadAs(row.user, map[string]any{"team": "red"})
 			a := out.GetAgent()
@@ -148,8 +154,10 @@ func TestWhatCannotBeResolvedIsRefusedByName(t *testing.T) {
 	wantFault(t, err, "invalid_argument", "params.team")
 	good, err := k.open(map[string]any{"team": "red"})
 	must(t, err)
-	_, err = k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "hi", SessionId: good.GetId(),
-		Params: params(t, map[string]any{"team": "red"})})
+	_, err = k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{
+		Message: "hi", SessionId: good.GetId(),
+		Params: params(t, map[string]any{"team": "red"}),
+	})
 	wantFault(t, err, "invalid_argument", "params")
 	k.agent("bare")
 	_, err = k.sessions.CreateSession(t.Context(),

@@ -13,6 +13,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // models knows one model, or nobody knows.
@@ -74,7 +75,7 @@ func TestAFailedTurnIsTakenUpAtItsFailedStep(t *testing.T) {
 			}, 2, "hello|calls|a1|not executed: the turn ended before this call|"},
 			{"it fails with its answer at hand", func(w *worker) {
 				asked(w)
-				w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("refused")}, 0)
+				w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("refused")}, 0)
 				w.finish(turnv1.TurnStatus_TURN_STATUS_FAILED, "error")
 			}, 2, "hello|calls|a1|"},
 		} {

@@ -8,6 +8,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // A turn is taken up where its model failed.
@@ -48,7 +49,7 @@ func TestARerunTakesSteeredInputOver(t *testing.T) {
 	w.result("tool-1.0", "c1", "a1")
 	l := w.lease("infer-2")
 	w.commit("infer-2", l, func(r *executionv1.CommitStepRequest) {
-		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("done")}
+		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("done")}
 		r.Messages, r.Outcome.MessageId, r.Outcome.Inputs = []*turnv1.Message{m}, m.GetId(), 1
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}}
 	})
@@ -115,7 +116,7 @@ func (k *kit) plans() *sessionsv1.Turn {
 	})
 	write := func(key, id string, plan *turnv1.PlanUpdated) {
 		w.commit(key, w.lease(key), func(r *executionv1.CommitStepRequest) {
-			m := &turnv1.Message{Id: id, Role: turnv1.Role_ROLE_ASSISTANT, Content: text(id)}
+			m := &turnv1.Message{Id: id, Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text(id)}
 			r.Messages, r.Outcome.MessageId = []*turnv1.Message{m}, id
 			r.Events = []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}}
 			if plan != nil {
@@ -175,14 +176,18 @@ func TestARerunGoesOnInAPlan(t *testing.T) {
 			}
 		}
 		for id, strategy := range map[string]turnv1.Strategy{"other": turnv1.Strategy_STRATEGY_REACT, "router": turnv1.Strategy_STRATEGY_ROUTE} {
-			_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: id, Strategy: strategy,
-				Agents: []string{"assist*"}}})
+			_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
+				Id: id, Strategy: strategy,
+				Agents: []string{"assist*"},
+			}})
 			must(t, err)
 			_, err = k.turns.RerunTurn(t.Context(), &sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "2", AgentId: id})
 			wantFault(t, err, "invalid_argument", "from_step")
 		}
-		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "auto",
-			Strategy: turnv1.Strategy_STRATEGY_AUTO}})
+		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
+			Id:       "auto",
+			Strategy: turnv1.Strategy_STRATEGY_AUTO,
+		}})
 		must(t, err)
 		loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{
 			TurnId: k.rerun(&sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "2", AgentId: "auto"}).GetId(),

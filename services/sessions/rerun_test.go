@@ -8,6 +8,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // asked has the model of a turn ask for calls: pairs of id and arguments.
@@ -32,7 +33,7 @@ func (k *kit) twoRounds(session, input string) *sessionsv1.Turn {
 	w.result("tool-1.0", "c1", "a1")
 	w.asked("infer-2", "c3", `{"n":"b"}`)
 	w.result("tool-2.0", "c3", "b1")
-	w.answer("infer-3", w.lease("infer-3"), &turnv1.Message{Content: text("done")}, 0)
+	w.answer("infer-3", w.lease("infer-3"), &turnv1.Message{Content: executiontest.Text("done")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	return turn
 }
@@ -98,7 +99,7 @@ func TestARerunBeginsInTheMiddle(t *testing.T) {
 		w.result("tool-1.0", "x1", "b1")
 		w.result("tool-1.1", "x2", "none")
 		w.result("tool-1.2", "x3", "none")
-		w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("done again")}, 0)
+		w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("done again")}, 0)
 		w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 
 		whole := "one|calls|3|first|two|calls|a1|a2|calls|b1|none|none|done again|"
@@ -118,8 +119,10 @@ func TestARerunBeginsInTheMiddle(t *testing.T) {
 			"a1|a2", "a2|a1", 1) {
 			t.Errorf("fork %s", k.words(fork.GetId()))
 		}
-		if fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: turn.GetSessionId(),
-			Seq: turn.GetFirstSeq() + 2}); k.words(fork.GetId()) != "one|calls|3|first|" {
+		if fork := k.fork(&sessionsv1.ForkSessionRequest{
+			SessionId: turn.GetSessionId(),
+			Seq:       turn.GetFirstSeq() + 2,
+		}); k.words(fork.GetId()) != "one|calls|3|first|" {
 			t.Errorf("fork of its beginning %s", k.words(fork.GetId()))
 		}
 		again := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: turn.GetId(), FromStep: "2"})
@@ -168,7 +171,7 @@ func TestACallThatWasCutOffHasNoRecording(t *testing.T) {
 	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: of.GetId()})
 	must(t, err)
 	w.commit("tool-1.1", w.lease("tool-1.1"), func(r *executionv1.CommitStepRequest) {
-		res := &turnv1.ToolResult{CallId: "c2", Tool: "calc__add", Content: text("cut"), IsError: true}
+		res := &turnv1.ToolResult{CallId: "c2", Tool: "calc__add", Content: executiontest.Text("cut"), IsError: true}
 		r.Messages = []*turnv1.Message{{Id: "msg_cut", Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res}}}}
 		r.Outcome.Cancelled, r.Outcome.MessageId = true, "msg_cut"
@@ -186,8 +189,10 @@ func TestACallThatWasCutOffHasNoRecording(t *testing.T) {
 func TestWhatCannotBeRunAgain(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{MaxForkBytes: 1000}})
 	k.agent("assistant")
-	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner",
-		Strategy: turnv1.Strategy_STRATEGY_PLAN}})
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
+		Id:       "planner",
+		Strategy: turnv1.Strategy_STRATEGY_PLAN,
+	}})
 	must(t, err)
 	over := k.twoRounds(k.session().GetId(), "two")
 	ses := k.session().GetId()
@@ -209,14 +214,20 @@ func TestWhatCannotBeRunAgain(t *testing.T) {
 		{"active turn", &sessionsv1.RerunTurnRequest{TurnId: active.GetId()}, "turn_active", nil},
 		{"turn that never began", &sessionsv1.RerunTurnRequest{TurnId: waiting.GetId()}, "failed_precondition", nil},
 		{"step it has not", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "4"}, "invalid_argument", []string{"from_step"}},
-		{"step that is none", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "tool-1.0"}, "invalid_argument",
-			[]string{"from_step"}},
-		{"middle of a plan", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "2", AgentId: "planner"}, "invalid_argument",
-			[]string{"from_step"}},
+		{
+			"step that is none", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "tool-1.0"}, "invalid_argument",
+			[]string{"from_step"},
+		},
+		{
+			"middle of a plan", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "2", AgentId: "planner"}, "invalid_argument",
+			[]string{"from_step"},
+		},
 		{"unknown agent", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), AgentId: "nobody"}, "not_found", nil},
 		{"what is no model", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Model: "gpt"}, "invalid_argument", []string{"model"}},
-		{"live calls are never missing", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Tools: "live", Missing: "fail"}, "invalid_argument",
-			[]string{"missing"}},
+		{
+			"live calls are never missing", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Tools: "live", Missing: "fail"}, "invalid_argument",
+			[]string{"missing"},
+		},
 		{"too much before it", &sessionsv1.RerunTurnRequest{TurnId: after.GetId()}, "too_large", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -48,20 +49,12 @@ func (k *kit) scheduled(id string) *sessionsv1.Schedule {
 // becomes reads a schedule until it is as it should be.
 func (k *kit) becomes(id string, ok func(*sessionsv1.Schedule) bool) *sessionsv1.Schedule {
 	k.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(20 * time.Second)
-	for {
-		v := k.scheduled(id)
-		if ok(v) {
-			return v
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			k.t.Fatalf("schedule stays %v", v)
-		}
-	}
+	var v *sessionsv1.Schedule
+	testpoll.Until(k.t, "the schedule is as it should be", func() bool {
+		v = k.scheduled(id)
+		return ok(v)
+	})
+	return v
 }
 
 func TestScheduleLives(t *testing.T) {
@@ -149,17 +142,25 @@ func TestScheduleSaysWhatIsWrong(t *testing.T) {
 		{"two times", &sessionsv1.Schedule{Input: "x", Cron: "* * * * *", Interval: "5m"}, "invalid_argument", "schedule.interval", "not both"},
 		{"a bad cron", &sessionsv1.Schedule{Input: "x", Cron: "61 * * * *"}, "invalid_argument", "schedule.cron", `minute "61"`},
 		{"a cron with six fields", &sessionsv1.Schedule{Input: "x", Cron: "0 0 * * * *"}, "invalid_argument", "schedule.cron", "30 9 * * 1-5"},
-		{"a bad zone", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Mars/Olympus"}, "invalid_argument", "schedule.time_zone",
-			"Europe/Berlin"},
-		{"a zone of this machine", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Local"}, "invalid_argument",
-			"schedule.time_zone", "Europe/Berlin"},
-		{"a zone without cron", &sessionsv1.Schedule{Input: "x", Interval: "1h", TimeZone: "UTC"}, "invalid_argument", "schedule.time_zone",
-			"belongs to cron"},
+		{
+			"a bad zone", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Mars/Olympus"}, "invalid_argument", "schedule.time_zone",
+			"Europe/Berlin",
+		},
+		{
+			"a zone of this machine", &sessionsv1.Schedule{Input: "x", Cron: "0 9 * * *", TimeZone: "Local"}, "invalid_argument",
+			"schedule.time_zone", "Europe/Berlin",
+		},
+		{
+			"a zone without cron", &sessionsv1.Schedule{Input: "x", Interval: "1h", TimeZone: "UTC"}, "invalid_argument", "schedule.time_zone",
+			"belongs to cron",
+		},
 		{"a bad interval", &sessionsv1.Schedule{Input: "x", Interval: "often"}, "invalid_argument", "schedule.interval", "1h30m"},
 		{"too short an interval", &sessionsv1.Schedule{Input: "x", Interval: "1500ms"}, "invalid_argument", "schedule.interval", "whole seconds"},
 		{"no input", &sessionsv1.Schedule{Interval: "1h"}, "invalid_argument", "schedule.input", "empty"},
-		{"agent and session", &sessionsv1.Schedule{Input: "x", Interval: "1h", AgentId: "assistant", SessionId: ses}, "invalid_argument",
-			"schedule.session_id", "not both"},
+		{
+			"agent and session", &sessionsv1.Schedule{Input: "x", Interval: "1h", AgentId: "assistant", SessionId: ses}, "invalid_argument",
+			"schedule.session_id", "not both",
+		},
 		{"an unknown agent", &sessionsv1.Schedule{Input: "x", Interval: "1h", AgentId: "nobody"}, "not_found", "", "nobody"},
 		{"an unknown session", &sessionsv1.Schedule{Input: "x", Interval: "1h", SessionId: "ses_none"}, "not_found", "", "ses_none"},
 	} {
@@ -189,8 +190,10 @@ func TestAScheduleBelongsToWhoMadeIt(t *testing.T) {
 	k := newKit(t, options{idle: true})
 	k.agent("assistant")
 	ann, bob, admin := k.schedulesAs(authn.User("ann")), k.schedulesAs(authn.User("bob")), k.schedulesAs(authn.User("root", "admin"))
-	_, err := ann.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers", Input: "x",
-		Interval: "1h"}})
+	_, err := ann.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{
+		Id: "hers", Input: "x",
+		Interval: "1h",
+	}})
 	must(t, err)
 	_, err = bob.GetSchedule(t.Context(), &sessionsv1.GetScheduleRequest{ScheduleId: "hers"})
 	wantFault(t, err, "not_found")
@@ -201,8 +204,10 @@ func TestAScheduleBelongsToWhoMadeIt(t *testing.T) {
 	if len(list.GetSchedules()) != 0 {
 		t.Errorf("bob sees %v", list)
 	}
-	_, err = admin.UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers",
-		Input: "do it for me"}})
+	_, err = admin.UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{
+		Id:    "hers",
+		Input: "do it for me",
+	}})
 	wantFault(t, err, "failed_precondition")
 	_, err = admin.UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "hers", Interval: "2h"}})
 	must(t, err)
@@ -243,8 +248,10 @@ func TestThereAreOnlySoManySchedules(t *testing.T) {
 	create := func(c sessionsv1.ScheduleServiceClient) (*sessionsv1.Schedule, error) {
 		return c.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Input: "x", Interval: "1h"}})
 	}
-	mine, eves := k.schedules(), k.schedulesAs(&policyv1.Principal{Tenant: "default", Subject: "eve",
-		Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER})
+	mine, eves := k.schedules(), k.schedulesAs(&policyv1.Principal{
+		Tenant: "default", Subject: "eve",
+		Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER,
+	})
 	_, err := create(mine)
 	must(t, err)
 	last, err := create(mine)

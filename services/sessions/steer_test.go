@@ -13,6 +13,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func (k *kit) steer(turn, input string) *sessionsv1.SteerTurnResponse {
@@ -71,7 +72,7 @@ func TestInputForARunningTurn(t *testing.T) {
 		if read.GetInputs() != 3 || said(read) != "first|zero|calls|r1|r2|one|two|" {
 			t.Errorf("%d inputs: %s", read.GetInputs(), said(read))
 		}
-		w.heard("infer-2", w.lease("infer-2"), 3, &turnv1.Message{Content: text("answer")})
+		w.heard("infer-2", w.lease("infer-2"), 3, &turnv1.Message{Content: executiontest.Text("answer")})
 		if o := w.outcome("steer-3"); o.GetKind() != turnv1.StepKind_STEP_KIND_STEER || o.GetMessageId() == "" {
 			t.Errorf("outcome %v", o)
 		}
@@ -118,7 +119,7 @@ func TestAnAnswerThatDoesNotHeedAllInputEndsNothing(t *testing.T) {
 	k.steer(w.turn.GetId(), "wait")
 	got := w.commitAll(&executionv1.CommitStepRequest{
 		Fence: infer.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"}, Then: last,
-		Messages: []*turnv1.Message{{Id: infer.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("hasty")}},
+		Messages: []*turnv1.Message{{Id: infer.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("hasty")}},
 	})
 	if got.GetThen() != nil || len(got.GetInputs()) != 1 {
 		t.Fatalf("commit %v", got)
@@ -135,7 +136,7 @@ func TestAnAnswerThatDoesNotHeedAllInputEndsNothing(t *testing.T) {
 	if got := w.context(); said(got) != "first|hasty|wait|" {
 		t.Errorf("context %s", said(got))
 	}
-	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: text("read")})
+	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: executiontest.Text("read")})
 	// A turn that ends at a limit, or failed, does not wait for what it has not read.
 	k.steer(w.turn.GetId(), "more")
 	w.commit("finish", &executionv1.Lease{Fence: 2}, func(r *executionv1.CommitStepRequest) {
@@ -172,11 +173,13 @@ func TestSteerIsRefused(t *testing.T) {
 		path []string
 	}{
 		{"nothing", &sessionsv1.SteerTurnRequest{TurnId: id}, "invalid_argument", []string{"input"}},
-		{"both", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x", Content: text("y")}, "invalid_argument", []string{"input"}},
+		{"both", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x", Content: executiontest.Text("y")}, "invalid_argument", []string{"input"}},
 		{"no turn", &sessionsv1.SteerTurnRequest{TurnId: "trn_nope", Input: "x"}, "not_found", nil},
 		{"a turn that waits for another one", &sessionsv1.SteerTurnRequest{TurnId: behind.GetId(), Input: "x"}, "failed_precondition", nil},
-		{"another body with the same key", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x", IdempotencyKey: "k"}, "idempotency_conflict",
-			nil},
+		{
+			"another body with the same key", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x", IdempotencyKey: "k"}, "idempotency_conflict",
+			nil,
+		},
 		{"too many", &sessionsv1.SteerTurnRequest{TurnId: id, Input: "x"}, "rate_limited", nil},
 	} {
 		_, err := k.turns.SteerTurn(t.Context(), row.req)

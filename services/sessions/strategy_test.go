@@ -10,6 +10,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // TestStepsOfChoicesAndPlans: they are kept like others, their calls are model calls, and a plan is a message.
@@ -32,7 +33,7 @@ func TestStepsOfChoicesAndPlans(t *testing.T) {
 		t.Errorf("chosen = %v", chosen)
 	}
 	planned := do("plan-1", turnv1.StepKind_STEP_KIND_PLAN, func(r *executionv1.CommitStepRequest) {
-		m := &turnv1.Message{Id: "msg_plan", Role: turnv1.Role_ROLE_ASSISTANT, Content: text("Plan: …")}
+		m := &turnv1.Message{Id: "msg_plan", Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("Plan: …")}
 		r.Messages = []*turnv1.Message{m}
 		r.Outcome.Plan, r.Outcome.MessageId, r.Outcome.Usage = []string{"this", "that"}, m.GetId(), &turnv1.Usage{InputTokens: 5, ModelCalls: 2}
 		r.Events = []*turnv1.Event{
@@ -46,7 +47,7 @@ func TestStepsOfChoicesAndPlans(t *testing.T) {
 	if fmt.Sprint(planned.GetPlan()) != "[this that]" || planned.GetMessageId() != "msg_plan" {
 		t.Errorf("planned = %v", planned)
 	}
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("done")}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text("done")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	done, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: turn.GetId()})
 	must(t, err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -18,6 +17,8 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // approver returns the client of somebody who decides approvals.
@@ -25,18 +26,10 @@ func (k *kit) approver(p *policyv1.Principal) sessionsv1.ApprovalServiceClient {
 	return sessionsv1.NewApprovalServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(p)))
 }
 
-func object(fields map[string]any) *structpb.Struct {
-	s, err := structpb.NewStruct(fields)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
-
 // approvalOf asks for leave to run a call, the rest as given.
 func approvalOf(change func(*executionv1.WaitRequest)) *executionv1.WaitRequest {
 	r := &executionv1.WaitRequest{
-		Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, CallId: "c1", Tool: "bank__pay", Arguments: object(map[string]any{"amount": 5}),
+		Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, CallId: "c1", Tool: "bank__pay", Arguments: sessionstest.Object(map[string]any{"amount": 5}),
 		ArgumentsHash: "args1", DefinitionHash: "def1", Effect: turnv1.EffectClass_EFFECT_CLASS_ONCE, Rule: "payments", Message: "money leaves",
 		AllowRequester: true,
 	}
@@ -150,7 +143,7 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 		}
 		w.result("tool-1.0.2", "c1", "paid")
 		w.result("tool-1.1", "c2", "paid too")
-		w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("done")}, 0)
+		w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("done")}, 0)
 		w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 		if end := w.now(); end.GetUsage().GetToolCalls() != 2 {
 			t.Errorf("usage %v", end.GetUsage())

@@ -18,6 +18,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -130,7 +131,7 @@ func (w *worker) stream(k *kit, rounds, deltas int) {
 				k.turn(w.turn.GetSessionId(), "and later this")
 			}
 		}
-		w.answer(key, l, &turnv1.Message{Content: text("answer")}, uint32(deltas))
+		w.answer(key, l, &turnv1.Message{Content: executiontest.Text("answer")}, uint32(deltas))
 	}
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 }
@@ -221,7 +222,7 @@ func TestLateJoinerGetsTheOpenMessage(t *testing.T) {
 			must(t, led.take(r))
 		}
 	}
-	w.answer("infer-1", l, &turnv1.Message{Content: text("done")}, 20)
+	w.answer("infer-1", l, &turnv1.Message{Content: executiontest.Text("done")}, 20)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	completed := false // a feed that is a moment behind may still have it open
 	for _, r := range k.watchTurn(turn, "") {
@@ -292,11 +293,11 @@ func TestWatchSurvivesALostBus(t *testing.T) {
 	go func() { done <- led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(1, 1)), 0) }()
 	w.begin()
 	must(t, server.Close(context.Background()))
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("without a bus")}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text("without a bus")}, 0)
 	server, err = bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Close(context.Background())) })
-	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("with a new bus")}, 0)
+	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("with a new bus")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	must(t, <-done)
 }
@@ -312,7 +313,7 @@ func TestWatchGoesOnWhenTheBusIsClosed(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(1, 1)), 0) }()
 	must(t, b.Close(context.Background()))
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("without a bus")}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text("without a bus")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	must(t, <-done)
 }
@@ -358,7 +359,7 @@ func TestSlowWatcherIsCutAndResumes(t *testing.T) {
 		}
 	}
 	wantFault(t, err, "rate_limited")
-	w.answer("infer-1", l, &turnv1.Message{Content: text("x")}, 400)
+	w.answer("infer-1", l, &turnv1.Message{Content: executiontest.Text("x")}, 400)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	must(t, led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(1, 1)), 0))
 }
@@ -382,7 +383,7 @@ func TestThousandWatchersOfOneTurn(t *testing.T) {
 	for n := range uint32(5) {
 		w.delta(l, n+1, "x")
 	}
-	w.answer("infer-1", l, &turnv1.Message{Content: text("done")}, 5)
+	w.answer("infer-1", l, &turnv1.Message{Content: executiontest.Text("done")}, 5)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	all.Wait()
 }
@@ -405,7 +406,7 @@ func TestResetStartsTheDeltasAnew(t *testing.T) {
 	second := w.lease("infer-1")
 	w.delta(first, 2, "late words of the first attempt")
 	w.delta(second, 1, "the answer")
-	w.answer("infer-1", second, &turnv1.Message{Content: text("the answer")}, 1)
+	w.answer("infer-1", second, &turnv1.Message{Content: executiontest.Text("the answer")}, 1)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	for !led.ended {
 		r, err := stream.Recv()

@@ -19,10 +19,12 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // arrived is one request that a receiver got.
@@ -131,7 +133,7 @@ func (k *kit) end(turn *sessionsv1.Turn, status turnv1.TurnStatus, answer string
 	k.t.Helper()
 	w := k.worker(turn)
 	w.begin()
-	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text(answer)}, 0)
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text(answer)}, 0)
 	w.finish(status, "end")
 }
 
@@ -139,17 +141,13 @@ func (k *kit) end(turn *sessionsv1.Turn, status turnv1.TurnStatus, answer string
 func (k *kit) deliveries(hook string, fit func([]*sessionsv1.WebhookDelivery) bool) []*sessionsv1.WebhookDelivery {
 	k.t.Helper()
 	var last []*sessionsv1.WebhookDelivery
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.Now().Add(20 * time.Second); time.Now().Before(limit); <-tick.C {
+	testpoll.Until(k.t, "the deliveries fit", func() bool {
 		got, err := k.webhooks().ListWebhookDeliveries(k.t.Context(), &sessionsv1.ListWebhookDeliveriesRequest{WebhookId: hook})
 		must(k.t, err)
-		if last = got.GetDeliveries(); fit(last) {
-			return last
-		}
-	}
-	k.t.Fatalf("deliveries after 20s: %v", last)
-	return nil
+		last = got.GetDeliveries()
+		return fit(last)
+	})
+	return last
 }
 
 // settled: there are n deliveries, and all came to an end.

@@ -14,6 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -87,10 +88,6 @@ func (w *worker) begin() {
 	})
 }
 
-func text(s string) []*turnv1.ContentPart {
-	return []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: s}}}
-}
-
 // answer commits an infer step with a message.
 func (w *worker) answer(key string, l *executionv1.Lease, m *turnv1.Message, deltas uint32) *executionv1.CommitStepResponse {
 	w.t.Helper()
@@ -106,7 +103,7 @@ func (w *worker) answer(key string, l *executionv1.Lease, m *turnv1.Message, del
 func (w *worker) result(key, call, out string) {
 	w.t.Helper()
 	w.commit(key, w.lease(key), func(r *executionv1.CommitStepRequest) {
-		res := &turnv1.ToolResult{CallId: call, Tool: "calc__add", Content: text(out)}
+		res := &turnv1.ToolResult{CallId: call, Tool: "calc__add", Content: executiontest.Text(out)}
 		r.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res}}}}
 	})
@@ -128,7 +125,7 @@ func (w *worker) run(answer string) *executionv1.CommitStepResponse {
 		ArgumentsJson: "{}",
 	}}}, 0)
 	w.result("tool-1.1", "c1", "3")
-	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text(answer)}, 0)
+	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text(answer)}, 0)
 	return w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 }
 

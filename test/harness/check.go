@@ -67,3 +67,11 @@ func checkText(t testing.TB, e Event, deltas string, next int) {
 		t.Errorf("deltas %q are no beginning of %q: text came twice or in disorder", deltas, whole.String())
 	}
 }
+
+// Must ends a test with an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -29,6 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 // TestMain makes this program a tool server where a test starts it as one.
@@ -62,14 +63,14 @@ func newMesh(t *testing.T) *mesh {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	out, err := egress.New(egress.Config{Profile: egress.Local})
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(out.CloseIdle)
 	bridgeConfig := mcpbridge.DefaultConfig()
 	bridgeConfig.ReconnectMin, bridgeConfig.ReconnectMax, bridgeConfig.DiscoverTimeout = time.Millisecond, 10*time.Millisecond, 10*time.Second
 	bridge, err := mcpbridge.New(bridgeConfig, mcpbridge.Deps{Egress: out, Log: log})
-	must(t, err)
+	harness.Must(t, err)
 	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: open(t, "policy"), Log: log})
-	must(t, err)
+	harness.Must(t, err)
 	as := rpctest.WithPrincipal(authn.Service("registry"))
 	cfg := registry.DefaultConfig()
 	cfg.CallRetry, cfg.BreakerFailures, cfg.LeaseTTL, cfg.SyncEvery = time.Millisecond, 1<<30, time.Minute, time.Hour
@@ -78,7 +79,7 @@ func newMesh(t *testing.T) *mesh {
 		Bridge: mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) { bridge.Register(r) }, as)),
 		Policy: policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { rules.Register(r) }, as)),
 	})
-	must(t, err)
+	harness.Must(t, err)
 	conn := rpctest.Serve(t, "registry", func(r grpc.ServiceRegistrar) { tools.Register(r) })
 	run(t, bridge.Run)
 	run(t, tools.Run)
@@ -93,18 +94,11 @@ func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest
 	return nil, errors.New("there are no artifacts here")
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func open(t *testing.T, service string) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), service+".db"), Schema: service})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, db.Close()) })
 	return db
 }
 
@@ -114,7 +108,7 @@ func run(t *testing.T, f func(context.Context) error) {
 	go func() { done <- f(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		must(t, <-done)
+		harness.Must(t, <-done)
 	})
 }
 
@@ -123,13 +117,13 @@ func (m *mesh) source(s *registryv1.Source) {
 	m.t.Helper()
 	s.Kind = "mcp"
 	got, err := m.sources.CreateSource(m.t.Context(), &registryv1.CreateSourceRequest{Source: s})
-	must(m.t, err)
+	harness.Must(m.t, err)
 	if enum.Name(got.GetState()) != "ready" {
 		m.t.Fatalf("source %s is %s: %s", s.GetName(), got.GetState(), got.GetLastError())
 	}
 	tools, err := m.calls.ResolveTools(m.t.Context(),
 		&registryv1.ResolveToolsRequest{Globs: []string{s.GetName() + "__*"}, Principal: authn.Local()})
-	must(m.t, err)
+	harness.Must(m.t, err)
 	for _, tool := range tools.GetTools() {
 		m.pinned[tool.GetName()] = tool.GetDefinitionHash()
 	}

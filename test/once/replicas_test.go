@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 // serveReplica is one of several processes behind one port, as behind a load balancer. A call whose key says so kills the process after it
@@ -51,17 +52,17 @@ func serveReplica() {
 // answer at once, so that a repeated call is executed.
 func TestAReplicaIsKilledInMidCall(t *testing.T) {
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()
 			m := newMesh(t)
 			file := filepath.Join(t.TempDir(), "acts")
 			l, err := net.Listen("tcp", "127.0.0.1:0")
-			must(t, err)
+			harness.Must(t, err)
 			port, err := l.(*net.TCPListener).File()
-			must(t, err)
-			must(t, l.Close())
+			harness.Must(t, err)
+			harness.Must(t, l.Close())
 			var replicas sync.WaitGroup
 			stop := make(chan struct{})
 			for range 3 {
@@ -89,7 +90,7 @@ func TestAReplicaIsKilledInMidCall(t *testing.T) {
 					}
 				})
 			}
-			t.Cleanup(func() { close(stop); replicas.Wait(); must(t, port.Close()) })
+			t.Cleanup(func() { close(stop); replicas.Wait(); harness.Must(t, port.Close()) })
 			m.source(&registryv1.Source{Name: "x", Url: "http://" + l.Addr().String() + "/mcp"})
 			each(48, 6, func(i int) {
 				k := key(i) + "/live"

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 // serveStdio is an MCP server over stdio. A call does what its key names, and is written down before it is answered.
@@ -78,7 +79,7 @@ func TestCallsOverStdio(t *testing.T) {
 	m := newMesh(t)
 	file := filepath.Join(t.TempDir(), "acts")
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	var wg sync.WaitGroup
 	begin := make(chan struct{}) // all sources are there
 	for _, era := range []string{"legacy", "modern"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testpg"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
@@ -19,9 +20,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
 // keepClock starts what all buses of a process share outside of the bubble: a goroutine of it would hold the bubble's time.
 func keepClock(t *testing.T) {
 	b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
-	must(t, err)
-	must(t, b.EnsureKept(t.Context(), bus.KeptConfig{Name: "clock", Subjects: []string{"clock"}, MaxAge: time.Hour, MaxBytes: 1 << 20}))
-	t.Cleanup(func() { must(t, b.Close(context.Background())) })
+	harness.Must(t, err)
+	harness.Must(t, b.EnsureKept(t.Context(), bus.KeptConfig{
+		Name: "clock", Subjects: []string{"clock"}, MaxAge: time.Hour, MaxBytes: 1 << 20,
+	}))
+	t.Cleanup(func() { harness.Must(t, b.Close(context.Background())) })
 }
 
 // makeAgents makes one agent that parks calls whose outcome is unknown, one that reports them, one that makes one call at a time, and one
@@ -36,7 +39,7 @@ func (m *mesh) makeAgents() {
 	} {
 		a.Tools, a.Approvals = []string{"x__*"}, []*policyv1.ApprovalRule{rule}
 		_, err := m.user.agents.CreateAgent(m.t.Context(), &sessionsv1.CreateAgentRequest{Agent: a})
-		must(m.t, err)
+		harness.Must(m.t, err)
 	}
 }
 

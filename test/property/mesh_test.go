@@ -27,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 // expiry is how long an approval may be decided.
@@ -86,19 +87,19 @@ func newMesh(t testing.TB, e engine) *mesh {
 	m := &mesh{t: t, engine: e, effects: newEffects(), heard: newHeard(), dice: newDice(), happened: map[string]int{}}
 	var err error
 	m.ring, err = authn.NewKeyring(authn.NewKey())
-	must(t, err)
+	harness.Must(t, err)
 	m.bus, err = bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
-	must(t, err)
-	t.Cleanup(func() { must(t, m.bus.Close(context.Background())) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, m.bus.Close(context.Background())) })
 	m.egress, err = egress.New(egress.Config{Profile: egress.Local})
-	must(t, err)
+	harness.Must(t, err)
 	for range e.replicas {
 		m.conns = append(m.conns, m.serve())
 	}
 	_, err = registryv1.NewSourceServiceClient(as{m.conns[0], authn.Local()}).CreateSource(t.Context(), &registryv1.CreateSourceRequest{
 		Source: &registryv1.Source{Name: "x", Kind: "mcp", Url: "http://127.0.0.1:1/mcp"},
 	})
-	must(t, err)
+	harness.Must(t, err)
 	for i := range e.replicas {
 		m.links = append(m.links, &link{})
 		m.homes = append(m.homes, m.open(i))
@@ -124,14 +125,14 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 	conn := server.dial(t, nil)
 	t.Cleanup(func() { server.stop(t) })
 	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: m.db("policy", true), Log: discard()})
-	must(t, err)
+	harness.Must(t, err)
 	tools, err := registry.New(registry.Config{SyncEvery: 24 * time.Hour, LeaseTTL: time.Hour}, registry.Deps{
 		DB: m.db("registry", true), Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("registry")}),
 		Bridge: mcpbridgev1.NewBridgeServiceClient(as{conn, authn.Service("registry")}), Artifacts: noArtifacts{}, Log: discard(),
 	})
-	must(t, err)
+	harness.Must(t, err)
 	models, err := inference.New(t.Context(), inference.DefaultConfig(), inference.Deps{Egress: m.egress, Log: discard(), Getenv: noEnv})
-	must(t, err)
+	harness.Must(t, err)
 	rules.Register(server)
 	tools.Register(server)
 	inferencev1.RegisterInferenceServiceServer(server, hearing{models, m.heard})
@@ -146,9 +147,9 @@ func (m *mesh) db(service string, keep bool) *sqldb.DB {
 	m.t.Helper()
 	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns,
 		Now: time.Now})
-	must(m.t, err)
+	harness.Must(m.t, err)
 	if keep {
-		m.t.Cleanup(func() { must(m.t, db.Close()) })
+		m.t.Cleanup(func() { harness.Must(m.t, db.Close()) })
 	}
 	return db
 }
@@ -172,7 +173,7 @@ func (m *mesh) open(replica int) *home {
 		Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("sessions")}),
 		Ledger: registryv1.NewToolExecutionServiceClient(as{conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
 	})
-	must(t, err)
+	harness.Must(t, err)
 	svc.Register(h.server)
 	h.server.start(t)
 	var ctx context.Context
@@ -184,9 +185,9 @@ func (m *mesh) open(replica int) *home {
 
 func (h *home) stop(t testing.TB) {
 	h.cancel()
-	must(t, <-h.done)
+	harness.Must(t, <-h.done)
 	h.server.stop(t)
-	must(t, h.db.Close())
+	harness.Must(t, h.db.Close())
 }
 
 // align waits until the service's sweeps are as far as they are at its start, so that a sequence meets them at the same places each time.
@@ -233,34 +234,34 @@ type server struct {
 func newServer(t testing.TB, ring *authn.Keyring) *server {
 	t.Helper()
 	srv, err := rpc.NewServer(rpc.ServerConfig{Log: discard(), Keyring: ring, Authorizer: rpctest.AllowAll{}})
-	must(t, err)
+	harness.Must(t, err)
 	return &server{Server: srv, ring: ring, network: rpc.NewMemory(), done: make(chan error, 1)}
 }
 
 func (s *server) start(t testing.TB) {
 	t.Helper()
-	must(t, s.Prepare())
+	harness.Must(t, s.Prepare())
 	l, err := s.network.Listen("mesh")
-	must(t, err)
+	harness.Must(t, err)
 	go func() { s.done <- s.Serve(l) }()
 }
 
 func (s *server) dial(t testing.TB, p *policyv1.Principal) rpc.Conn {
 	t.Helper()
 	conn, err := rpc.Dial(s.network, "mesh", rpc.ClientConfig{Keyring: s.ring, As: p})
-	must(t, err)
+	harness.Must(t, err)
 	s.conns = append(s.conns, conn)
 	return conn
 }
 
 func (s *server) stop(t testing.TB) {
 	for _, conn := range s.conns {
-		must(t, conn.Close())
+		harness.Must(t, conn.Close())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.Stop(ctx)
-	must(t, <-s.done)
+	harness.Must(t, <-s.done)
 }
 
 // run runs f until the test ends.
@@ -270,17 +271,10 @@ func run(t testing.TB, f func(context.Context) error) {
 	go func() { done <- f(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		must(t, <-done)
+		harness.Must(t, <-done)
 	})
 }
 
 func noEnv(string) string { return "" }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

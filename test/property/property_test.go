@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 const (
@@ -44,21 +45,21 @@ func TestSessionsAndTurnsOfReplicas(t *testing.T) {
 func sequences(t *testing.T, usual int, open func(*testing.T) engine) {
 	checks := flag.Lookup("rapid.checks").Value
 	before := checks.String()
-	defer func() { must(t, checks.Set(before)) }()
+	defer func() { harness.Must(t, checks.Set(before)) }()
 	left, err := strconv.Atoi(before)
-	must(t, err)
+	harness.Must(t, err)
 	if os.Getenv("RAPID_CHECKS") == "" && !given("rapid.checks") {
 		left = usual
 	}
 	if !given("rapid.shrinktime") {
-		must(t, flag.Set("rapid.shrinktime", "1h")) // of a bubble's time: a sequence takes half a minute of it
+		harness.Must(t, flag.Set("rapid.shrinktime", "1h")) // of a bubble's time: a sequence takes half a minute of it
 	}
 	keepClock(t)
 	happened := map[string]int{}
 	for left > 0 {
 		now := min(left, atOnce)
 		left -= now
-		must(t, checks.Set(strconv.Itoa(now)))
+		harness.Must(t, checks.Set(strconv.Itoa(now)))
 		e := open(t)
 		synctest.Test(t, func(t *testing.T) { drive(t, e, happened) })
 	}

@@ -14,6 +14,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/test/harness"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
@@ -139,7 +140,7 @@ func (m *mesh) work(name string, t *turn) *worker {
 		Sessions: executionv1.NewExecutionServiceClient(home), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: m.bus, Log: discard(),
 	})
-	must(m.t, err)
+	harness.Must(m.t, err)
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
 	go func() {

@@ -19,6 +19,7 @@ import (
 	sdktemporal "go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -40,26 +41,23 @@ func newParking(t *testing.T) *live {
 // parked returns when a run of the turn is parked that is not among the given ones, and gives it.
 func (l *live) parked(turnID string, not ...string) *client.WorkflowExecutionDescription {
 	l.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		d, err := l.client.DescribeWorkflow(l.t.Context(), turnID, "")
+	var d *client.WorkflowExecutionDescription
+	testpoll.Until(l.t, "the turn is parked", func() bool {
+		var err error
+		d, err = l.client.DescribeWorkflow(l.t.Context(), turnID, "")
 		if err != nil {
 			l.t.Fatal(err)
 		}
 		// Its only event is its start.
 		if d.HistoryLength == 1 && status(d) == contract.StatusWaiting && !slices.Contains(not, d.WorkflowExecution.RunID) {
-			return d
+			return true
 		}
 		if d.Status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING && d.Status != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 			l.t.Fatalf("the turn is %v", d.Status)
 		}
-		select {
-		case <-tick.C:
-		case <-l.t.Context().Done():
-			l.t.Fatal("the turn is not parked")
-		}
-	}
+		return false
+	})
+	return d
 }
 
 func (l *live) approve(turnID string) {

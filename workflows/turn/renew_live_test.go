@@ -3,12 +3,12 @@ package turn_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -117,17 +117,7 @@ func TestATurnStaysWithTheVersionItBeganWith(t *testing.T) {
 func (l *live) version(build string) {
 	l.t.Helper()
 	l.startAs(turn.Config{ID: "worker-" + build, Deployment: "windlass", BuildID: build})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := temporal.Promote(l.t.Context(), l.client, "windlass", build)
-		if err == nil {
-			return
-		}
-		select { // until the server has seen the worker poll
-		case <-tick.C:
-		case <-l.t.Context().Done():
-			l.t.Fatalf("promote version %s: %v", build, err)
-		}
-	}
+	testpoll.Until(l.t, "the server has seen the worker poll", func() bool {
+		return temporal.Promote(l.t.Context(), l.client, "windlass", build) == nil
+	})
 }

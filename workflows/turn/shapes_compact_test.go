@@ -11,6 +11,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -24,7 +25,7 @@ func TestCompactedShape(t *testing.T) {
 	for i := range 20 {
 		past = append(past, &turnv1.Message{
 			Id: fmt.Sprintf("msg_old%d", i), TurnId: fmt.Sprintf("trn_old%d", i/2), Role: turnv1.Role(1 + i%2),
-			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: strings.Repeat("word ", 100)}}},
+			Content: executiontest.Text(strings.Repeat("word ", 100)),
 		})
 	}
 	l.Journal.Recall(turnID, past...)

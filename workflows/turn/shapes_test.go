@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -166,17 +166,13 @@ func (l *live) afterJoin(joined chan<- struct{}) func(client.WorkflowRun, <-chan
 
 // pending returns when the turn's workflow has begun a step itself.
 func (l *live) pending(turnID string) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for range tick.C {
+	testpoll.Until(l.t, "an activity of the turn is pending", func() bool {
 		d, err := l.client.DescribeWorkflowExecution(l.t.Context(), turnID, "")
 		if err != nil {
 			l.t.Error(err)
 		}
-		if err != nil || len(d.GetPendingActivities()) > 0 {
-			return
-		}
-	}
+		return err != nil || len(d.GetPendingActivities()) > 0
+	})
 }
 
 // cancel does what the sessions service does: the journal first, then the signal.

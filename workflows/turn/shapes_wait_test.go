@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -37,22 +37,13 @@ func guarded(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[
 // waits returns when the turn waits for a person, and its workflow knows.
 func (l *live) waits(run client.WorkflowRun) {
 	l.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	testpoll.Until(l.t, "the turn waits", func() bool {
 		d, err := l.client.DescribeWorkflow(l.t.Context(), run.GetID(), "")
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		if open := l.Journal.Waits(run.GetID()); len(open) == 1 && d.HistoryLength > 4 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-l.t.Context().Done():
-			l.t.Fatal("the turn does not wait")
-		}
-	}
+		return len(l.Journal.Waits(run.GetID())) == 1 && d.HistoryLength > 4
+	})
 }
 
 func (l *live) answer(v turnv1.Verdict) func(client.WorkflowRun, <-chan struct{}) {

@@ -14,6 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
@@ -35,7 +36,7 @@ func TestHistoryHoldsReferencesOnly(t *testing.T) {
 	})
 	l.Tool(func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 		return turntest.Complete(stream, &registryv1.Completed{Result: &turnv1.ToolResult{
-			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: large[:8<<10]}}},
+			Content: executiontest.Text(large[:8<<10]),
 		}})
 	})
 	run := l.begin("trn_long", &sessionsv1.Agent{Tools: []string{"*"}, Limits: &sessionsv1.Limits{MaxSteps: 30}})

@@ -264,18 +264,9 @@ func TestACommentOnADenialMakesItsAuthorARequester(t *testing.T) {
 	}
 }
 
-func object(t *testing.T, fields map[string]any) *structpb.Struct {
-	t.Helper()
-	s, err := structpb.NewStruct(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func TestAnAnswerMustFitItsQuestion(t *testing.T) {
 	const schema = `{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}`
-	city := object(t, map[string]any{"city": "Bonn"})
+	city := sessionstest.Object(map[string]any{"city": "Bonn"})
 	for _, row := range []struct {
 		name   string
 		req    *store.WaitRequest
@@ -288,12 +279,12 @@ func TestAnAnswerMustFitItsQuestion(t *testing.T) {
 		{name: "declined", req: forAnswer(schema), answer: approval.Answer{Action: "decline"}, want: declined},
 		{name: "cancelled", req: forAnswer(schema), answer: approval.Answer{Action: "cancel"}, want: declined},
 		{
-			name: "something is missing", req: forAnswer(schema), answer: approval.Answer{Content: object(t, map[string]any{})},
+			name: "something is missing", req: forAnswer(schema), answer: approval.Answer{Content: sessionstest.Object(map[string]any{})},
 			field: "content/city",
 		},
 		{
 			name: "a field is of another type", req: forAnswer(schema),
-			answer: approval.Answer{Content: object(t, map[string]any{"city": 1})}, field: "content/city",
+			answer: approval.Answer{Content: sessionstest.Object(map[string]any{"city": 1})}, field: "content/city",
 		},
 		{name: "no schema takes anything", req: forAnswer(""), answer: approval.Answer{}, want: answered},
 		{

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +42,7 @@ func result(k *sessionstest.Kit, t store.Turn, key, id, text string) {
 	k.Commit(t, key, func(c *step.Commit) {
 		c.Messages = []*turnv1.Message{{
 			Role:       turnv1.Role_ROLE_TOOL,
-			ToolResult: &turnv1.ToolResult{CallId: id, Content: sessionstest.Text(text)},
+			ToolResult: &turnv1.ToolResult{CallId: id, Content: executiontest.Text(text)},
 		}}
 	})
 }
@@ -55,7 +56,7 @@ func window(k *sessionstest.Kit, t store.Turn, limit int) conversation.Window {
 
 func TestTextPartsStandOnLinesOfTheirOwn(t *testing.T) {
 	blob := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{}}}
-	parts := slices.Concat(sessionstest.Text("a"), []*turnv1.ContentPart{blob}, sessionstest.Text(""), sessionstest.Text("b\nc"))
+	parts := slices.Concat(executiontest.Text("a"), []*turnv1.ContentPart{blob}, executiontest.Text(""), executiontest.Text("b\nc"))
 	if got := conversation.Text(parts); got != "a\nb\nc" {
 		t.Errorf("got %q", got)
 	}
@@ -132,17 +133,17 @@ func TestAWindowIsTheNewestPartAndBeginsWithAUser(t *testing.T) {
 
 func TestResultsMoveToTheirCallsAndNothingIsLost(t *testing.T) {
 	user := func(text string) *turnv1.Message {
-		return &turnv1.Message{TurnId: "t", Role: turnv1.Role_ROLE_USER, Content: sessionstest.Text(text)}
+		return &turnv1.Message{TurnId: "t", Role: turnv1.Role_ROLE_USER, Content: executiontest.Text(text)}
 	}
 	asks := func(text string, ids ...string) *turnv1.Message {
-		m := &turnv1.Message{TurnId: "t", Role: turnv1.Role_ROLE_ASSISTANT, Content: sessionstest.Text(text)}
+		m := &turnv1.Message{TurnId: "t", Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text(text)}
 		for _, id := range ids {
 			m.ToolCalls = append(m.ToolCalls, call(id))
 		}
 		return m
 	}
 	answers := func(id string) *turnv1.Message {
-		r := &turnv1.ToolResult{CallId: id, Content: sessionstest.Text(id)}
+		r := &turnv1.ToolResult{CallId: id, Content: executiontest.Text(id)}
 		return &turnv1.Message{TurnId: "t", Role: turnv1.Role_ROLE_TOOL, ToolResult: r}
 	}
 	other := answers("a")

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -19,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -28,12 +31,27 @@ const (
 	Assistant = "assistant"
 )
 
+// Must ends a test with an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Must ends the test with an error.
 func (k *Kit) Must(err error) {
 	k.Helper()
+	Must(k, err)
+}
+
+// Object returns a JSON object.
+func Object(fields map[string]any) *structpb.Struct {
+	s, err := structpb.NewStruct(fields)
 	if err != nil {
-		k.Fatal(err)
+		panic(err)
 	}
+	return s
 }
 
 // As returns a context in which a person calls.
@@ -215,7 +233,7 @@ func (k *Kit) Answer(t store.Turn, key, text string, calls ...*turnv1.ToolCall) 
 	k.Helper()
 	return k.Commit(t, key, func(c *step.Commit) {
 		c.Outcome.Usage, c.Outcome.Calls = &turnv1.Usage{InputTokens: 10, OutputTokens: 5, ModelCalls: 1}, nil
-		c.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: Text(text), ToolCalls: calls}}
+		c.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text(text), ToolCalls: calls}}
 	})
 }
 
@@ -237,11 +255,6 @@ func (k *Kit) Wait(t store.Turn, key string, req *store.WaitRequest) store.Wait 
 	w, err := k.Store.Wait(k.Context(), authn.DefaultTenant, out.Outcome.GetWait().GetId())
 	k.Must(err)
 	return w
-}
-
-// Text returns a text as content.
-func Text(text string) []*turnv1.ContentPart {
-	return []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}
 }
 
 // Dispatch takes all turns out of the outbox, as if their workflows were started.

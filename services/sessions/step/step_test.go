@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -295,7 +296,7 @@ func TestACommitWithoutTheLeaseIsRefused(t *testing.T) {
 	commit := func(fence uint32, text string) (*step.Committed, error) {
 		return k.Steps.Commit(k.Worker(), step.Commit{
 			TurnID: own.ID, Fence: fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"},
-			Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: sessionstest.Text(text)}},
+			Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text(text)}},
 		})
 	}
 	_, err := commit(first.Fence, "late")
@@ -334,7 +335,7 @@ func TestNothingOfACommitStandsIfAPartFails(t *testing.T) {
 			Key:   "infer-1",
 			Usage: &turnv1.Usage{InputTokens: 3},
 		},
-		Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: sessionstest.Text("hi")}},
+		Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("hi")}},
 	}
 	for _, row := range [][2]string{
 		{"INSERT", "turn_journal"},

@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func create(k *sessionstest.Kit, ses store.Session, mode turn.Mode) (turn.View, error) {
@@ -327,7 +328,7 @@ func TestInputThatAModelDidNotReadStandsBehindItsAnswer(t *testing.T) {
 	k.Must(err)
 	_, err = k.Steps.Commit(k.Worker(), step.Commit{
 		TurnID: own.ID, Fence: l.Fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"},
-		Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: sessionstest.Text("hi")}},
+		Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("hi")}},
 	})
 	k.Must(err)
 	w, err := k.Conversations.Window(k.Ctx(), k.Read(own.ID), k.ReadSession(own.SessionID), 0)

@@ -12,8 +12,8 @@ import (
 // deadline is that of all turns, in Unix microseconds.
 const deadline = int64(4e15)
 
-// content returns a text as content.
-func content(s string) []*turnv1.ContentPart {
+// Text returns a text as the content of a message or a result.
+func Text(s string) []*turnv1.ContentPart {
 	return []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: s}}}
 }
 
@@ -29,7 +29,7 @@ func pins(_ *run, req *executionv1.CommitStepRequest) {
 // says has a model step write a message that requests calls. The service adds the message's ID and event.
 func says(text string, calls ...string) fill {
 	return func(_ *run, req *executionv1.CommitStepRequest) {
-		m := &turnv1.Message{Role: turnv1.Role_ROLE_ASSISTANT, Content: content(text)}
+		m := &turnv1.Message{Role: turnv1.Role_ROLE_ASSISTANT, Content: Text(text)}
 		for _, id := range calls {
 			m.ToolCalls = append(m.ToolCalls, &turnv1.ToolCall{CallId: id, Tool: tool, ArgumentsJson: `{"a":1}`})
 		}
@@ -58,7 +58,7 @@ func reads(inputs uint32) fill {
 func returns(call, text string) fill {
 	return func(_ *run, req *executionv1.CommitStepRequest) {
 		req.Messages = []*turnv1.Message{{
-			Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{CallId: call, Tool: tool, Content: content(text)},
+			Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{CallId: call, Tool: tool, Content: Text(text)},
 		}}
 	}
 }

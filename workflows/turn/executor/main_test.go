@@ -19,6 +19,7 @@ import (
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
 
@@ -164,7 +165,7 @@ func program(mode string, env ...string) *sessionsv1.Executor {
 func round(x *sessionsv1.Executor) executor.Round {
 	return executor.Round{Executor: x, Invocation: &executorv1.Invocation{
 		Schema: executor.Schema, Mode: executorv1.Mode_MODE_START, InvocationId: "trn_1/infer-1", Attempt: 1, SessionId: "ses_1", TurnId: "trn_1",
-		Agent: &executorv1.AgentSpec{Id: "a"}, Input: []*turnv1.Message{{Role: turnv1.Role_ROLE_USER, Content: text("hello")}},
+		Agent: &executorv1.AgentSpec{Id: "a"}, Input: []*turnv1.Message{{Role: turnv1.Role_ROLE_USER, Content: executiontest.Text("hello")}},
 	}}
 }
 
@@ -173,13 +174,9 @@ func after(r executor.Round, a *executor.Answer) executor.Round {
 	r.Invocation.InvocationId, r.Invocation.Input, r.Asked = "trn_1/infer-2", nil, a.Calls
 	for _, c := range a.Calls {
 		r.Invocation.ToolResults = append(r.Invocation.ToolResults,
-			&turnv1.ToolResult{CallId: c.GetCallId(), Tool: c.GetTool(), Content: text("42")})
+			&turnv1.ToolResult{CallId: c.GetCallId(), Tool: c.GetTool(), Content: executiontest.Text("42")})
 	}
 	return r
-}
-
-func text(s string) []*turnv1.ContentPart {
-	return []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: s}}}
 }
 
 // heard is what a sink got.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // TestARoundIsOneRequest: a round over HTTP reaches its executor once, whatever that answers and over whichever connection; what
@@ -62,7 +63,7 @@ func TestARoundIsOneRequest(t *testing.T) {
 	h := newHost(t)
 	run := func(name string, attempt uint32) error {
 		r := round(x)
-		r.Invocation.Attempt, r.Invocation.Input[0].Content = attempt, text(name)
+		r.Invocation.Attempt, r.Invocation.Input[0].Content = attempt, executiontest.Text(name)
 		_, err := h.Run(t.Context(), r, (&heard{}).sink())
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
 
@@ -36,9 +37,11 @@ func described(t *testing.T, line []byte) {
 
 func TestRequestsAreAsDescribed(t *testing.T) {
 	temperature := 0.5
-	result := &turnv1.ToolResult{CallId: "a", Tool: "t__x", Content: text("42"), StructuredContent: structpb.NewNumberValue(42), IsError: true}
+	result := &turnv1.ToolResult{
+		CallId: "a", Tool: "t__x", Content: executiontest.Text("42"), StructuredContent: structpb.NewNumberValue(42), IsError: true,
+	}
 	image := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "image/png", Data: []byte{1}}}}
-	said := &turnv1.Message{Role: turnv1.Role_ROLE_USER, Content: append(text("two\nlines"), image)}
+	said := &turnv1.Message{Role: turnv1.Role_ROLE_USER, Content: append(executiontest.Text("two\nlines"), image)}
 	for name, req := range map[string]*executorv1.RunRequest{
 		"invocation": {Request: &executorv1.RunRequest_Invocation{Invocation: &executorv1.Invocation{
 			Schema: executor.Schema, Mode: executorv1.Mode_MODE_RESUME, InvocationId: "i", Attempt: 2, SessionId: "s", TurnId: "t",

@@ -10,6 +10,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -76,7 +77,8 @@ func (j *Journal) Steer(turn, text string) {
 	t := j.turns[turn]
 	n := len(t.inputs) + 1
 	m := &turnv1.Message{
-		Id: fmt.Sprintf("msg_steer_%d", n), SessionId: t.in.SessionID, TurnId: turn, Role: turnv1.Role_ROLE_USER, Content: textContent(text),
+		Id: fmt.Sprintf("msg_steer_%d", n), SessionId: t.in.SessionID, TurnId: turn, Role: turnv1.Role_ROLE_USER,
+		Content: executiontest.Text(text),
 	}
 	j.append(t, nil, &turnv1.Event{Data: &turnv1.Event_InputAccepted{InputAccepted: &turnv1.InputAccepted{
 		MessageId: m.GetId(), Content: m.GetContent(), Number: uint32(n),
@@ -142,7 +144,7 @@ func (t *turnRecord) context() *executionv1.GetContextResponse {
 	}
 	resp.Messages = []*turnv1.Message{{
 		Id: t.summary.GetMessageId(), SessionId: t.in.SessionID, Role: turnv1.Role_ROLE_USER, Seq: t.summary.GetToSeq(),
-		Content: textContent(contract.SummaryPrefix + "\n" + t.summary.GetSummary()),
+		Content: executiontest.Text(contract.SummaryPrefix + "\n" + t.summary.GetSummary()),
 	}}
 	for _, id := range t.summary.GetKeptMessageIds() {
 		resp.Messages = append(resp.Messages, t.history[t.find(id)])
@@ -194,7 +196,7 @@ func notExecuted(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
 		SessionId: m.GetSessionId(), TurnId: m.GetTurnId(), Role: turnv1.Role_ROLE_TOOL, Seq: m.GetSeq(),
 		ToolResult: &turnv1.ToolResult{
 			CallId: call.GetCallId(), Tool: call.GetTool(), IsError: true,
-			Content: textContent("not executed: the turn ended before this call"),
+			Content: executiontest.Text("not executed: the turn ended before this call"),
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // Journal is an ExecutionService in memory. It passes executiontest, as the sessions service does. It has no budgets, no sub-agents and
@@ -106,17 +107,13 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 			Agent: withLimits(agent), Principal: authn.Local(),
 		},
 		history: append(j.earlier[in.TurnID], &turnv1.Message{
-			Id: inputID(in.TurnID), SessionId: in.SessionID, TurnId: in.TurnID, Role: turnv1.Role_ROLE_USER, Content: textContent(input),
+			Id: inputID(in.TurnID), SessionId: in.SessionID, TurnId: in.TurnID, Role: turnv1.Role_ROLE_USER, Content: executiontest.Text(input),
 		}),
 	}
 }
 
 // inputID returns the ID of the message that a turn starts with.
 func inputID(turn string) string { return "msg_in_" + turn }
-
-func textContent(text string) []*turnv1.ContentPart {
-	return []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}
-}
 
 // withLimits returns the agent with complete limits.
 func withLimits(agent *sessionsv1.Agent) *sessionsv1.Agent {

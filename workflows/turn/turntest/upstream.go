@@ -10,6 +10,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // ModelName is the model that every name stands for.
@@ -153,7 +154,7 @@ func Echo(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[reg
 		}
 	}
 	return Complete(stream, &registryv1.Completed{ExecutionId: "exe_1", Result: &turnv1.ToolResult{
-		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: req.GetArgumentsJson()}}},
+		Content: executiontest.Text(req.GetArgumentsJson()),
 	}})
 }
 

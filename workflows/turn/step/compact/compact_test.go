@@ -16,6 +16,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
@@ -26,7 +27,7 @@ func earlier(n int) []*turnv1.Message {
 	var out []*turnv1.Message
 	add := func(turn, id string, role turnv1.Role, text string) {
 		out = append(out, &turnv1.Message{
-			Id: id, SessionId: in.SessionID, TurnId: turn, Role: role, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
+			Id: id, SessionId: in.SessionID, TurnId: turn, Role: role, Content: executiontest.Text(text),
 		})
 	}
 	for i := range n {
@@ -138,7 +139,7 @@ func TestATurnIsCompactedWhileItRuns(t *testing.T) {
 	) {
 		w.Tool(func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 			return turntest.Complete(stream, &registryv1.Completed{Result: &turnv1.ToolResult{
-				Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: strings.Repeat("word ", 300)}}},
+				Content: executiontest.Text(strings.Repeat("word ", 300)),
 			}})
 		})
 		calls := 0

@@ -12,6 +12,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
@@ -86,7 +87,7 @@ func TestChoicesAndPlansOverALongConversation(t *testing.T) {
 		t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome,
 	) {
 		past := earlier(10)
-		past[18].Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "short"}}}
+		past[18].Content = executiontest.Text("short")
 		w.Journal.Recall(in.TurnID, past...)
 		w.Model(summarising(turntest.Say(`{"strategy":"direct","reason":"x"}`), 6000))
 		all := run()

@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -111,7 +111,7 @@ func TestAnAnswerReachesAnAdvanceUnderWay(t *testing.T) {
 		done <- err
 	}()
 	<-busy
-	until(w, func() bool { return len(w.Journal.Waits(in.TurnID)) == 1 })
+	testpoll.Until(t, "the turn waits", func() bool { return len(w.Journal.Waits(in.TurnID)) == 1 })
 	w.Answer("tool-1.0", turnv1.Verdict_VERDICT_APPROVED)
 	news <- struct{}{}
 	select {
@@ -123,22 +123,6 @@ func TestAnAnswerReachesAnAdvanceUnderWay(t *testing.T) {
 		t.Fatal("the answer did not arrive")
 	}
 	w.Once("begin finish infer-1 infer-2 tool-1.0 tool-1.0.2 tool-1.1 wait-1.0")
-}
-
-// until polls for what has no event.
-func until(w *steptest.World, is func() bool) {
-	w.T.Helper()
-	ctx, cancel := context.WithTimeout(w.T.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			w.T.Fatal("it did not come about")
-		case <-tick.C:
-		}
-	}
 }
 
 // Two workers are notified of an answer: one runs what follows, once.

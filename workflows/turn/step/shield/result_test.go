@@ -16,6 +16,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
@@ -36,7 +37,7 @@ func long() *registryv1.Completed {
 		ExecutionId: "exe_1",
 		Result: &turnv1.ToolResult{
 			Truncated: true, ArtifactIds: []string{"art_1"},
-			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: contract.Preview(text, limit, "art_1")}}},
+			Content: executiontest.Text(contract.Preview(text, limit, "art_1")),
 		},
 		Wholes: []*registryv1.Whole{{ArtifactId: "art_1", Name: "x.txt", MediaType: "text/codeword", Data: []byte(text), PreviewLimit: limit}},
 	}

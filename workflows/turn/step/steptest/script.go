@@ -12,6 +12,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -107,7 +108,7 @@ func Guarded(definition *string) turntest.Call {
 
 // Said returns a text as the result of a tool.
 func Said(text string) *turnv1.ToolResult {
-	return &turnv1.ToolResult{Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
+	return &turnv1.ToolResult{Content: executiontest.Text(text)}
 }
 
 // Waiting is a world whose turn waits at its only tool call.

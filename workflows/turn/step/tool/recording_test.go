@@ -8,6 +8,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -18,9 +19,7 @@ func TestCallsOfARerun(t *testing.T) {
 		out.Effect = effect
 		return out
 	}
-	told := &turnv1.ToolResult{CallId: "of then", Tool: "x__once", Content: []*turnv1.ContentPart{{
-		Part: &turnv1.ContentPart_Text{Text: "as then"},
-	}}}
+	told := &turnv1.ToolResult{CallId: "of then", Tool: "x__once", Content: executiontest.Text("as then")}
 	failed := &turnv1.ToolResult{IsError: true}
 	recorded := &turnv1.TurnRerun{OfTurn: "trn_0", Tools: contract.ToolsRecorded, Missing: contract.MissingFail}
 	reads := &turnv1.TurnRerun{OfTurn: "trn_0", Tools: contract.ToolsRecorded, Missing: contract.MissingLiveRead}
@@ -76,7 +75,7 @@ func TestAnAdvancedRerunCallsNoTool(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
-			told := &turnv1.ToolResult{Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "as then"}}}}
+			told := &turnv1.ToolResult{Content: executiontest.Text("as then")}
 			w.Journal.Rerun(in.TurnID, &turnv1.TurnRerun{Tools: contract.ToolsRecorded}, map[string]*turnv1.ToolResult{
 				"own-0-0": told, "own-1-0": told,
 			})
