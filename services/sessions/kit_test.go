@@ -213,7 +213,7 @@ func (d *dispatcher) Start(_ context.Context, start outbox.Turn) error {
 	return nil
 }
 
-func (d *dispatcher) Cancel(_ context.Context, turnID, _ string) error {
+func (d *dispatcher) Cancel(_ context.Context, turnID string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cancels = append(d.cancels, turnID)

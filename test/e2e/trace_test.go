@@ -62,7 +62,7 @@ func TestOneTraceFromTheRequestToTheTool(t *testing.T) {
 	spans := collector.Trace(events[0].TraceID)
 	checkTree(t, spans)
 	for part, want := range map[string]int{
-		"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "HeadStart:Turn": 1, "RunActivity:Glance": 1,
+		"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "HeadStart:Turn": 1, "RunActivity:JoinRun": 1,
 		"chat ": 2, "tools/call": 1, "TurnService/CreateTurn": 2, "InferenceService/Generate": 4, "BridgeService/CallTool": 2,
 	} {
 		if n := count(spans, part); n != want {

@@ -17,7 +17,7 @@ const (
 	TaskQueue = "windlass-turns"
 	// TurnWorkflow is the type name of the workflow that runs a turn. Its id is the turn's id, so a turn has one workflow at most.
 	TurnWorkflow = "Turn"
-	// SignalCancel asks a running turn to stop gracefully: running steps are stopped, the output so far is kept. Its payload is a Cancel.
+	// SignalCancel asks a running turn to stop gracefully: running steps are stopped, the output so far is kept. It has no payload.
 	// The sessions service writes the cancel into the journal first; the signal only speeds it up.
 	SignalCancel = "cancel"
 	// SignalWake notifies a waiting turn that a wait was answered. It has no payload: the answer is in the journal already, the signal
@@ -49,6 +49,10 @@ const (
 	StatusCancelled = "cancelled"
 )
 
+// CurrentVersion is the version of the turn's workflow that is started: its commands differ from those of earlier versions, whose histories
+// still have to replay. Since 1 a failed turn is a failed workflow, a cancelled turn a cancelled one.
+const CurrentVersion = 1
+
 // TurnInput is what a turn's workflow starts from: references only.
 type TurnInput struct {
 	// Tenant the turn belongs to.
@@ -65,6 +69,11 @@ type TurnInput struct {
 	// Parked is set in the first input of a run if the run before parked the turn: what it waits for, and since when. The Temporal UI
 	// shows it for a run that has not started.
 	Parked string `json:"parked,omitempty"`
+	// ParentTurnID is the turn of which this one is a child; empty for others.
+	ParentTurnID string `json:"parent_turn_id,omitempty"`
+	// Version is the CurrentVersion of the starter; 0 = earlier than versions. Workers of that time ignore it, so workers are upgraded before
+	// the services that start turns.
+	Version int `json:"version,omitempty"`
 	// ShownMicros says, in the first input of a run, when the newest step was committed that the runs before have shown, Unix microseconds.
 	ShownMicros int64 `json:"shown_micros,omitempty"`
 }
@@ -74,6 +83,11 @@ type HeadStart struct {
 	TurnInput
 	// TraceParent is the W3C traceparent of the request that made the turn, empty without a trace.
 	TraceParent string `json:"trace_parent,omitempty"`
+}
+
+// WorkflowLink links to a turn's workflow in the Temporal UI, as Markdown.
+func WorkflowLink(namespace, turnID string) string {
+	return "[" + turnID + "](/namespaces/" + namespace + "/workflows/" + turnID + ")"
 }
 
 // TurnResult is the result of a turn's workflow: counts and references, never content. The journal has the rest.
@@ -88,10 +102,4 @@ type TurnResult struct {
 	ModelCalls int `json:"model_calls"`
 	// ToolCalls is the number of tool calls.
 	ToolCalls int `json:"tool_calls"`
-}
-
-// Cancel is the payload of SignalCancel.
-type Cancel struct {
-	// Reason is what the caller gave.
-	Reason string `json:"reason,omitempty"`
 }

@@ -45,11 +45,16 @@ const (
 	typeReleased = "worker_let_go"
 )
 
-// Glance waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its
-// workflow one task. Its name is in histories.
-func (a *Activities) Glance(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
+// JoinRun waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its
+// workflow one task.
+func (a *Activities) JoinRun(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
 	out, err := a.runs.joinBriefly(ctx, in)
 	return a.progress(out...), toTemporal(err)
+}
+
+// Glance is the name of JoinRun in the histories of earlier versions.
+func (a *Activities) Glance(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
+	return a.JoinRun(ctx, in)
 }
 
 // Begin pins the turn's surface.
@@ -72,9 +77,13 @@ func (a *Activities) Finish(ctx context.Context, in contract.TurnInput, ref *tur
 	return a.do(ctx, a.steps.Finish, in, ref, since)
 }
 
-// progress returns outcomes together with the time of the database, since the clock of Temporal's server may differ.
+// progress returns outcomes, without text, together with the time of the database, since the clock of Temporal's server may differ.
 func (a *Activities) progress(outcomes ...*turnv1.StepOutcome) *turnv1.Progress {
-	return &turnv1.Progress{Outcomes: outcomes, NowMicros: a.steps.Now().UnixMicro()}
+	p := &turnv1.Progress{NowMicros: a.steps.Now().UnixMicro()}
+	for _, o := range outcomes {
+		p.Outcomes = append(p.Outcomes, withoutText(o))
+	}
+	return p
 }
 
 type stepFunc func(context.Context, contract.TurnInput, *turnv1.StepRef) (*turnv1.StepOutcome, error)
@@ -84,9 +93,13 @@ func (a *Activities) do(
 ) (*turnv1.Progress, error) {
 	ctx, done := a.withHeartbeats(ctx)
 	defer done()
-	out, err := do(ctx, in, ref)
+	var out *turnv1.StepOutcome
+	ref, err := a.withText(ctx, in, ref)
+	if err == nil {
+		out, err = do(ctx, in, ref)
+	}
 	if errors.Is(err, step.ErrStale) {
-		return a.Look(ctx, in, nil)
+		return a.ReadJournal(ctx, in, nil)
 	}
 	if err != nil {
 		return nil, toTemporal(err)
@@ -101,7 +114,7 @@ func (a *Activities) do(
 	}
 	for _, o := range now.GetOutcomes() {
 		if o.GetKey() != out.GetKey() && o.GetCommittedMicros() > since {
-			p.Outcomes = append(p.Outcomes, o)
+			p.Outcomes = append(p.Outcomes, withoutText(o))
 		}
 	}
 	return p, nil

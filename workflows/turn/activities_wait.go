@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Look returns the outcomes in the journal that are not known yet: a wait was answered, or the turn was given more input. Known are the
+// ReadJournal returns the outcomes in the journal that are not known yet: a wait was answered, or the turn was given more input. Known are the
 // keys of steps; as it is a local activity they are in no history. It is an error if the turn was ended without its finish step.
-func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
+func (a *Activities) ReadJournal(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
 	now, err := a.steps.Outcomes(ctx, in)
 	if err != nil {
 		return nil, toTemporal(err)
@@ -20,7 +20,7 @@ func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []st
 	p := a.progress()
 	for _, o := range now.GetOutcomes() {
 		if !slices.Contains(known, o.GetKey()) {
-			p.Outcomes = append(p.Outcomes, o)
+			p.Outcomes = append(p.Outcomes, withoutText(o))
 		}
 	}
 	if now.GetEnded() && !has(now.GetOutcomes(), stepkey.Finish) {
@@ -29,10 +29,15 @@ func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []st
 	return p, nil
 }
 
-// Expire ends the waits whose time is up, then does what Look does.
+// Look is the name of ReadJournal in the histories of earlier versions.
+func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
+	return a.ReadJournal(ctx, in, known)
+}
+
+// Expire ends the waits whose time is up, then does what ReadJournal does.
 func (a *Activities) Expire(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
 	if err := a.steps.ExpireWaits(ctx, in); err != nil {
 		return nil, toTemporal(err)
 	}
-	return a.Look(ctx, in, known)
+	return a.ReadJournal(ctx, in, known)
 }

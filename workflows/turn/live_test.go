@@ -11,6 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,11 +159,12 @@ func (l *live) begin(turnID string, agent *sessionsv1.Agent) client.WorkflowRun 
 func (l *live) order(turnID string) (client.StartWorkflowOptions, contract.TurnInput) {
 	in := contract.TurnInput{
 		Tenant: "default", TurnID: turnID, SessionID: "ses_1", AgentID: "helper", ParkAfterMs: l.parkAfter.Milliseconds(),
+		Version: contract.CurrentVersion,
 	}
 	keyword := sdktemporal.NewSearchAttributeKeyKeyword
 	return client.StartWorkflowOptions{
 		ID: turnID, TaskQueue: contract.TaskQueue, WorkflowTaskTimeout: contract.TaskTimeout,
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: "helper: hello",
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: "agent helper, session ses_1",
 		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
 			keyword(contract.AttributeAgent).ValueSet(in.AgentID), keyword(contract.AttributeSession).ValueSet(in.SessionID),
 			keyword(contract.AttributeStatus).ValueSet(contract.StatusRunning), keyword(contract.AttributeTenant).ValueSet(in.Tenant),
@@ -172,10 +176,55 @@ func (l *live) order(turnID string) (client.StartWorkflowOptions, contract.TurnI
 func (l *live) end(run client.WorkflowRun) contract.TurnResult {
 	l.t.Helper()
 	var r contract.TurnResult
-	if err := run.Get(l.t.Context(), &r); err != nil {
-		l.t.Fatalf("turn %s: %v", run.GetID(), err)
+	err := run.Get(l.t.Context(), &r)
+	if err == nil {
+		if r.Status != contract.StatusCompleted {
+			l.t.Errorf("turn %s was %s, its workflow completed", run.GetID(), r.Status)
+		}
+		return r
+	}
+	failed, isFailed := errors.AsType[*sdktemporal.ApplicationError](err)
+	cancelled, isCancelled := errors.AsType[*sdktemporal.CanceledError](err)
+	want := contract.StatusFailed
+	switch {
+	case isFailed:
+		err = failed.Details(&r)
+		if failed.Type() != r.ErrorCode {
+			l.t.Errorf("turn %s: type %q, code %q", run.GetID(), failed.Type(), r.ErrorCode)
+		}
+	case isCancelled:
+		want, err = contract.StatusCancelled, cancelled.Details(&r)
+	}
+	if err != nil || r.Status != want {
+		l.t.Fatalf("turn %s: %+v, %v", run.GetID(), r, err)
 	}
 	return r
+}
+
+// figures are what a summary says of the duration of a step or wait.
+var figures = regexp.MustCompile(` \((?:[^ ]+ since \d\d:\d\d:\d\d\.\d\d\d, attempt \d+ on [^)]+|after [^)]+)\)`)
+
+// wantSummaries checks the summaries of a history's events, as JSON strings, without their figures. Every step that a worker ran has some.
+func wantSummaries(t *testing.T, h *history.History, want ...string) {
+	t.Helper()
+	var plain []string
+	for _, e := range h.GetEvents() {
+		s := e.GetUserMetadata().GetSummary()
+		if s == nil {
+			continue
+		}
+		text := string(s.GetData())
+		ran := strings.HasPrefix(text, `"begin`) || strings.HasPrefix(text, `"infer`) || strings.HasPrefix(text, `"tool`)
+		if ran && e.GetMarkerRecordedEventAttributes() != nil && !figures.MatchString(text) {
+			t.Errorf("no duration in %s", text)
+		}
+		plain = append(plain, figures.ReplaceAllString(text, ""))
+	}
+	for _, w := range want {
+		if !slices.Contains(plain, w) {
+			t.Errorf("no summary %s in %v", w, plain)
+		}
+	}
 }
 
 // history reads a turn's history.

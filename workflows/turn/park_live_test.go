@@ -95,17 +95,7 @@ func TestATurnThatWaitsIsParked(t *testing.T) {
 		historytest.Write(t, histories, "parked-2", l.history(second))
 	}
 	l.once("trn_parked")
-	var shown []string
-	for _, e := range l.history(second).GetEvents() {
-		if s := e.GetUserMetadata().GetSummary(); s != nil {
-			shown = append(shown, string(s.GetData()))
-		}
-	}
-	for _, want := range []string{`"goes on after 3 steps"`, `"approval, tool x__guarded → approved"`} {
-		if !slices.Contains(shown, want) {
-			t.Errorf("no summary %s in %v", want, shown)
-		}
-	}
+	wantSummaries(t, l.history(second), `"goes on after 3 steps"`, `"approval, tool x__guarded → approved"`)
 	end, err := l.client.DescribeWorkflow(t.Context(), "trn_parked", "")
 	if err != nil {
 		t.Fatal(err)

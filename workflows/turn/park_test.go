@@ -19,7 +19,8 @@ import (
 
 // parking is a turn that parks.
 var parking = contract.TurnInput{
-	Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper", ParkAfterMs: contract.ParkAfter.Milliseconds(),
+	Version: contract.CurrentVersion,
+	Tenant:  "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper", ParkAfterMs: contract.ParkAfter.Milliseconds(),
 }
 
 // parked is the input of the run after one that parked.
@@ -52,11 +53,7 @@ func parks(t *testing.T, env *testsuite.TestWorkflowEnvironment, in contract.Tur
 func ends(t *testing.T, env *testsuite.TestWorkflowEnvironment, in contract.TurnInput) contract.TurnResult {
 	t.Helper()
 	env.ExecuteWorkflow(contract.TurnWorkflow, in)
-	var r contract.TurnResult
-	if err := env.GetWorkflowResult(&r); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return resultOf(t, env)
 }
 
 // resting is what the journal has of a turn that waits for an answer.

@@ -46,7 +46,7 @@ func TestACancelIsNotLostWithTheHistory(t *testing.T) {
 	env := start(t, s)
 	env.SetContinueAsNewSuggested(true)
 	s.steps["begin"] = func(_ context.Context, _ int) (*turnv1.StepOutcome, error) {
-		env.SignalWorkflow(contract.SignalCancel, contract.Cancel{})
+		env.SignalWorkflow(contract.SignalCancel, nil)
 		return surface(s.now(), 1), nil
 	}
 	if r := finish(t, env); r.Status != "cancelled" {

@@ -2,7 +2,7 @@ package turn_test
 
 import (
 	"errors"
-	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -24,20 +24,23 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-const histories = "testdata/histories"
+// histories of the current version are kept here. Those of earlier versions are in the folders that TestHistoriesReplay names.
+const histories = "testdata/histories-1"
 
 // TestHistoriesReplay: a changed workflow must be able to go on with the turns of its predecessors. A history that is here stays;
 // a new shape adds one.
 func TestHistoriesReplay(t *testing.T) {
-	historytest.Replay(t, histories, func(r worker.WorkflowReplayer) {
-		r.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
-	})
+	for _, folder := range []string{"testdata/histories", histories} {
+		historytest.Replay(t, folder, func(r worker.WorkflowReplayer) {
+			r.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+		})
+	}
 }
 
 // TestShapes runs one turn of each shape on a real server, and keeps their histories with -update.
 func TestShapes(t *testing.T) {
 	l := newLive(t, turntest.New(t, turntest.Tool("x__echo"), turntest.Tool("x__guarded"), turntest.Tool("x__guarded_briefly")))
-	rejected := fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is wrong")
+	rejected := fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "do-not-keep: the key is wrong")
 	withTools := &sessionsv1.Agent{Tools: []string{"*"}}
 	joined, steered := make(chan struct{}), make(chan struct{})
 	l.Tool(guarded)
@@ -126,6 +129,12 @@ func TestShapes(t *testing.T) {
 				t.Errorf("result = %+v, want %+v", got, row.want)
 			}
 			h := l.history(run)
+			if strings.Contains(h.String(), "do-not-keep") {
+				t.Errorf("the history holds text: %s", h)
+			}
+			if want := l.Journal.Ending(run.GetID()).GetError(); want != nil && want.GetMessage() != "do-not-keep: the key is wrong" {
+				t.Errorf("the journal has %v", want)
+			}
 			if *update {
 				historytest.Write(t, histories, row.name, h)
 			}
@@ -179,7 +188,7 @@ func (l *live) pending(turnID string) {
 func (l *live) cancel(run client.WorkflowRun, asked <-chan struct{}) {
 	<-asked
 	l.Journal.Cancel(run.GetID())
-	err := l.client.SignalWorkflow(l.t.Context(), run.GetID(), "", contract.SignalCancel, contract.Cancel{Reason: "test"})
+	err := l.client.SignalWorkflow(l.t.Context(), run.GetID(), "", contract.SignalCancel, nil)
 	if _, over := errors.AsType[*serviceerror.NotFound](err); err != nil && !over { // its step may have seen the journal first
 		l.t.Error(err)
 	}
@@ -199,21 +208,10 @@ func TestTurnIsReadableInTemporal(t *testing.T) {
 	l.Model(turntest.CallTools("x__echo", 1))
 	run := l.begin("trn_readable", &sessionsv1.Agent{Tools: []string{"*"}})
 	l.end(run)
-	var summaries []string
-	for _, e := range l.history(run).GetEvents() {
-		if s := e.GetUserMetadata().GetSummary(); s != nil {
-			summaries = append(summaries, string(s.GetData()))
-		}
-	}
-	for _, want := range []string{
-		`"helper: hello"`, `"join the eager run"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`,
+	wantSummaries(t, l.history(run),
+		`"agent helper, session ses_1"`, `"join the eager run"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`,
 		`"tool x__echo → done"`,
-		`"infer #2 → stop, 5 tokens"`, `"finish → end"`,
-	} {
-		if !slices.Contains(summaries, want) {
-			t.Errorf("no summary %s in %v", want, summaries)
-		}
-	}
+		`"infer #2 → stop, 5 tokens"`, `"finish → end"`)
 	d, err := l.client.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package turn_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -98,19 +97,8 @@ func TestATurnThatWaitsIsReadableInTemporal(t *testing.T) {
 	run := l.begin("trn_waits", &sessionsv1.Agent{Tools: []string{"*"}})
 	l.answer(turnv1.Verdict_VERDICT_APPROVED)(run, nil)
 	l.end(run)
-	var summaries []string
-	for _, e := range l.history(run).GetEvents() {
-		if s := e.GetUserMetadata().GetSummary(); s != nil {
-			summaries = append(summaries, string(s.GetData()))
-		}
-	}
-	for _, want := range []string{
-		`"tool x__guarded → waits for approval apr_trn_waits_tool-1.0"`, `"approval, tool x__guarded → approved"`,
-	} {
-		if !slices.Contains(summaries, want) {
-			t.Errorf("no summary %s in %v", want, summaries)
-		}
-	}
+	wantSummaries(t, l.history(run),
+		`"tool x__guarded → waits for approval apr_trn_waits_tool-1.0"`, `"approval, tool x__guarded → approved"`)
 	l.once(run.GetID())
 }
 

@@ -61,7 +61,11 @@ func (r stepRunner) join() (out *turnv1.Progress, err error) {
 	ctx := workflow.WithLocalActivityOptions(r.ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "join the eager run",
 	})
-	err = workflow.ExecuteLocalActivity(ctx, act.Glance, r.in).Get(r.ctx, &out)
+	activity := act.JoinRun
+	if r.in.Version < 1 {
+		activity = act.Glance
+	}
+	err = workflow.ExecuteLocalActivity(ctx, activity, r.in).Get(r.ctx, &out)
 	return out, err
 }
 

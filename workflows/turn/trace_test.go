@@ -36,7 +36,7 @@ func TestOneTraceFromTheStartToTheSteps(t *testing.T) {
 		}
 	}
 	all := strings.Join(names, " ")
-	for _, want := range []string{"StartWorkflow:Turn", "RunWorkflow:Turn", "RunActivity:Glance"} {
+	for _, want := range []string{"StartWorkflow:Turn", "RunWorkflow:Turn", "RunActivity:JoinRun"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no span %s in the trace: %s", want, all)
 		}

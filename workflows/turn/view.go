@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -16,15 +17,22 @@ import (
 // maxShown is how many steps the current details list.
 const maxShown = 50
 
-// describe shows the steps so far as the workflow's current details in the Temporal UI. It costs no history.
+// describe shows the steps so far as the workflow's current details in the Temporal UI, as Markdown. It costs no history.
 func (w *walk) describe() {
 	lines := []string{fmt.Sprintf("Turn `%s` of session `%s`, agent `%s`\n", w.in.TurnID, w.in.SessionID, w.in.AgentID)}
+	if parent := w.in.ParentTurnID; parent != "" {
+		lines = append(lines, "Child of turn "+w.link(parent)+"\n")
+	}
 	first := max(0, len(w.outcomes)-maxShown)
 	if first > 0 {
 		lines = append(lines, fmt.Sprintf("(%d earlier steps)\n", first))
 	}
 	for i, o := range w.outcomes[first:] {
-		lines = append(lines, fmt.Sprintf("%d. %s → %s", first+i+1, o.GetKey(), summary(o)))
+		line := fmt.Sprintf("%d. %s → %s", first+i+1, o.GetKey(), summary(o))
+		if child := o.GetChildTurnId(); child != "" {
+			line += ", child turn " + w.link(child)
+		}
+		lines = append(lines, line+w.outcomes.figures(o))
 	}
 	for _, key := range workflow.DeterministicKeys(w.running) {
 		lines = append(lines, fmt.Sprintf("- %s …", key))
@@ -38,11 +46,50 @@ func (w *walk) describe() {
 	workflow.SetCurrentDetails(w.ctx, strings.Join(lines, "\n"))
 }
 
+func (w *walk) link(turnID string) string {
+	return contract.WorkflowLink(workflow.GetInfo(w.ctx).Namespace, turnID)
+}
+
 // mark shows a step that ran without an activity of this workflow by a marker: its summary is all that it holds.
 func mark(ctx workflow.Context, all outcomes, o *turnv1.StepOutcome) {
-	workflow.SideEffectWithOptions(ctx, workflow.SideEffectOptions{Summary: all.title(o) + " → " + summary(o)}, func(workflow.Context) any {
+	text := all.title(o) + " → " + summary(o)
+	if child := o.GetChildTurnId(); child != "" {
+		text += ", child turn " + child
+	}
+	workflow.SideEffectWithOptions(ctx, workflow.SideEffectOptions{Summary: text + all.figures(o)}, func(workflow.Context) any {
 		return o.GetKey()
 	})
+}
+
+// figures says how long a step took, since when, and which attempt of which worker it was, as far as that is known: " (1.24s since
+// 15:04:05.123, attempt 1 on wrk_1)". For a wait it says how long it lasted.
+func (all outcomes) figures(o *turnv1.StepOutcome) string {
+	end, begin := time.UnixMicro(o.GetCommittedMicros()), o.GetStartTime()
+	switch {
+	case o.GetCommittedMicros() == 0:
+		return ""
+	case begin != nil:
+		return fmt.Sprintf(" (%s since %s, attempt %d on %s)", rounded(end.Sub(begin.AsTime())), begin.AsTime().UTC().Format("15:04:05.000"),
+			o.GetAttempts(), o.GetWorker())
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_WAIT:
+		for _, asked := range all {
+			if at := asked.GetCommittedMicros(); at > 0 && asked.GetWait() != nil && stepkey.Wait(asked.GetKey()) == o.GetKey() {
+				return fmt.Sprintf(" (after %s)", rounded(end.Sub(time.UnixMicro(at))))
+			}
+		}
+	}
+	return ""
+}
+
+// rounded is a duration with about three digits.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d < 100*time.Millisecond:
+		return max(d, 0).Round(100 * time.Microsecond)
+	case d < 10*time.Second:
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(time.Second)
 }
 
 // markContinued shows the steps of the runs before this one as one marker.

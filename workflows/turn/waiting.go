@@ -17,7 +17,7 @@ const leastWait = time.Second
 func (w *walk) await(decision engine.Decision, changed func() bool) error {
 	if delay, parks := w.parkDelay(decision); parks {
 		ok, err := workflow.AwaitWithOptions(w.ctx, workflow.AwaitOptions{
-			Timeout: delay, TimerOptions: workflow.TimerOptions{Summary: "until it parks"},
+			Timeout: delay, TimerOptions: workflow.TimerOptions{Summary: "park if nothing happens"},
 		}, changed)
 		w.idled = err == nil && !ok
 		return err
@@ -42,7 +42,11 @@ func (w *walk) await(decision engine.Decision, changed func() bool) error {
 // look reads the outcomes that are new in the journal.
 func (w *walk) look() {
 	var act *Activities
-	w.read("look into the journal", act.Look)
+	activity := act.ReadJournal
+	if w.in.Version < 1 {
+		activity = act.Look
+	}
+	w.read("read the journal", activity)
 }
 
 // expire ends the waits whose time is up, and reads the outcomes that are new.

@@ -85,7 +85,7 @@ func TestACancelEndsATurnThatWaits(t *testing.T) {
 	s.waits("tool-1.0", 7*day)
 	env := start(t, s)
 	began := env.Now()
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalCancel, contract.Cancel{}) }, day)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalCancel, nil) }, day)
 	if r := finish(t, env); r.Status != "cancelled" || env.Now().Sub(began) > day+time.Minute {
 		t.Errorf("result = %+v after %v", r, env.Now().Sub(began))
 	}
@@ -111,8 +111,8 @@ func TestAnAnswerIsHeardWhileAnotherStepRuns(t *testing.T) {
 	}
 }
 
-// TestNewsThatComeDuringALook: the look may have read the journal before they were written.
-func TestNewsThatComeDuringALook(t *testing.T) {
+// TestNewsThatComeDuringARead: the journal may have been read before they were written.
+func TestNewsThatComeDuringARead(t *testing.T) {
 	s := newScript(1)
 	env := start(t, s)
 	s.seen = s.resting(7 * day)

@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
-// Turn is the workflow of one turn. It ends when the finish step is in the journal, and fails only when that cannot be written.
+// Turn is the workflow of one turn. It closes when the finish step is in the journal: completed, failed or canceled like the turn. The type
+// of its failure is the code of the turn's error; another type means that the end of the turn could not be written.
 func Turn(ctx workflow.Context, in contract.TurnInput) (contract.TurnResult, error) {
 	w := newWalk(ctx, in)
 	w.joinRun()
@@ -70,8 +71,7 @@ func (w *walk) run() (contract.TurnResult, error) {
 		case w.finishErr != nil:
 			return contract.TurnResult{}, w.finishErr
 		case decision.Done && len(w.running) == 0:
-			r := w.outcomes.result()
-			return r, setStatus(w.ctx, r.Status)
+			return w.close()
 		case w.parks(decision), w.full(decision):
 			if ready, err := w.renew(decision); ready || err != nil {
 				return contract.TurnResult{}, err

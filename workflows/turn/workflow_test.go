@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -23,7 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-var input = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper"}
+var input = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper", Version: contract.CurrentVersion}
 
 // script is a doer that answers from a table; a step that it does not name ends well.
 type script struct {
@@ -164,12 +166,22 @@ func finish(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.TurnR
 	if !env.IsWorkflowCompleted() {
 		t.Fatal("the workflow did not complete")
 	}
-	if err := env.GetWorkflowError(); err != nil {
-		t.Fatalf("the workflow failed: %v", err)
+	return resultOf(t, env)
+}
+
+// resultOf is the result of a turn's workflow, however it closed.
+func resultOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) (r contract.TurnResult) {
+	t.Helper()
+	err := env.GetWorkflowError()
+	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		err = failed.Details(&r)
+	} else if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		err = cancelled.Details(&r)
+	} else if err == nil {
+		err = env.GetWorkflowResult(&r)
 	}
-	var r contract.TurnResult
-	if err := env.GetWorkflowResult(&r); err != nil {
-		t.Fatal(err)
+	if err != nil {
+		t.Fatalf("the workflow failed: %v", err)
 	}
 	return r
 }
@@ -290,7 +302,7 @@ func TestCancel(t *testing.T) {
 		cancel func(env *testsuite.TestWorkflowEnvironment)
 	}{
 		{"by signal", func(env *testsuite.TestWorkflowEnvironment) {
-			env.SignalWorkflow(contract.SignalCancel, contract.Cancel{})
+			env.SignalWorkflow(contract.SignalCancel, nil)
 		}},
 		{"by Temporal", func(env *testsuite.TestWorkflowEnvironment) { env.CancelWorkflow() }},
 	} {
@@ -318,7 +330,7 @@ func TestCancel(t *testing.T) {
 func TestCancelBetweenSteps(t *testing.T) {
 	s := newScript()
 	env := start(t, s)
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalCancel, contract.Cancel{}) }, 0)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalCancel, nil) }, 0)
 	if r := finish(t, env); r.Status != "cancelled" {
 		t.Errorf("result = %+v", r)
 	}

@@ -93,7 +93,8 @@ func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID: start.TurnID, TaskQueue: contract.TaskQueue,
 		WorkflowIDReusePolicy: reuse, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: start.Summary,
+		WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: fmt.Sprintf("agent %s, session %s", start.AgentID, start.SessionID),
+		StaticDetails: d.details(start),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgent).ValueSet(start.AgentID),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession).ValueSet(start.SessionID),
@@ -103,17 +104,26 @@ func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 	}
 }
 
+// details is shown as Markdown.
+func (d *Temporal) details(start outbox.Turn) string {
+	if start.ParentTurnID == "" {
+		return ""
+	}
+	return "Child of turn " + contract.WorkflowLink(d.cfg.Namespace, start.ParentTurnID)
+}
+
 func (d *Temporal) input(start outbox.Turn) contract.TurnInput {
 	return contract.TurnInput{
 		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID,
+		ParentTurnID: start.ParentTurnID, Version: contract.CurrentVersion,
 		ParkAfterMs: max(d.cfg.ParkAfter.Milliseconds(), 1),
 	}
 }
 
 // Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no telling. One that is parked does not hear
 // it before it is woken, which it is: the cancel of a turn that waits ends its waits.
-func (d *Temporal) Cancel(ctx context.Context, turnID, reason string) error {
-	err := d.client.SignalWorkflow(ctx, turnID, "", contract.SignalCancel, contract.Cancel{Reason: reason})
+func (d *Temporal) Cancel(ctx context.Context, turnID string) error {
+	err := d.client.SignalWorkflow(ctx, turnID, "", contract.SignalCancel, nil)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
 		return fmt.Errorf("cancel workflow %s: %w", turnID, err)
 	}

@@ -99,14 +99,15 @@ func TestForget(t *testing.T) {
 	}
 }
 
-var start = outbox.Turn{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Summary: "a: hello"}
+var start = outbox.Turn{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParentTurnID: "trn_0"}
 
-var started = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000}
+var started = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000,
+	ParentTurnID: "trn_0", Version: contract.CurrentVersion}
 
 // TestWake: a call that wakes a turn can start it as well, so that a parked one begins its next run.
 func TestWake(t *testing.T) {
 	e := &engine{}
-	d := &Temporal{client: e, cfg: Config{Eager: true, ParkAfter: time.Minute}}
+	d := &Temporal{client: e, cfg: Config{Eager: true, ParkAfter: time.Minute, Namespace: "default"}}
 	if err := news(t.Context(), d, true); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,8 @@ func TestWake(t *testing.T) {
 		t.Errorf("called with %v, %v", e.args, e.signal)
 	}
 	o := e.options
-	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || o.EnableEagerStart || o.StaticSummary != "a: hello" ||
+	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || o.EnableEagerStart || o.StaticSummary != "agent a, session ses_1" ||
+		o.StaticDetails != "Child of turn [trn_0](/namespaces/default/workflows/trn_0)" ||
 		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
 		t.Errorf("options %+v", o)
 	}
@@ -122,12 +124,13 @@ func TestWake(t *testing.T) {
 
 func TestStart(t *testing.T) {
 	e := &engine{}
-	d := &Temporal{client: e, cfg: Config{Eager: true, ParkAfter: time.Minute}}
+	d := &Temporal{client: e, cfg: Config{Eager: true, ParkAfter: time.Minute, Namespace: "default"}}
 	if err := d.Start(t.Context(), start); err != nil {
 		t.Fatal(err)
 	}
 	o := e.options
-	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || !o.EnableEagerStart || o.StaticSummary != "a: hello" ||
+	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || !o.EnableEagerStart || o.StaticSummary != "agent a, session ses_1" ||
+		o.StaticDetails != "Child of turn [trn_0](/namespaces/default/workflows/trn_0)" ||
 		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE ||
 		o.WorkflowIDConflictPolicy != enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING {
 		t.Errorf("options %+v", o)
@@ -157,9 +160,9 @@ func TestAnswersOfTheServer(t *testing.T) {
 	}{
 		{"a start of what is there", there, func(d *Temporal) error { return d.Start(t.Context(), start) }, false},
 		{"a start while the server is down", down, func(d *Temporal) error { return d.Start(t.Context(), start) }, true},
-		{"a cancel", nil, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
-		{"a cancel of what is gone", gone, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
-		{"a cancel while the server is down", down, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, true},
+		{"a cancel", nil, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1") }, false},
+		{"a cancel of what is gone", gone, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1") }, false},
+		{"a cancel while the server is down", down, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1") }, true},
 		{"news for what is over", there, func(d *Temporal) error { return news(t.Context(), d, false) }, false},
 		{"news", nil, func(d *Temporal) error { return news(t.Context(), d, true) }, false},
 		{"news while the server is down", down, func(d *Temporal) error { return news(t.Context(), d, false) }, true},

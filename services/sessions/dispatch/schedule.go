@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// PutSchedule implements schedule.Calendars. The note in Temporal's schedule tells its revision.
+// PutSchedule implements schedule.Calendars. The note in Temporal's schedule says whether it is up to date.
 func (d *Temporal) PutSchedule(ctx context.Context, t schedule.Timetable) error {
 	id := contract.ScheduleID(t.Tenant, t.ScheduleID)
 	handle := d.schedules.GetHandle(ctx, id)
@@ -67,15 +67,16 @@ func (d *Temporal) DropSchedule(ctx context.Context, tenant, id string) error {
 // overlap keeps one fire back while the one before is being told to the sessions service. What turns do about each other is decided there.
 const overlap = enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE
 
+// note names what Temporal's schedule was made of. It changes with its text too, which updates the schedules of earlier versions.
 func note(t schedule.Timetable) string {
-	return fmt.Sprintf("Kept by Windlass at revision %d: change it there (schedule %s).", t.Revision, t.ScheduleID)
+	return fmt.Sprintf("Managed by Windlass (schedule %s, agent %s, revision %d): change it there.", t.ScheduleID, t.AgentID, t.Revision)
 }
 
 func action(t schedule.Timetable) *client.ScheduleWorkflowAction {
 	return &client.ScheduleWorkflowAction{
 		ID: contract.ScheduleID(t.Tenant, t.ScheduleID), Workflow: contract.ScheduleWorkflow, TaskQueue: contract.TaskQueue,
 		Args:                     []any{contract.ScheduleInput{Tenant: t.Tenant, ScheduleID: t.ScheduleID}},
-		WorkflowExecutionTimeout: t.CatchUp, WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: t.Summary,
+		WorkflowExecutionTimeout: t.CatchUp, WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: fmt.Sprintf("schedule %s, agent %s", t.ScheduleID, t.AgentID),
 		TypedSearchAttributes: temporal.NewSearchAttributes(temporal.NewSearchAttributeKeyKeyword(contract.AttributeTenant).ValueSet(t.Tenant)),
 	}
 }

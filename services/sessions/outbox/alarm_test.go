@@ -40,6 +40,6 @@ func TestNothingBlocksWithoutRun(t *testing.T) {
 	for range 2 * maxJobs {
 		o.Trigger()
 		o.TriggerAfter(time.Second)
-		o.Cancel("trn_1", "enough")
+		o.Cancel("trn_1")
 	}
 }

@@ -32,8 +32,8 @@ const (
 type Turn struct {
 	// Tenant, TurnID, SessionID and AgentID are the workflow's input; the turn's id is also the workflow's.
 	Tenant, TurnID, SessionID, AgentID string
-	// Summary is one line for people.
-	Summary string
+	// ParentTurnID is the turn of which this one is a child, empty for others.
+	ParentTurnID string
 	// Again allows a new run although an earlier workflow of the turn is closed.
 	Again bool
 }
@@ -43,7 +43,7 @@ type Engine interface {
 	// Start starts a turn's workflow. It succeeds when the workflow exists.
 	Start(ctx context.Context, t Turn) error
 	// Cancel asks a turn's workflow to end the turn. The journal has the request already, so a lost call costs only time.
-	Cancel(ctx context.Context, turnID, reason string) error
+	Cancel(ctx context.Context, turnID string) error
 	// Wake tells a turn's workflow that the journal has something new for it, and starts a workflow that was not started yet. It returns false
 	// if the workflow is closed.
 	Wake(ctx context.Context, t Turn) (bool, error)
@@ -202,11 +202,11 @@ func (o *Outbox) alarm(ctx context.Context) {
 }
 
 // Cancel asks a turn's workflow in the background to end the turn. The journal has the request already.
-func (o *Outbox) Cancel(turnID, reason string) {
+func (o *Outbox) Cancel(turnID string) {
 	o.job(func(ctx context.Context) {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		if err := o.engine.Cancel(call, turnID, reason); err != nil && ctx.Err() == nil {
+		if err := o.engine.Cancel(call, turnID); err != nil && ctx.Err() == nil {
 			o.log.WarnContext(ctx, "workflow not notified of a cancel", "turn_id", turnID, "error", err)
 		}
 	})

@@ -8,14 +8,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/stack"
 	"github.com/windlass-dev/windlass/libs/telemetry"
-	"github.com/windlass-dev/windlass/libs/truncate"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
-
-// Summary describes a turn in a line for people.
-func Summary(t store.Turn, input string) string {
-	return t.AgentID + ": " + truncate.Line(input, max(78-len(t.AgentID), 16))
-}
 
 // startedRows returns the rows to delete. Only the goroutine of Run deletes them.
 func (o *Outbox) startedRows() []store.Outgoing {
@@ -104,7 +98,8 @@ func (o *Outbox) start(ctx context.Context, out store.Outgoing) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := o.engine.Start(telemetry.WithTraceParent(call, out.TraceParent), Turn{
-		Tenant: out.Tenant, TurnID: out.TurnID, SessionID: out.SessionID, AgentID: out.AgentID, Summary: out.Summary, Again: out.Again,
+		Tenant: out.Tenant, TurnID: out.TurnID, SessionID: out.SessionID, AgentID: out.AgentID, ParentTurnID: out.ParentTurnID,
+		Again: out.Again,
 	})
 	if err == nil {
 		o.mu.Lock()

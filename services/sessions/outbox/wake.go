@@ -80,7 +80,15 @@ func (o *Outbox) call(ctx context.Context, t store.Turn) (bool, error) {
 	if len(in) != 1 { // the turn was deleted, which its workflow finds out by itself
 		return true, nil
 	}
+	parent := ""
+	if t.AgentPath != "" {
+		c, err := o.store.Child(ctx, t.Tenant, t.ID)
+		if err != nil {
+			return false, err
+		}
+		parent = c.ParentTurnID
+	}
 	return o.engine.Wake(telemetry.WithTraceParent(ctx, t.TraceParent), Turn{
-		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Summary: Summary(t, in[0].Input),
+		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, ParentTurnID: parent,
 	})
 }

@@ -72,8 +72,8 @@ type Timetable struct {
 	Paused bool
 	// CatchUp is how late a missed time may still fire.
 	CatchUp time.Duration
-	// Summary is one line for people.
-	Summary string
+	// AgentID is the agent whose turns it starts.
+	AgentID string
 }
 
 // Deps are what the service needs; all are required.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/cron"
-	"github.com/windlass-dev/windlass/libs/truncate"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
@@ -19,8 +18,6 @@ const (
 	claimFor    = 30 * time.Second
 	// maxSyncBackoff bounds the pause between two attempts.
 	maxSyncBackoff = 30 * time.Second
-	// maxSummary bounds the line about a schedule in Temporal's UI, in characters.
-	maxSummary = 78
 )
 
 // syncDue brings Temporal's schedules up to date with rows that were changed, and compares the others with them from time to time.
@@ -67,7 +64,7 @@ func (s *syncer) put(ctx context.Context, v scheduledb.Schedule) error {
 func timetable(v scheduledb.Schedule, catchUp time.Duration) (Timetable, error) {
 	t := Timetable{
 		Tenant: v.Tenant, ScheduleID: v.ID, Revision: v.Revision, Paused: v.Spec.Paused, CatchUp: catchUp, Zone: v.Spec.TimeZone,
-		Summary: v.ID + ": " + truncate.Line(v.Spec.Input, max(maxSummary-len(v.ID), 16)),
+		AgentID: v.Spec.AgentID,
 	}
 	if v.Spec.Interval != "" {
 		every, err := time.ParseDuration(v.Spec.Interval)

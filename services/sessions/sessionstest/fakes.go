@@ -19,14 +19,13 @@ type Engine struct {
 	states  map[string]outbox.WorkflowState
 	starts  []outbox.Turn
 	wakes   []string
-	cancels map[string]string
 	fail    error
 	changed chan struct{}
 }
 
 // NewEngine returns an engine without workflows.
 func NewEngine() *Engine {
-	return &Engine{states: map[string]outbox.WorkflowState{}, cancels: map[string]string{}, changed: make(chan struct{})}
+	return &Engine{states: map[string]outbox.WorkflowState{}, changed: make(chan struct{})}
 }
 
 // Start implements outbox.Engine.
@@ -40,8 +39,8 @@ func (e *Engine) Start(_ context.Context, t outbox.Turn) error {
 }
 
 // Cancel implements outbox.Engine.
-func (e *Engine) Cancel(_ context.Context, turnID, reason string) error {
-	return e.call(func() { e.cancels[turnID] = reason })
+func (e *Engine) Cancel(context.Context, string) error {
+	return e.call(func() {})
 }
 
 // Wake implements outbox.Engine.
@@ -92,14 +91,6 @@ func (e *Engine) Woken() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.wakes)
-}
-
-// Cancelled returns the reason with which a turn's workflow was cancelled.
-func (e *Engine) Cancelled(turnID string) (reason string, ok bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	reason, ok = e.cancels[turnID]
-	return reason, ok
 }
 
 // Changed returns a channel that is closed with the next call.

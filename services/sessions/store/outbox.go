@@ -11,8 +11,8 @@ import (
 type Outgoing struct {
 	// Tenant, TurnID, SessionID and AgentID are the workflow's input.
 	Tenant, TurnID, SessionID, AgentID string
-	// Summary is one line for people.
-	Summary string
+	// ParentTurnID is the turn of which this one is a child, empty for others; set when it is taken.
+	ParentTurnID string
 	// Again: the turn had a workflow before, which is lost.
 	Again bool
 	// CreateUs orders the outbox.
@@ -27,7 +27,7 @@ type Outgoing struct {
 
 func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
 	var again int64
-	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &o.Summary, &again, &o.CreateUs, &o.Attempts, &o.TraceParent)
+	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &again, &o.CreateUs, &o.Attempts, &o.TraceParent, &o.ParentTurnID)
 	o.Again = again != 0
 	return o, err
 }
@@ -36,8 +36,8 @@ func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
 func (tx *outboxTx) AddOutgoing(ctx context.Context, o Outgoing) error {
 	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us,
 		claimed_until_us, attempts, ended)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
-		o.Tenant, o.TurnID, o.SessionID, o.AgentID, o.Summary, rows.Flag(o.Again), o.CreateUs, o.FromUs)
+		VALUES ($1, $2, $3, $4, '', $5, $6, $7, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
+		o.Tenant, o.TurnID, o.SessionID, o.AgentID, rows.Flag(o.Again), o.CreateUs, o.FromUs)
 	return err
 }
 
@@ -79,8 +79,9 @@ func (tx *outboxTx) takeWhere(ctx context.Context, which string, nowUs, untilUs 
 	if limit <= 0 {
 		return nil, nil
 	}
-	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, summary, again, create_us, attempts,
-		COALESCE((SELECT trace_parent FROM turns t WHERE t.tenant = turn_outbox.tenant AND t.id = turn_outbox.turn_id), '')
+	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, again, create_us, attempts,
+		COALESCE((SELECT trace_parent FROM turns t WHERE t.tenant = turn_outbox.tenant AND t.id = turn_outbox.turn_id), ''),
+		COALESCE((SELECT parent_turn_id FROM turn_children c WHERE c.tenant = turn_outbox.tenant AND c.turn_id = turn_outbox.turn_id), '')
 		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.DB.SkipLocked(), nowUs, limit)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 		return s.Read(ctx, t.Tenant, earlier)
 	}
 	if cut.notify {
-		s.deps.Waker.Outbox.Cancel(cut.turn.ID, interruptReason)
+		s.deps.Waker.Outbox.Cancel(cut.turn.ID)
 	}
 	s.deps.Waker.Outbox.Trigger()
 	return View{Turn: t, Input: in}, nil

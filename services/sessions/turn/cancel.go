@@ -43,7 +43,7 @@ func (s *Service) Cancel(ctx context.Context, seen store.Turn, reason string) er
 		return err
 	}
 	if notify {
-		s.deps.Waker.Outbox.Cancel(seen.ID, reason)
+		s.deps.Waker.Outbox.Cancel(seen.ID)
 	} else {
 		s.deps.Waker.Outbox.Trigger() // a turn behind it may be next
 	}

@@ -74,15 +74,11 @@ func (s *Service) next(tx *journal.Tx) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in, err := tx.TurnInput(tx.Context(), next.Tenant, next.ID)
-	if err != nil {
-		return "", err
-	}
 	next.Place = tx.Session.LastSeq
 	if err := tx.PlaceTurn(tx.Context(), next); err != nil {
 		return "", err
 	}
-	return next.ID, s.send(tx, next, in.Input, false)
+	return next.ID, s.send(tx, next, false)
 }
 
 // lastAnswer is the text of the last assistant message of a turn, "" when there is none.

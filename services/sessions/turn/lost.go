@@ -74,11 +74,7 @@ func (s *Service) recoverLost(ctx context.Context, seen store.Turn, lost bool) e
 		if err := tx.SetCheck(ctx, t.Tenant, t.ID, later, t.Restarts+1); err != nil {
 			return err
 		}
-		in, err := tx.TurnInput(ctx, t.Tenant, t.ID)
-		if err != nil {
-			return err
-		}
-		return s.send(tx, t, in.Input, true)
+		return s.send(tx, t, true)
 	})
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
-	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -135,12 +134,12 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, spec Spec, text string, c
 	if tx.Session.ActiveTurnID != "" {
 		return nil
 	}
-	return s.send(tx, *t, text, false)
+	return s.send(tx, *t, false)
 }
 
 // send makes a turn the session's active one and hands it to the outbox, which starts its workflow after StartDelay. The workers,
 // one of which starts the eager run, learn of it once the transaction is committed.
-func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) error {
+func (s *Service) send(tx *journal.Tx, t store.Turn, again bool) error {
 	tx.Session.ActiveTurnID = t.ID
 	tx.Touch()
 	tx.After(func(ctx context.Context) {
@@ -149,7 +148,6 @@ func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) er
 	})
 	return tx.AddOutgoing(tx.Context(), store.Outgoing{
 		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Again: again, CreateUs: t.CreateUs,
-		FromUs:  tx.NowUs + s.cfg.StartDelay.Microseconds(),
-		Summary: outbox.Summary(t, text),
+		FromUs: tx.NowUs + s.cfg.StartDelay.Microseconds(),
 	})
 }

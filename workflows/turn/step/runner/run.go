@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -81,7 +82,7 @@ func (r *Runner) resolve(ctx context.Context, action step.Action, w *task, err e
 
 // commit writes the outcome. It outlives the step's context, and it tries for a while: the work is done, only the writing is not.
 func (r *Runner) commit(ctx context.Context, w *task, req *step.Commit) (*turnv1.StepOutcome, error) {
-	complete(w, req)
+	r.complete(w, req)
 	if w.advance != nil {
 		w.advance.lookAhead(ctx, w, req)
 		defer w.advance.landed(req)
@@ -109,14 +110,17 @@ func (r *Runner) commit(ctx context.Context, w *task, req *step.Commit) (*turnv1
 }
 
 // complete adds to a commit what all commits have.
-func complete(w *task, req *step.Commit) {
+func (r *Runner) complete(w *task, req *step.Commit) {
 	req.TurnId, req.Fence = w.Turn.TurnID, w.Lease.GetFence()
-	req.Duration = durationpb.New(time.Since(w.Started))
+	took := time.Since(w.Started)
+	req.Duration = durationpb.New(took)
 	if req.Outcome == nil {
 		req.Outcome = &turnv1.StepOutcome{}
 	}
 	req.Outcome.Key, req.Outcome.Kind = w.Ref.GetKey(), w.Ref.GetKind()
 	req.Outcome.Cancelled = req.Outcome.Cancelled || w.Cancelled
+	req.Outcome.StartTime = timestamppb.New(r.Now().Add(-took))
+	req.Outcome.Attempts, req.Outcome.Worker = max(w.Lease.GetAttempt(), 1), r.cfg.Owner
 	addCost(w.Loaded.GetSurface().GetPrice(), req.GetOutcome().GetUsage())
 }
 

@@ -83,6 +83,7 @@ func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *roun
 		r.completed = refused(t.call, fault.CodeOf(err), f.Text())
 		return nil
 	}
+	r.child = child.GetTurnId()
 	if !asked.Background {
 		r.wait = newWait(t.call, turnv1.WaitKind_WAIT_KIND_CHILD)
 		r.wait.ChildTurnId = child.GetTurnId()

@@ -35,6 +35,8 @@ type round struct {
 	wait *executionv1.WaitRequest
 	// events are those that led to completed or wait.
 	events []*turnv1.Event
+	// child is the turn that the call started for a sub-agent.
+	child string
 	// recorded means that completed is the result of the same call in the turn that is rerun.
 	recorded bool
 }

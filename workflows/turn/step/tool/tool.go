@@ -116,9 +116,12 @@ func (t *tool) doRound(ctx context.Context) (*step.Commit, error) {
 		if r.recorded {
 			req = fromRecord(req)
 		}
+		req.Outcome.ChildTurnId = r.child
 		return t.handedOver(req), nil
 	case r.wait != nil:
-		return t.waiting(r.wait, r.events), nil
+		req := t.waiting(r.wait, r.events)
+		req.Outcome.ChildTurnId = r.child
+		return req, nil
 	}
 	return t.send(ctx, r.ask)
 }

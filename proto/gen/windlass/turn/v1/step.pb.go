@@ -9,6 +9,7 @@ package turnv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -533,7 +534,8 @@ func (x *Ending) GetLimitReached() *LimitReached {
 	return nil
 }
 
-// StepOutcome is the result of a finished step that the decision function reads: IDs, hashes and counts only.
+// StepOutcome is the result of a finished step that the decision function reads: IDs, hashes and counts. Only the titles of a plan and the
+// message of an error are text; they are left out where the outcome is stored in workflow history.
 type StepOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Key of the step.
@@ -579,7 +581,15 @@ type StepOutcome struct {
 	ContextTokens int64 `protobuf:"varint,20,opt,name=context_tokens,json=contextTokens,proto3" json:"context_tokens,omitempty"`
 	// Set when a limit stopped the step: it was not started because it did not fit in what remains, or, for infer, its answer was
 	// truncated.
-	Exhausted     *LimitUse `protobuf:"bytes,21,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
+	Exhausted *LimitUse `protobuf:"bytes,21,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
+	// When the attempt that ended the step began; unset if unknown (older workers, and steps that the sessions service ends).
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Number of attempts, from 1; 0 = unknown.
+	Attempts uint32 `protobuf:"varint,31,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// Worker of that attempt; empty if unknown.
+	Worker string `protobuf:"bytes,32,opt,name=worker,proto3" json:"worker,omitempty"`
+	// For tool: ID of the turn that the call started for a sub-agent; empty for other tools.
+	ChildTurnId   string `protobuf:"bytes,33,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -759,6 +769,34 @@ func (x *StepOutcome) GetExhausted() *LimitUse {
 		return x.Exhausted
 	}
 	return nil
+}
+
+func (x *StepOutcome) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *StepOutcome) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *StepOutcome) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *StepOutcome) GetChildTurnId() string {
+	if x != nil {
+		return x.ChildTurnId
+	}
+	return ""
 }
 
 // Progress is what the workflow of a turn receives about its steps. It is stored in workflow history.
@@ -1047,7 +1085,7 @@ var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\x83\x04\n" +
+	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\x83\x04\n" +
 	"\aStepRef\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x12\x14\n" +
@@ -1084,7 +1122,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
 	"stopReason\x121\n" +
 	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12C\n" +
-	"\rlimit_reached\x18\x04 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xcc\x06\n" +
+	"\rlimit_reached\x18\x04 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xdf\a\n" +
 	"\vStepOutcome\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x123\n" +
@@ -1108,7 +1146,12 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x06inputs\x18\x12 \x01(\rR\x06inputs\x12'\n" +
 	"\x0fdeadline_micros\x18\x13 \x01(\x03R\x0edeadlineMicros\x12%\n" +
 	"\x0econtext_tokens\x18\x14 \x01(\x03R\rcontextTokens\x128\n" +
-	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\"d\n" +
+	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\x129\n" +
+	"\n" +
+	"start_time\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x1a\n" +
+	"\battempts\x18\x1f \x01(\rR\battempts\x12\x16\n" +
+	"\x06worker\x18  \x01(\tR\x06worker\x12\"\n" +
+	"\rchild_turn_id\x18! \x01(\tR\vchildTurnId\"d\n" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12\x1d\n" +
 	"\n" +
@@ -1165,25 +1208,26 @@ func file_windlass_turn_v1_step_proto_rawDescGZIP() []byte {
 var file_windlass_turn_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_windlass_turn_v1_step_proto_goTypes = []any{
-	(StepKind)(0),        // 0: windlass.turn.v1.StepKind
-	(*StepRef)(nil),      // 1: windlass.turn.v1.StepRef
-	(*CompactRef)(nil),   // 2: windlass.turn.v1.CompactRef
-	(*PlanRef)(nil),      // 3: windlass.turn.v1.PlanRef
-	(*ToolCallRef)(nil),  // 4: windlass.turn.v1.ToolCallRef
-	(*Ending)(nil),       // 5: windlass.turn.v1.Ending
-	(*StepOutcome)(nil),  // 6: windlass.turn.v1.StepOutcome
-	(*Progress)(nil),     // 7: windlass.turn.v1.Progress
-	(*Surface)(nil),      // 8: windlass.turn.v1.Surface
-	(Strategy)(0),        // 9: windlass.turn.v1.Strategy
-	(*WaitRef)(nil),      // 10: windlass.turn.v1.WaitRef
-	(*PlanStep)(nil),     // 11: windlass.turn.v1.PlanStep
-	(TurnStatus)(0),      // 12: windlass.turn.v1.TurnStatus
-	(*TurnError)(nil),    // 13: windlass.turn.v1.TurnError
-	(*LimitReached)(nil), // 14: windlass.turn.v1.LimitReached
-	(*Usage)(nil),        // 15: windlass.turn.v1.Usage
-	(*WaitAnswer)(nil),   // 16: windlass.turn.v1.WaitAnswer
-	(*LimitUse)(nil),     // 17: windlass.turn.v1.LimitUse
-	(*Price)(nil),        // 18: windlass.turn.v1.Price
+	(StepKind)(0),                 // 0: windlass.turn.v1.StepKind
+	(*StepRef)(nil),               // 1: windlass.turn.v1.StepRef
+	(*CompactRef)(nil),            // 2: windlass.turn.v1.CompactRef
+	(*PlanRef)(nil),               // 3: windlass.turn.v1.PlanRef
+	(*ToolCallRef)(nil),           // 4: windlass.turn.v1.ToolCallRef
+	(*Ending)(nil),                // 5: windlass.turn.v1.Ending
+	(*StepOutcome)(nil),           // 6: windlass.turn.v1.StepOutcome
+	(*Progress)(nil),              // 7: windlass.turn.v1.Progress
+	(*Surface)(nil),               // 8: windlass.turn.v1.Surface
+	(Strategy)(0),                 // 9: windlass.turn.v1.Strategy
+	(*WaitRef)(nil),               // 10: windlass.turn.v1.WaitRef
+	(*PlanStep)(nil),              // 11: windlass.turn.v1.PlanStep
+	(TurnStatus)(0),               // 12: windlass.turn.v1.TurnStatus
+	(*TurnError)(nil),             // 13: windlass.turn.v1.TurnError
+	(*LimitReached)(nil),          // 14: windlass.turn.v1.LimitReached
+	(*Usage)(nil),                 // 15: windlass.turn.v1.Usage
+	(*WaitAnswer)(nil),            // 16: windlass.turn.v1.WaitAnswer
+	(*LimitUse)(nil),              // 17: windlass.turn.v1.LimitUse
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*Price)(nil),                 // 19: windlass.turn.v1.Price
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
@@ -1206,15 +1250,16 @@ var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	10, // 17: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
 	16, // 18: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
 	17, // 19: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
-	6,  // 20: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 21: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	18, // 22: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
-	3,  // 23: windlass.turn.v1.Surface.resumed_plan:type_name -> windlass.turn.v1.PlanRef
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	18, // 20: windlass.turn.v1.StepOutcome.start_time:type_name -> google.protobuf.Timestamp
+	6,  // 21: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 22: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	19, // 23: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
+	3,  // 24: windlass.turn.v1.Surface.resumed_plan:type_name -> windlass.turn.v1.PlanRef
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
