@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/test/harness"
@@ -25,7 +24,7 @@ func TestParkedTurns(t *testing.T) {
 	}
 	over := func(t *testing.T, turn string) {
 		t.Helper()
-		until(t, "workflow of "+turn+" is over", func() bool { return strings.HasSuffix(m.WorkflowStatus(turn), "COMPLETED") })
+		until(t, "workflow of "+turn+" is over", func() bool { return m.WorkflowClosed(turn) })
 	}
 
 	t.Run("a sub-agent's and the one that waits for it", func(t *testing.T) {

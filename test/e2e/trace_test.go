@@ -100,7 +100,7 @@ func TestReplayRepeatsNoSpan(t *testing.T) {
 	m.Client.Wait(turn)
 	events := w.End()
 	harness.CheckStream(t, events)
-	until(t, "the workflow is over", func() bool { return strings.HasSuffix(m.WorkflowStatus(turn), "COMPLETED") }) // its span ends with it
+	until(t, "the workflow is over", func() bool { return m.WorkflowClosed(turn) }) // its span ends with it
 	for _, name := range []string{"worker-1", "gateway", "sessions", "inference", "registry", "policy"} {
 		if code := m.Process(name).Stop(); code != 0 {
 			t.Errorf("the clean stop of %s exits with %d", name, code)

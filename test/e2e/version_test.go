@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/test/harness"
@@ -39,7 +38,7 @@ func TestWorkerVersions(t *testing.T) {
 		if end := c.Wait(turn); end.Str("output") != "done" {
 			t.Errorf("turn = %v", end)
 		}
-		until(t, "workflow of "+turn+" is over", func() bool { return strings.HasSuffix(m.WorkflowStatus(turn), "COMPLETED") })
+		until(t, "workflow of "+turn+" is over", func() bool { return m.WorkflowClosed(turn) })
 	}
 
 	out, err := versions(t, m, "-o", "json")

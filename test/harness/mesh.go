@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -238,6 +239,12 @@ func (m *Mesh) outcomes(turn string) *executionv1.GetOutcomesResponse {
 		m.t.Fatal(err)
 	}
 	return out
+}
+
+// WorkflowClosed reports whether a turn's workflow has closed as its turn ended.
+func (m *Mesh) WorkflowClosed(turn string) bool {
+	status := m.WorkflowStatus(turn)
+	return strings.HasSuffix(status, "COMPLETED") || strings.HasSuffix(status, "FAILED") || strings.HasSuffix(status, "CANCELED")
 }
 
 // WorkflowStatus is what the Temporal UI shows of a turn's workflow; "none" while it shows nothing.

@@ -54,13 +54,22 @@ func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.Hist
 	return out
 }
 
-// finishedHistory waits for a workflow's good end. It may be started long after its turn is over: the sweeper does that.
+// closed reports whether a workflow has closed as its turn ended.
+func closed(s enums.WorkflowExecutionStatus) bool {
+	switch s {
+	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, enums.WORKFLOW_EXECUTION_STATUS_FAILED, enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return true
+	}
+	return false
+}
+
+// finishedHistory waits for a workflow's end. It may be started long after its turn is over: the sweeper does that.
 func finishedHistory(ctx context.Context, c client.Client, id string) (*history.History, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		d, err := c.DescribeWorkflow(ctx, id, "")
-		if err == nil && d.Status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		if err == nil && closed(d.Status) {
 			break
 		}
 		select {

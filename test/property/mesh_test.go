@@ -205,7 +205,7 @@ func (m *mesh) restart(replica int) {
 type dispatcher struct{}
 
 func (dispatcher) Start(context.Context, outbox.Turn) error        { return nil }
-func (dispatcher) Cancel(context.Context, string, string) error    { return nil }
+func (dispatcher) Cancel(context.Context, string) error            { return nil }
 func (dispatcher) Wake(context.Context, outbox.Turn) (bool, error) { return true, nil }
 func (dispatcher) State(context.Context, string) (outbox.WorkflowState, error) {
 	return outbox.WorkflowOpen, nil

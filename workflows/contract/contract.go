@@ -49,10 +49,6 @@ const (
 	StatusCancelled = "cancelled"
 )
 
-// CurrentVersion is the version of the turn's workflow that is started: its commands differ from those of earlier versions, whose histories
-// still have to replay. Since 1 a failed turn is a failed workflow, a cancelled turn a cancelled one.
-const CurrentVersion = 1
-
 // TurnInput is what a turn's workflow starts from: references only.
 type TurnInput struct {
 	// Tenant the turn belongs to.
@@ -71,9 +67,6 @@ type TurnInput struct {
 	Parked string `json:"parked,omitempty"`
 	// ParentTurnID is the turn of which this one is a child; empty for others.
 	ParentTurnID string `json:"parent_turn_id,omitempty"`
-	// Version is the CurrentVersion of the starter; 0 = earlier than versions. Workers of that time ignore it, so workers are upgraded before
-	// the services that start turns.
-	Version int `json:"version,omitempty"`
 	// ShownMicros says, in the first input of a run, when the newest step was committed that the runs before have shown, Unix microseconds.
 	ShownMicros int64 `json:"shown_micros,omitempty"`
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// ReadJournal returns the outcomes in the journal that are not known yet: a wait was answered, or the turn was given more input. Known are the
-// keys of steps; as it is a local activity they are in no history. It is an error if the turn was ended without its finish step.
+// ReadJournal returns the outcomes in the journal that are not known yet: a wait was answered, or the turn was given more input.
+// Known are the keys of steps; as it is a local activity they are in no history. It is an error if the turn was ended without its
+// finish step.
 func (a *Activities) ReadJournal(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
 	now, err := a.steps.Outcomes(ctx, in)
 	if err != nil {

@@ -159,7 +159,6 @@ func (l *live) begin(turnID string, agent *sessionsv1.Agent) client.WorkflowRun 
 func (l *live) order(turnID string) (client.StartWorkflowOptions, contract.TurnInput) {
 	in := contract.TurnInput{
 		Tenant: "default", TurnID: turnID, SessionID: "ses_1", AgentID: "helper", ParkAfterMs: l.parkAfter.Milliseconds(),
-		Version: contract.CurrentVersion,
 	}
 	keyword := sdktemporal.NewSearchAttributeKeyKeyword
 	return client.StartWorkflowOptions{

@@ -17,6 +17,8 @@ type stepRunner struct {
 	work workflow.Context
 	stop workflow.CancelFunc
 	in   contract.TurnInput
+	// named: see changeNames.
+	named bool
 }
 
 func (r stepRunner) stopped() bool { return r.work.Err() != nil }
@@ -62,7 +64,7 @@ func (r stepRunner) join() (out *turnv1.Progress, err error) {
 		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "join the eager run",
 	})
 	activity := act.JoinRun
-	if r.in.Version < 1 {
+	if !r.named {
 		activity = act.Glance
 	}
 	err = workflow.ExecuteLocalActivity(ctx, activity, r.in).Get(r.ctx, &out)

@@ -43,7 +43,7 @@ func (w *walk) await(decision engine.Decision, changed func() bool) error {
 func (w *walk) look() {
 	var act *Activities
 	activity := act.ReadJournal
-	if w.in.Version < 1 {
+	if !w.named {
 		activity = act.Look
 	}
 	w.read("read the journal", activity)

@@ -18,9 +18,15 @@ import (
 // of its failure is the code of the turn's error; another type means that the end of the turn could not be written.
 func Turn(ctx workflow.Context, in contract.TurnInput) (contract.TurnResult, error) {
 	w := newWalk(ctx, in)
+	w.named = workflow.GetVersion(w.ctx, changeNames, workflow.DefaultVersion, 1) >= 1
+	w.steps.named = w.named
 	w.joinRun()
 	return w.run()
 }
+
+// changeNames marks histories whose workflow closes as its turn ended, and whose local activities have their present names.
+// Histories without it are of earlier versions, and have to replay.
+const changeNames = "close-as-the-turn-ended"
 
 // walk is the state of one turn's workflow.
 type walk struct {
@@ -32,6 +38,7 @@ type walk struct {
 	clock   clock
 
 	in        contract.TurnInput
+	named     bool // see changeNames
 	outcomes  outcomes
 	running   map[string]bool // by step key
 	walked    map[string]bool // had an activity, by step key

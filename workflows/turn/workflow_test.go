@@ -25,7 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-var input = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper", Version: contract.CurrentVersion}
+var input = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper"}
 
 // script is a doer that answers from a table; a step that it does not name ends well.
 type script struct {

@@ -115,8 +115,8 @@ func (d *Temporal) details(start outbox.Turn) string {
 func (d *Temporal) input(start outbox.Turn) contract.TurnInput {
 	return contract.TurnInput{
 		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID,
-		ParentTurnID: start.ParentTurnID, Version: contract.CurrentVersion,
-		ParkAfterMs: max(d.cfg.ParkAfter.Milliseconds(), 1),
+		ParentTurnID: start.ParentTurnID,
+		ParkAfterMs:  max(d.cfg.ParkAfter.Milliseconds(), 1),
 	}
 }
 

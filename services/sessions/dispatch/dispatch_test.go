@@ -102,7 +102,7 @@ func TestForget(t *testing.T) {
 var start = outbox.Turn{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParentTurnID: "trn_0"}
 
 var started = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000,
-	ParentTurnID: "trn_0", Version: contract.CurrentVersion}
+	ParentTurnID: "trn_0"}
 
 // TestWake: a call that wakes a turn can start it as well, so that a parked one begins its next run.
 func TestWake(t *testing.T) {

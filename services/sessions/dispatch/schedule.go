@@ -76,7 +76,8 @@ func action(t schedule.Timetable) *client.ScheduleWorkflowAction {
 	return &client.ScheduleWorkflowAction{
 		ID: contract.ScheduleID(t.Tenant, t.ScheduleID), Workflow: contract.ScheduleWorkflow, TaskQueue: contract.TaskQueue,
 		Args:                     []any{contract.ScheduleInput{Tenant: t.Tenant, ScheduleID: t.ScheduleID}},
-		WorkflowExecutionTimeout: t.CatchUp, WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: fmt.Sprintf("schedule %s, agent %s", t.ScheduleID, t.AgentID),
+		WorkflowExecutionTimeout: t.CatchUp, WorkflowTaskTimeout: contract.TaskTimeout,
+		StaticSummary:         fmt.Sprintf("schedule %s, agent %s", t.ScheduleID, t.AgentID),
 		TypedSearchAttributes: temporal.NewSearchAttributes(temporal.NewSearchAttributeKeyKeyword(contract.AttributeTenant).ValueSet(t.Tenant)),
 	}
 }
