@@ -155,7 +155,7 @@ func TestPlainPages(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/": "Windlass", "/assets/page.css": "--accent", "/assets/page.js": "EventSource", "/assets/icon.svg": "<svg", "/healthz": "ok",
-		"/metrics": "metric 1", "/openapi.json": `"openapi": "3.1.0"`,
+		"/metrics": "metric 1", "/openapi.json": `"openapi": "3.1.0"`, "/openapi.client.json": `"openapi": "3.1.0"`,
 	} {
 		a := s.do("GET", path, "")
 		if a.status != 200 || !strings.Contains(string(a.body), want) || a.header.Get("X-Content-Type-Options") != "nosniff" {

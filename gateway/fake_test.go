@@ -109,8 +109,10 @@ func (u *upstream) ExportSession(ctx context.Context, r *sessionsv1.ExportSessio
 	}
 	return &sessionsv1.ExportSessionResponse{
 		Session: &sessionsv1.Session{Id: r.GetSessionId()}, Messages: []*turnv1.Message{{Id: "msg_1", Role: turnv1.Role_ROLE_USER}},
-		Events: []*turnv1.Event{{Seq: 1, Type: "session.forked",
-			Data: &turnv1.Event_SessionForked{SessionForked: &turnv1.SessionForked{FromSeq: 7}}}},
+		Events: []*turnv1.Event{{
+			Seq: 1, Type: "session.forked",
+			Data: &turnv1.Event_SessionForked{SessionForked: &turnv1.SessionForked{FromSeq: 7}},
+		}},
 	}, u.asked(ctx, r)
 }
 

@@ -43,10 +43,12 @@ type Gateway struct {
 	streams *sse.Streams
 	console *console.Console
 	openapi []byte
-	seen    *observer
-	cross   *http.CrossOriginProtection
-	handler http.Handler
-	server  *http.Server
+	// clientAPI is the OpenAPI document for generators of clients.
+	clientAPI []byte
+	seen      *observer
+	cross     *http.CrossOriginProtection
+	handler   http.Handler
+	server    *http.Server
 }
 
 // New builds the gateway. It makes no calls and starts nothing.
@@ -88,6 +90,9 @@ func (g *Gateway) build() error {
 		return err
 	}
 	if g.openapi, err = openapi.Document(); err != nil {
+		return err
+	}
+	if g.clientAPI, err = openapi.ClientDocument(); err != nil {
 		return err
 	}
 	g.console, err = console.New(g.cfg.TemporalUI)

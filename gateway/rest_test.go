@@ -46,8 +46,10 @@ func TestRequestsReachTheirService(t *testing.T) {
 			name: "patch changes what is present", method: "PATCH", path: "/v1/agents/support",
 			body: `{"model":"a/b","limits":{"max_steps":3},"strategy":"direct"}`, status: 200,
 			want: &sessionsv1.UpdateAgentRequest{
-				Agent: &sessionsv1.Agent{Id: "support", Model: "a/b", Limits: &sessionsv1.Limits{MaxSteps: 3},
-					Strategy: turnv1.Strategy_STRATEGY_DIRECT},
+				Agent: &sessionsv1.Agent{
+					Id: "support", Model: "a/b", Limits: &sessionsv1.Limits{MaxSteps: 3},
+					Strategy: turnv1.Strategy_STRATEGY_DIRECT,
+				},
 				UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"limits.max_steps", "model", "strategy"}},
 			},
 		},

@@ -50,7 +50,9 @@ func (g *Gateway) plain(path string) http.Handler {
 	case "/metrics":
 		return g.deps.Metrics
 	case "/openapi.json":
-		return http.HandlerFunc(g.document)
+		return document(g.openapi)
+	case "/openapi.client.json":
+		return document(g.clientAPI)
 	}
 	if strings.HasPrefix(path, console.Assets) && g.console.Has(path) {
 		return g.console
@@ -58,8 +60,11 @@ func (g *Gateway) plain(path string) http.Handler {
 	return nil
 }
 
-func (g *Gateway) document(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Access-Control-Allow-Origin", "*") // the API's description is public, and viewers are web pages
-	_, _ = w.Write(g.openapi)
+// document serves a form of the OpenAPI document.
+func document(text []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Access-Control-Allow-Origin", "*") // the API's description is public, and viewers are web pages
+		_, _ = w.Write(text)
+	})
 }

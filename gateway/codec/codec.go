@@ -1,15 +1,17 @@
 // Package codec converts messages to and from the JSON used outside the mesh: REST bodies, SSE events, the CLI's output. Names are
-// snake_case as in proto/, every field is written, and enums are short and lower-case: "react" for STRATEGY_REACT. Reading also accepts
-// full enum names and camelCase field names.
+// snake_case as in proto/, every field is written, and enums are short and lower-case: "react" for STRATEGY_REACT, null if
+// unspecified. Reading also accepts full enum names and camelCase field names.
 package codec
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -23,10 +25,18 @@ func Marshal(m proto.Message) ([]byte, error) {
 	}
 	// protojson adds random spaces per build, so that nobody relies on its bytes; remove them.
 	var out bytes.Buffer
-	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), enum.Short)); err != nil {
+	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), shown)); err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
 	return out.Bytes(), nil
+}
+
+// shown returns the name that a value is written with, "" for the unspecified one.
+func shown(ed protoreflect.EnumDescriptor, name string) string {
+	if v := ed.Values().ByName(protoreflect.Name(name)); v != nil && v.Number() == 0 && strings.HasSuffix(name, "_UNSPECIFIED") {
+		return ""
+	}
+	return enum.Short(ed, name)
 }
 
 // Unmarshal reads data as one message. Unknown fields and enum values are errors; Explain describes them in the caller's terms.

@@ -17,8 +17,10 @@ import (
 // args returns a struct with values that look like our enums and are not.
 func args(t *testing.T) *structpb.Struct {
 	t.Helper()
-	s, err := structpb.NewStruct(map[string]any{"strategy": "STRATEGY_REACT",
-		"a\"}]": []any{"{", 1.5, nil, true, map[string]any{"effect": "once"}}})
+	s, err := structpb.NewStruct(map[string]any{
+		"strategy": "STRATEGY_REACT",
+		"a\"}]":    []any{"{", 1.5, nil, true, map[string]any{"effect": "once"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,17 +30,26 @@ func args(t *testing.T) *structpb.Struct {
 func TestRoundTrip(t *testing.T) {
 	temperature := 0.5
 	for name, m := range map[string]proto.Message{
-		"enum": &sessionsv1.Agent{Id: "a", Strategy: turnv1.Strategy_STRATEGY_REACT, Temperature: &temperature,
-			Labels: map[string]string{"strategy": "STRATEGY_REACT"}},
+		"enum": &sessionsv1.Agent{
+			Id: "a", Strategy: turnv1.Strategy_STRATEGY_REACT, Temperature: &temperature,
+			Labels: map[string]string{"strategy": "STRATEGY_REACT"},
+		},
 		"enum unset":   &sessionsv1.Agent{Id: "STRATEGY_REACT", Instructions: "\"strategy\":\"STRATEGY_REACT\" \\ \u2028 <é>"},
 		"enum unknown": &sessionsv1.Agent{Id: "a", Strategy: 99},
-		"enum in a map": &registryv1.Source{Name: "s",
-			Effects: map[string]turnv1.EffectClass{"a\"b": turnv1.EffectClass_EFFECT_CLASS_ONCE, "c": 0}},
-		"enum in a list": &registryv1.ListToolsResponse{Tools: []*registryv1.Tool{{Name: "a", Effect: turnv1.EffectClass_EFFECT_CLASS_READ},
-			{Name: "b"}, {}}},
+		"enum in a map": &registryv1.Source{
+			Name:    "s",
+			Effects: map[string]turnv1.EffectClass{"a\"b": turnv1.EffectClass_EFFECT_CLASS_ONCE, "c": 0},
+		},
+		"enum in a list": &registryv1.ListToolsResponse{Tools: []*registryv1.Tool{
+			{Name: "a", Effect: turnv1.EffectClass_EFFECT_CLASS_READ},
+			{Name: "b"},
+			{},
+		}},
 		"free JSON beside": &turnv1.ToolCallStarted{CallId: "c", Arguments: args(t), Effect: turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT},
-		"deep": &turnv1.MessageCompleted{Message: &turnv1.Message{Role: turnv1.Role_ROLE_TOOL,
-			ToolResult: &turnv1.ToolResult{StructuredContent: structpb.NewStructValue(args(t))}}},
+		"deep": &turnv1.MessageCompleted{Message: &turnv1.Message{
+			Role:       turnv1.Role_ROLE_TOOL,
+			ToolResult: &turnv1.ToolResult{StructuredContent: structpb.NewStructValue(args(t))},
+		}},
 		"no enum":            &sessionsv1.Session{Id: "s"},
 		"empty":              &sessionsv1.Agent{},
 		"unpopulated nested": &sessionsv1.ListAgentsResponse{Agents: []*sessionsv1.Agent{{}, {Limits: &sessionsv1.Limits{}}}},
@@ -96,8 +107,10 @@ func FuzzUnmarshal(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, m := range []proto.Message{&sessionsv1.Agent{}, &registryv1.Source{}, &sessionsv1.CreateTurnRequest{},
-			&registryv1.InvokeToolRequest{}} {
+		for _, m := range []proto.Message{
+			&sessionsv1.Agent{}, &registryv1.Source{}, &sessionsv1.CreateTurnRequest{},
+			&registryv1.InvokeToolRequest{},
+		} {
 			err := codec.Unmarshal(data, m)
 			if e := codec.Explain(data, m.ProtoReflect().Descriptor()); (e != nil) != (err != nil) {
 				t.Fatalf("Unmarshal: %v, Explain: %v", err, e)
@@ -115,4 +128,18 @@ func FuzzUnmarshal(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAnUnspecifiedEnumIsNull(t *testing.T) {
+	text, err := codec.Marshal(&sessionsv1.Agent{Id: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"strategy":null`) {
+		t.Errorf("got %s", text)
+	}
+	var back sessionsv1.Agent
+	if err := codec.Unmarshal(text, &back); err != nil || back.GetStrategy() != 0 {
+		t.Errorf("read back: %v, %v", err, &back)
+	}
 }

@@ -6,7 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// rewrite replaces the enum values in data, which is valid JSON of an md, by the result of name. Everything else stays byte for byte.
+// rewrite replaces the enum values in data, which is valid JSON of an md, by the result of name, or null for "".
+// Everything else stays byte for byte.
 func rewrite(data []byte, md protoreflect.MessageDescriptor, name func(protoreflect.EnumDescriptor, string) string) []byte {
 	if !hasEnum(md, nil) {
 		return data
@@ -38,18 +39,19 @@ func (w *rewriter) field(fd protoreflect.FieldDescriptor) {
 	case fd == nil:
 		w.skip()
 	case fd.IsMap():
-		w.members(func(string) { w.single(fd.MapValue()) })
+		w.members(func(string) { w.single(fd.MapValue(), false) })
 	case fd.IsList():
-		w.elements(func() { w.single(fd) })
+		w.elements(func() { w.single(fd, false) })
 	default:
-		w.single(fd)
+		w.single(fd, true)
 	}
 }
 
-func (w *rewriter) single(fd protoreflect.FieldDescriptor) {
+// single rewrites one value. Only the value of a field may become null.
+func (w *rewriter) single(fd protoreflect.FieldDescriptor, nullable bool) {
 	switch {
 	case fd.Enum() != nil:
-		w.enum(fd.Enum())
+		w.enum(fd.Enum(), nullable)
 	case fd.Message() != nil:
 		w.message(fd.Message())
 	default:
@@ -57,7 +59,7 @@ func (w *rewriter) single(fd protoreflect.FieldDescriptor) {
 	}
 }
 
-func (w *rewriter) enum(ed protoreflect.EnumDescriptor) {
+func (w *rewriter) enum(ed protoreflect.EnumDescriptor, nullable bool) {
 	if w.peek() != '"' {
 		w.skip()
 		return
@@ -65,12 +67,15 @@ func (w *rewriter) enum(ed protoreflect.EnumDescriptor) {
 	start := w.pos
 	old := w.text()
 	changed := w.name(ed, old)
-	if changed == old {
+	if changed == old || changed == "" && !nullable {
 		return
 	}
-	quoted, err := json.Marshal(changed)
-	if err != nil {
-		return // a string always encodes
+	quoted := []byte("null") // of "", no value
+	if changed != "" {
+		var err error
+		if quoted, err = json.Marshal(changed); err != nil {
+			return // a string always encodes
+		}
 	}
 	w.out = append(append(w.out, w.in[w.copied:start]...), quoted...)
 	w.copied = w.pos

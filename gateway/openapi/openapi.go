@@ -19,7 +19,6 @@ type object = map[string]any
 
 // source is the part of the Swagger document that is used.
 type source struct {
-	Info        object                       `json:"info"`
 	Tags        []object                     `json:"tags"`
 	Paths       map[string]map[string]object `json:"paths"`
 	Definitions map[string]object            `json:"definitions"`
@@ -28,43 +27,81 @@ type source struct {
 // builder converts one document to the other.
 type builder struct {
 	in      source
+	api     *api
 	schemas object
-	paths   map[string]object
+	paths   map[string]object // by path, then method
+	shapes  map[string]string
 	tags    map[string]bool
+	samples examples
+	streams bool
 }
 
 // Document returns the document as JSON. It never changes within a process.
-func Document() ([]byte, error) {
-	b := builder{schemas: object{}, paths: map[string]object{}, tags: map[string]bool{}}
+func Document() ([]byte, error) { return build(true) }
+
+// ClientDocument returns the document for generators of clients, which expect one media type per operation: requests that create a turn
+// answer with the turn, and its events are read with the operations that only stream.
+func ClientDocument() ([]byte, error) { return build(false) }
+
+func build(streams bool) ([]byte, error) {
+	b := builder{
+		api: describe(), schemas: object{}, paths: map[string]object{}, shapes: map[string]string{}, tags: map[string]bool{}, streams: streams,
+	}
 	if err := json.Unmarshal(swagger, &b.in); err != nil {
 		return nil, fmt.Errorf("read generated OpenAPI document: %w", err)
 	}
-	for name, def := range b.in.Definitions {
-		b.schemas[shortName(name)] = b.schema(shortName(name), def)
+	if err := json.Unmarshal(exampleText, &b.samples); err != nil {
+		return nil, fmt.Errorf("read examples: %w", err)
+	}
+	for _, name := range sortedKeys(b.in.Definitions) {
+		short := shortName(name)
+		schema := b.schema(short, b.in.Definitions[name])
+		b.refine(schema, b.api.message(short), b.api.usedAs(short))
+		b.schemas[short] = schema
 	}
 	b.schemas["Problem"] = problemSchema()
-	if err := b.eventSchema(); err != nil {
+	if err := b.eventSchemas(); err != nil {
 		return nil, err
 	}
-	for path, ops := range b.in.Paths {
-		for method, op := range ops {
+	for _, path := range sortedKeys(b.in.Paths) {
+		for method, op := range b.in.Paths[path] {
 			b.add(path, method, op)
 		}
 	}
 	b.addPlain()
+	b.prune()
 	out, err := json.MarshalIndent(object{
-		"openapi": "3.1.0", "info": b.in.Info, "servers": []object{{"url": "/"}}, "tags": b.usedTags(), "paths": b.paths,
-		"components": object{"schemas": b.schemas, "responses": object{"Problem": object{
-			"description": "What went wrong, as an RFC 9457 problem.",
-			"headers": object{"Retry-After": object{"description": "Seconds to wait before trying again, where known.",
-				"schema": object{"type": "integer"}}},
-			"content": object{"application/problem+json": object{"schema": ref("Problem")}},
-		}}},
+		"openapi": "3.1.0", "info": info(), "servers": []object{{"url": "/"}}, "tags": b.usedTags(), "paths": b.paths,
+		// Only callers on the same machine are admitted, and they send no credentials.
+		"security": []object{}, "components": object{"schemas": b.schemas, "responses": object{"Problem": problemResponse()}},
 	}, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("write OpenAPI document: %w", err)
 	}
 	return append(out, '\n'), nil
+}
+
+func info() object {
+	return object{
+		"title": "Windlass API", "version": "v1",
+		"description": "Durable turns of AI agents over REST. Names are snake_case; lists take page_size and page_token; errors are RFC 9457 " +
+			"problems with a stable code.",
+		"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
+	}
+}
+
+func problemResponse() object {
+	return object{
+		"description": "What went wrong, as an RFC 9457 problem.",
+		"headers": object{"Retry-After": object{
+			"description": "Seconds to wait before trying again, where known.",
+			"schema":      object{"type": "integer"},
+		}},
+		"content": object{"application/problem+json": object{"schema": ref("Problem"), "example": object{
+			"type": "urn:windlass:problem:not_found", "title": "Not found", "status": 404, "code": "not_found",
+			"detail": "there is no session ses_01k0example", "todo": "GET /v1/sessions lists the sessions.",
+		}}},
+	}
 }
 
 func (b *builder) usedTags() []object {

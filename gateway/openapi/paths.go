@@ -1,45 +1,70 @@
 package openapi
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
 	"strings"
 )
 
-// add adds one operation to the document. Paths that differ only in variable names are merged.
+var (
+	dotted   = regexp.MustCompile(`\{([a-z_]+)\.([a-z_]+)\}`)
+	variable = regexp.MustCompile(`\{[a-z_]+\}`)
+)
+
+// add adds one operation to the document. Paths that differ only in the names of variables are one path; the names of the first stay.
 func (b *builder) add(path, method string, op object) {
-	path = regexp.MustCompile(`\{([a-z_]+)\.([a-z_]+)\}`).ReplaceAllString(path, "{${1}_${2}}")
-	if b.paths[path] == nil {
-		b.paths[path] = object{}
+	path = dotted.ReplaceAllString(path, "{${1}_${2}}")
+	shape := variable.ReplaceAllString(path, "{}")
+	if _, ok := b.shapes[shape]; !ok {
+		b.shapes[shape], b.paths[path] = path, object{}
 	}
-	b.paths[path][method] = b.operation(path, method, op)
+	first := b.shapes[shape]
+	out := b.operation(first, method, op)
+	names, own := variable.FindAllString(first, -1), variable.FindAllString(path, -1)
+	params, _ := out["parameters"].([]object)
+	for _, p := range params {
+		for i, name := range own {
+			if p["in"] == "path" && p["name"] == strings.Trim(name, "{}") {
+				p["name"] = strings.Trim(names[i], "{}")
+				break
+			}
+		}
+	}
+	b.paths[first][method] = out
+}
+
+// furtherIDs names the operations at the further paths of an RPC, which the generator numbers.
+var furtherIDs = map[string]string{"TurnService_ListTurns2": "listSessionTurns", "TurnService_WatchTurn2": "watchSession"}
+
+// operationID returns the name of an operation for people and generated clients: createTurn.
+func operationID(generated string) string {
+	if id, ok := furtherIDs[generated]; ok {
+		return id
+	}
+	_, name, _ := strings.Cut(generated, "_")
+	return strings.ToLower(name[:1]) + name[1:]
 }
 
 func (b *builder) operation(path, method string, op object) object {
 	for _, tag := range strs(op["tags"]) {
 		b.tags[tag] = true
 	}
+	generated, _ := op["operationId"].(string)
 	text, _ := op["summary"].(string)
 	if more, ok := op["description"].(string); ok {
 		text += "\n" + more
 	}
-	text = withoutName(text, op["operationId"])
-	out := object{"operationId": op["operationId"], "tags": op["tags"], "summary": firstSentence(text), "description": text}
+	text = withoutName(text, generated)
+	id := operationID(generated)
+	out := object{"operationId": id, "tags": op["tags"], "summary": firstSentence(text), "description": text}
 	var params []object
 	for _, p := range list(op["parameters"]) {
 		if p["in"] == "body" {
-			body := b.schema("", p["schema"].(object)) // the generator's form, which the tests check
-			required := len(strs(b.resolve(body)["required"])) > 0
-			out["requestBody"] = object{"required": required, "content": object{"application/json": object{"schema": body}}}
-			if b.has(body, "idempotency_key") {
-				params = append(params, header("Idempotency-Key",
-					"Makes retries safe: the same key and body give the same answer. At most 255 characters."))
-			}
-			if makesTurn(op) {
-				params = append(params, header("Last-Event-ID",
-					"With the `Idempotency-Key` of the request that made the turn: the last cursor seen of the stream that goes on."))
-			}
+			body := b.body(method, generated, p["schema"].(object)) // the generator's form, which the tests check
+			out["requestBody"] = body
+			params = append(params, b.bodyHeaders(op, body)...)
 			continue
 		}
 		params = append(params, b.parameter(p))
@@ -50,12 +75,50 @@ func (b *builder) operation(path, method string, op object) object {
 			"schema": object{"type": "string"},
 		})
 	}
-	out["responses"] = b.responses(op)
+	out["responses"] = b.responses(id, op)
 	if strings.HasSuffix(path, "/events") {
-		params = stream(out, params)
+		params = b.stream(out, params)
 	}
 	if len(params) > 0 {
 		out["parameters"] = params
+	}
+	return out
+}
+
+// body describes the body of a request. No field of a PATCH is required.
+func (b *builder) body(method, generated string, in object) object {
+	schema := b.schema("", in)
+	if md := b.api.method(generated); schema["$ref"] == nil && md != nil {
+		for i := range md.Input().Fields().Len() {
+			if inner := md.Input().Fields().Get(i).Message(); inner != nil && inner.ParentFile().Package() != "google.protobuf" {
+				b.refine(schema, inner, inRequest|inResponse)
+				break
+			}
+		}
+	}
+	required := len(strs(b.resolve(schema)["required"])) > 0
+	if method == "patch" {
+		required = true
+		delete(schema, "required")
+	}
+	media := object{"schema": schema}
+	if example, ok := b.samples.Requests[operationID(generated)]; ok {
+		media["example"] = example
+	}
+	return object{"required": required, "content": object{"application/json": media}}
+}
+
+// bodyHeaders describes the headers of a request with this body.
+func (b *builder) bodyHeaders(op, body object) []object {
+	var out []object
+	schema, _ := body["content"].(object)["application/json"].(object)["schema"].(object)
+	if b.has(schema, "idempotency_key") {
+		out = append(out, header("Idempotency-Key",
+			"Makes retries safe: the same key and body give the same answer. At most 255 characters."))
+	}
+	if b.streams && makesTurn(op) {
+		out = append(out, header("Last-Event-ID",
+			"With the `Idempotency-Key` of the request that made the turn: the last cursor seen of the stream that goes on."))
 	}
 	return out
 }
@@ -76,6 +139,9 @@ func (b *builder) parameter(p object) object {
 		}
 	}
 	out["schema"] = schema
+	if example, ok := b.samples.Parameters[fmt.Sprint(out["name"])]; ok && p["in"] == "path" {
+		out["example"] = example
+	}
 	return out
 }
 
@@ -84,46 +150,73 @@ func makesTurn(op object) bool {
 	return op["operationId"] == "TurnService_CreateTurn" || op["operationId"] == "TurnService_RerunTurn"
 }
 
-func (b *builder) responses(op object) object {
-	out := object{"default": object{"$ref": "#/components/responses/Problem"}}
+func (b *builder) responses(id string, op object) object {
+	out := problems()
 	ok, _ := op["responses"].(object)["200"].(object)
 	schema, _ := ok["schema"].(object)
-	answer := object{"description": "The answer.", "content": object{"application/json": object{"schema": b.schema("", schema)}}}
-	if op["operationId"] == "SessionService_ExportSession" {
+	media := object{"schema": b.schema("", schema)}
+	if example, ok := b.samples.Responses[id]; ok {
+		media["example"] = example
+	}
+	answer := object{"description": "The answer.", "content": object{"application/json": media}}
+	switch {
+	case id == "exportSession":
 		answer["content"].(object)["text/markdown"] = object{"schema": object{"type": "string"}}
-	}
-	if op["operationId"] == "ArtifactService_ReadArtifact" {
+	case id == "readArtifact":
 		answer["content"] = object{"*/*": object{"schema": object{"type": "string", "format": "binary"}}}
-	}
-	if makesTurn(op) {
-		answer["description"] = "Accepted: the work goes on without the caller. Also the answer where events were wanted and cannot be shown now."
-		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
-		out["202"] = answer
-		events := eventStream(turnsEvents)
-		events["headers"] = answer["headers"]
-		out["200"], out["204"] = events, readToTheEnd()
+	case id == "chat" && b.streams:
+		answer["content"].(object)[eventMedia] = eventStream("")["content"].(object)[eventMedia]
+		answer["description"] = "The answer. " + turnsEvents
+	case makesTurn(op):
+		b.turnResponses(out, answer)
 		return out
 	}
 	out["200"] = answer
 	return out
 }
 
-// stream turns an operation into a stream of Server-Sent Events.
-func stream(op object, params []object) []object {
-	op["responses"] = object{
-		"200": eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for unnumbered events) " +
-			"and one Event as JSON in `data:`. " +
-			"A turn's stream ends with the event `end`; an error is reported as the event `error-status` with a Problem."),
-		"204":     readToTheEnd(),
+// turnResponses describes the responses of a request that creates a turn.
+func (b *builder) turnResponses(out, answer object) {
+	answer["description"] = "Accepted: the work goes on without the caller. Also the answer where events were wanted and cannot be shown now."
+	answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
+	out["202"] = answer
+	if b.streams {
+		events := eventStream(turnsEvents)
+		events["headers"] = answer["headers"]
+		out["200"], out["204"] = events, readToTheEnd()
+	}
+}
+
+// problems describes the responses of a request that fails.
+func problems() object {
+	return object{
+		"4XX":     object{"$ref": "#/components/responses/Problem"},
 		"default": object{"$ref": "#/components/responses/Problem"},
 	}
+}
+
+// stream turns an operation into a stream of Server-Sent Events.
+func (b *builder) stream(op object, params []object) []object {
+	responses := problems()
+	if b.streams { // a generated client would take events for an event or nothing
+		responses["204"] = readToTheEnd()
+	}
+	responses["200"] = eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for " +
+		"unnumbered events) " +
+		"and one Event as JSON in `data:`. " +
+		"A turn's stream ends with the event `end`; an error is reported as the event `error-status` with a Problem.")
+	op["responses"] = responses
 	var out []object
 	for _, p := range params {
 		if p["in"] == "path" || p["name"] == "after" {
 			out = append(out, p)
 		}
 	}
-	return append(out, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
+	include := object{
+		"name": "include", "in": "query", "schema": object{"type": "string", "enum": []string{"children"}},
+		"description": "With `children`, the events of sub-agents are in the stream too.",
+	}
+	return append(out, include, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
 }
 
 func readToTheEnd() object {
@@ -134,8 +227,11 @@ func readToTheEnd() object {
 const turnsEvents = "The turn's events, where `Accept` names text/event-stream and not application/json before it. " +
 	"With the same `Idempotency-Key` and `Last-Event-ID` an interrupted stream resumes."
 
+// eventMedia is the media type of Server-Sent Events.
+const eventMedia = "text/event-stream"
+
 func eventStream(description string) object {
-	return object{"description": description, "content": object{"text/event-stream": object{"schema": ref("Event")}}}
+	return object{"description": description, "content": object{eventMedia: object{"schema": ref("Event")}}}
 }
 
 func header(name, description string) object {
@@ -145,6 +241,7 @@ func header(name, description string) object {
 // addPlain adds the paths outside /v1.
 func (b *builder) addPlain() {
 	plain := func(id, summary string, responses object) object {
+		maps.Copy(responses, problems())
 		return object{"get": object{"operationId": id, "tags": []string{"Gateway"}, "summary": summary, "responses": responses}}
 	}
 	content := func(media string, schema object) object {
@@ -157,12 +254,16 @@ func (b *builder) addPlain() {
 	}}
 	not := content("application/json", ready)
 	not["description"] = "Something that is needed does not take calls."
-	b.paths["/healthz"] = plain("healthz", "Says that the process serves.",
+	b.paths["/healthz"] = plain("getHealth", "Says that the process serves.",
 		object{"200": content("application/json", object{"type": "object", "properties": object{"status": text}})})
-	b.paths["/readyz"] = plain("readyz", "Says whether the gateway and all it needs take calls.",
+	b.paths["/readyz"] = plain("getReadiness", "Says whether the gateway and all it needs take calls.",
 		object{"200": content("application/json", ready), "503": not})
-	b.paths["/metrics"] = plain("metrics", "Metrics in the Prometheus text form.", object{"200": content("text/plain", text)})
-	b.paths["/openapi.json"] = plain("openapi", "This document.", object{"200": content("application/json", object{"type": "object"})})
+	b.paths["/metrics"] = plain("getMetrics", "Metrics in the Prometheus text form.", object{"200": content("text/plain", text)})
+	b.paths["/openapi.json"] = plain("getOpenAPI", "This document, with all responses.",
+		object{"200": content("application/json", object{"type": "object"})})
+	b.paths["/openapi.client.json"] = plain("getClientOpenAPI",
+		"This document for generators of clients: an operation that creates a turn answers with JSON only.",
+		object{"200": content("application/json", object{"type": "object"})})
 }
 
 // resolve follows a reference.
@@ -205,9 +306,8 @@ func firstSentence(text string) string {
 }
 
 // withoutName turns "ListTurns lists turns" into "Lists turns": the comment of an RPC begins with its name.
-func withoutName(text string, operationID any) string {
-	id, _ := operationID.(string)
-	_, name, _ := strings.Cut(id, "_")
+func withoutName(text, operationID string) string {
+	_, name, _ := strings.Cut(operationID, "_")
 	rest, ok := strings.CutPrefix(text, strings.TrimRight(name, "0123456789")+" ")
 	if !ok || rest == "" {
 		return text

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"strings"
-
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // schema converts a schema and everything in it. name is the enclosing definition, "" for a nested schema.
@@ -57,20 +55,15 @@ func (b *builder) reference(in object, target any) object {
 	t, _ := target.(object)
 	out := maps.Clone(in)
 	delete(out, "allOf")
-	name, _ := t["$ref"].(string)
-	if def := b.in.Definitions[strings.TrimPrefix(name, "#/definitions/")]; def["enum"] != nil {
-		out["allOf"] = []object{b.schema("", t)}
-		return out
-	}
 	out["anyOf"] = []object{b.schema("", t), {"type": "null"}}
 	return out
 }
 
-// enum lists values as they are served: react for STRATEGY_REACT. It includes "unspecified", which responses contain if nothing is set.
+// enum lists values as they are served: react for STRATEGY_REACT.
 func enum(name string, values []string, out object) object {
 	prefix := regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_${2}")
 	prefix = strings.ToUpper(prefix) + "_"
-	served := []string{"unspecified"}
+	served := []string{}
 	for _, v := range values {
 		served = append(served, strings.ToLower(strings.TrimPrefix(v, prefix)))
 	}
@@ -81,27 +74,4 @@ func enum(name string, values []string, out object) object {
 		})
 	}
 	return out
-}
-
-// eventSchema gives events the form that gateway/eventjson writes: one payload under "data".
-func (b *builder) eventSchema() error {
-	ev, ok := b.schemas["Event"].(object)
-	props, isObject := ev["properties"].(object)
-	if !ok || !isObject {
-		return fmt.Errorf("the generated OpenAPI document has no Event")
-	}
-	fields := (&turnv1.Event{}).ProtoReflect().Descriptor().Oneofs().ByName("data").Fields()
-	var payloads []object
-	for i := range fields.Len() {
-		delete(props, fields.Get(i).TextName())
-		payloads = append(payloads, ref(string(fields.Get(i).Message().Name())))
-	}
-	props["data"] = object{
-		"description": "What happened. `type` tells which of these it is: tool_call.started has a ToolCallStarted; turn.completed, " +
-			"turn.failed and turn.cancelled have a TurnEnded.",
-		"anyOf": payloads,
-	}
-	ev["required"] = []string{"seq", "type", "session_id", "turn_id", "data"}
-	delete(b.schemas, "WatchResponse")
-	return nil
 }

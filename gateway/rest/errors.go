@@ -82,7 +82,8 @@ func asWritten(e *fault.Error, route Route) *fault.Error {
 
 // onRoutingError responds to a request that matches no route.
 func (a *API) onRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request,
-	code int) {
+	code int,
+) {
 	switch code {
 	case http.StatusMethodNotAllowed:
 		problem.MethodNotAllowed(w, r, a.allowed(r.URL.Path)...)

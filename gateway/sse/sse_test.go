@@ -85,8 +85,10 @@ func TestSessionsServiceDoesNotAnswer(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	good := sse.Deps{API: api{http.NewServeMux()}, Sessions: &grpc.ClientConn{}, Log: slog.New(slog.DiscardHandler),
-		Open: func(context.Context, int64) {}}
+	good := sse.Deps{
+		API: api{http.NewServeMux()}, Sessions: &grpc.ClientConn{}, Log: slog.New(slog.DiscardHandler),
+		Open: func(context.Context, int64) {},
+	}
 	if _, err := sse.New(sse.Config{}, good); err == nil {
 		t.Error("no error without times")
 	}

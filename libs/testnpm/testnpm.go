@@ -40,6 +40,23 @@ func OpenAIAgents(t testing.TB) (node, dir string) {
 	return node, dir
 }
 
+// Versions of what reads the OpenAPI document.
+const (
+	redocly    = "2.77.0"
+	openapiTS  = "0.99.0"
+	typescript = "5.9.3"
+)
+
+// OpenAPI returns node and a folder with Redocly's linter, hey-api's generator of clients and the TypeScript compiler in its
+// node_modules, and installs them once per user.
+func OpenAPI(t testing.TB) (node, dir string) {
+	t.Helper()
+	node, dir, err := packages(t.Context(), "openapi-"+redocly+"-"+openapiTS+"-"+typescript,
+		"@redocly/cli@"+redocly, "@hey-api/openapi-ts@"+openapiTS, "typescript@"+typescript)
+	orSkip(t, err)
+	return node, dir
+}
+
 func orSkip(t testing.TB, err error) {
 	t.Helper()
 	switch {

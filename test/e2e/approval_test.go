@@ -30,11 +30,13 @@ func TestApprovals(t *testing.T) {
 
 // guarded creates an agent with a tool that requires an approval, and returns a session with it.
 func guarded(c *harness.Client, id string, expires int) string {
-	c.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted",
+	c.Must("POST", "/v1/agents", harness.JSON{
+		"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted",
 		"approvals": []harness.JSON{{
 			"name": "careful", "tools": []string{"mesh__uuid"}, "reason": "somebody should look", "allow_requester": true,
 			"expires_seconds": expires,
-		}}})
+		}},
+	})
 	return c.Session(id)
 }
 

@@ -197,13 +197,17 @@ func TestGarbageCursorsAreRefused(t *testing.T) {
 	turn := c.Turn(session, "say:hello")
 	c.Wait(turn)
 	for _, stream := range []string{"/v1/turns/" + turn + "/events", "/v1/sessions/" + session + "/events"} {
-		for _, cursor := range []string{"x", "-1", "1.", ".1", "1.2.3", "1e3", "+1", "0x1", "%00", "99999999999", "4000000000", "999999",
-			"1.99999", strings.Repeat("1", 100)} {
+		for _, cursor := range []string{
+			"x", "-1", "1.", ".1", "1.2.3", "1e3", "+1", "0x1", "%00", "99999999999", "4000000000", "999999",
+			"1.99999", strings.Repeat("1", 100),
+		} {
 			refused(t, c, "GET", stream+"?after="+cursor, nil).check(t, expect{status: 400, code: "invalid_cursor"})
 		}
 	}
-	for _, stream := range []string{"/v1/turns/trn_nope/events", "/v1/sessions/ses_nope/events", "/v1/turns/" + session + "/events",
-		"/v1/sessions/" + turn + "/events"} {
+	for _, stream := range []string{
+		"/v1/turns/trn_nope/events", "/v1/sessions/ses_nope/events", "/v1/turns/" + session + "/events",
+		"/v1/sessions/" + turn + "/events",
+	} {
 		refused(t, c, "GET", stream, nil).check(t, expect{status: 404, code: "not_found"})
 		refused(t, c, "GET", stream+"?after=1", nil).check(t, expect{status: 404, code: "not_found"})
 	}
@@ -239,8 +243,11 @@ func TestBadInputIsExplained(t *testing.T) {
 		{"POST", "/v1/sessions", J{"title": strings.Repeat("x", 201)}, expect{400, "invalid_argument", "title", "200"}},
 		{"POST", "/v1/sessions", J{"labels": J{"a": 1}}, expect{400, "invalid_argument", "labels", ""}},
 		{"POST", "/v1/sessions/" + session + "/turns", J{}, expect{400, "invalid_argument", "input", "empty"}},
-		{"POST", "/v1/sessions/" + session + "/turns", J{"input": "a", "content": []J{{"text": "b"}}},
-			expect{400, "invalid_argument", "input", "not both"}},
+		{
+			"POST", "/v1/sessions/" + session + "/turns",
+			J{"input": "a", "content": []J{{"text": "b"}}},
+			expect{400, "invalid_argument", "input", "not both"},
+		},
 		{"POST", "/v1/sessions/" + session + "/turns", J{"content": []J{{"text": "a"}, {}}}, expect{400, "invalid_argument", "content[1]", ""}},
 		{"POST", "/v1/sessions/" + session + "/turns", J{"input": 3}, expect{400, "invalid_argument", "input", "text"}},
 		{"POST", "/v1/sessions/" + session + "/turns", J{"input": "a", "mode": "nope"}, expect{400, "invalid_argument", "mode", "enqueue"}},
@@ -257,37 +264,67 @@ func TestBadInputIsExplained(t *testing.T) {
 		{"POST", "/v1/chat", J{"message": big}, expect{413, "too_large", "message", "1048576"}},
 		{"POST", "/v1/chat", J{"message": "x", "session_id": "nope"}, expect{404, "not_found", "", "nope"}},
 		{"POST", "/v1/chat", J{"message": "x", "agent_id": "nope"}, expect{404, "not_found", "", "nope"}},
-		{"POST", "/v1/chat", J{"message": "x", "session_id": session, "agent_id": "other"},
-			expect{400, "invalid_argument", "agent_id", "assistant"}},
+		{
+			"POST", "/v1/chat",
+			J{"message": "x", "session_id": session, "agent_id": "other"},
+			expect{400, "invalid_argument", "agent_id", "assistant"},
+		},
 
 		{"POST", "/v1/sources", J{"kind": "mcp", "url": "http://127.0.0.1:1"}, expect{400, "invalid_argument", "name", ""}},
 		{"POST", "/v1/sources", J{"name": "bad", "url": "http://127.0.0.1:1"}, expect{400, "invalid_argument", "kind", "mcp"}},
 		{"POST", "/v1/sources", J{"name": "bad", "kind": "fax"}, expect{400, "invalid_argument", "kind", "mcp"}},
-		{"POST", "/v1/sources", J{"name": "bad__name", "kind": "mcp", "url": "http://127.0.0.1:1"},
-			expect{400, "invalid_argument", "name", "lower-case"}},
-		{"POST", "/v1/sources", J{"name": "calculator", "kind": "mcp", "url": "http://127.0.0.1:1"},
-			expect{409, "already_exists", "", "calculator"}},
+		{
+			"POST", "/v1/sources",
+			J{"name": "bad__name", "kind": "mcp", "url": "http://127.0.0.1:1"},
+			expect{400, "invalid_argument", "name", "lower-case"},
+		},
+		{
+			"POST", "/v1/sources",
+			J{"name": "calculator", "kind": "mcp", "url": "http://127.0.0.1:1"},
+			expect{409, "already_exists", "", "calculator"},
+		},
 		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp"}, expect{400, "invalid_argument", "url", "exactly one"}},
 		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "ftp://x"}, expect{400, "invalid_argument", "url", "http://"}},
-		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://u:p@127.0.0.1:1"},
-			expect{400, "invalid_argument", "url", "credentials"}},
+		{
+			"POST", "/v1/sources",
+			J{"name": "bad", "kind": "mcp", "url": "http://u:p@127.0.0.1:1"},
+			expect{400, "invalid_argument", "url", "credentials"},
+		},
 		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "command": []string{""}}, expect{400, "invalid_argument", "command", "program"}},
-		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "transport": "stdio"},
-			expect{400, "invalid_argument", "transport", ""}},
-		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "headers": J{"A": "b\nc"}},
-			expect{400, "invalid_argument", "headers.A", ""}},
-		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "headers": J{"Authorization": "Bearer x"}},
-			expect{400, "invalid_argument", "headers.Authorization", "${env:"}},
-		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "effects": J{"a": "never"}},
-			expect{400, "invalid_argument", "effects", "idempotent"}},
+		{
+			"POST", "/v1/sources",
+			J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "transport": "stdio"},
+			expect{400, "invalid_argument", "transport", ""},
+		},
+		{
+			"POST", "/v1/sources",
+			J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "headers": J{"A": "b\nc"}},
+			expect{400, "invalid_argument", "headers.A", ""},
+		},
+		{
+			"POST", "/v1/sources",
+			J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "headers": J{"Authorization": "Bearer x"}},
+			expect{400, "invalid_argument", "headers.Authorization", "${env:"},
+		},
+		{
+			"POST", "/v1/sources",
+			J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "effects": J{"a": "never"}},
+			expect{400, "invalid_argument", "effects", "idempotent"},
+		},
 		{"PATCH", "/v1/sources/calculator", J{"name": "other"}, expect{400, "invalid_argument", "name", "cannot be changed"}},
 		{"PATCH", "/v1/sources/calculator", J{"kind": "builtin"}, expect{400, "invalid_argument", "kind", "cannot be changed"}},
 
 		{"POST", "/v1/tools/calculator__evaluate:invoke", J{}, expect{400, "invalid_tool_arguments", "arguments/expression", "required"}},
-		{"POST", "/v1/tools/calculator__evaluate:invoke", J{"arguments": J{"expression": 3}},
-			expect{400, "invalid_tool_arguments", "arguments/expression", "string"}},
-		{"POST", "/v1/tools/calculator__evaluate:invoke", J{"arguments": J{"expression": "1", "a/b~c": 2}},
-			expect{400, "invalid_tool_arguments", "arguments/a~1b~0c", ""}},
+		{
+			"POST", "/v1/tools/calculator__evaluate:invoke",
+			J{"arguments": J{"expression": 3}},
+			expect{400, "invalid_tool_arguments", "arguments/expression", "string"},
+		},
+		{
+			"POST", "/v1/tools/calculator__evaluate:invoke",
+			J{"arguments": J{"expression": "1", "a/b~c": 2}},
+			expect{400, "invalid_tool_arguments", "arguments/a~1b~0c", ""},
+		},
 		{"POST", "/v1/tools/calculator__evaluate:invoke", J{"arguments": []int{1}}, expect{400, "invalid_argument", "arguments", "object"}},
 	} {
 		refused(t, c, tc.method, tc.path, tc.body).check(t, tc.want)

@@ -108,17 +108,26 @@ func refusedBlueprints(t *testing.T, c *harness.Client) {
 			harness.JSON{"id": "bad", "instructions": "${env.HOME}"},
 			expect{400, "invalid_argument", "instructions", "${env.HOME} is not allowed"},
 		},
-		{"an unknown namespace", "PATCH", "/v1/agents/desk", harness.JSON{"instructions": "${secret.x}"},
-			expect{400, "invalid_argument", "instructions", "${secret.x} is unknown"}},
-		{"a param that there is not", "PATCH", "/v1/agents/desk", harness.JSON{"instructions": "${params.tema}"},
-			expect{400, "invalid_argument", "instructions", "${params.tema} is unknown"}},
+		{
+			"an unknown namespace", "PATCH", "/v1/agents/desk",
+			harness.JSON{"instructions": "${secret.x}"},
+			expect{400, "invalid_argument", "instructions", "${secret.x} is unknown"},
+		},
+		{
+			"a param that there is not", "PATCH", "/v1/agents/desk",
+			harness.JSON{"instructions": "${params.tema}"},
+			expect{400, "invalid_argument", "instructions", "${params.tema} is unknown"},
+		},
 		{
 			"a broken schema", "PATCH", "/v1/agents/desk",
 			harness.JSON{"params_schema": harness.JSON{"type": "object", "properties": harness.JSON{"a": harness.JSON{"type": "text"}}}},
 			expect{400, "invalid_argument", "params_schema", "/properties/a/type"},
 		},
-		{"a param that is missing", "POST", "/v1/sessions", harness.JSON{"agent_id": "desk"},
-			expect{400, "invalid_argument", "params.team", "is required"}},
+		{
+			"a param that is missing", "POST", "/v1/sessions",
+			harness.JSON{"agent_id": "desk"},
+			expect{400, "invalid_argument", "params.team", "is required"},
+		},
 		{
 			"a param that is unknown", "POST", "/v1/chat",
 			harness.JSON{"message": "x", "agent_id": "desk", "params": harness.JSON{"team": "red", "x": 1}},

@@ -26,8 +26,10 @@ func (s stayer) Run(stream grpc.BidiStreamingServer[executorv1.RunRequest, execu
 	s.modes <- first.GetInvocation().GetMode()
 	for _, e := range []*executorv1.RunResponse{
 		{Event: &executorv1.RunResponse_Session{Session: &executorv1.Session{ExecutorSessionId: "grpc-1"}}},
-		{Event: &executorv1.RunResponse_ToolCall{ToolCall: &turnv1.ToolCall{Tool: "calculator__evaluate",
-			ArgumentsJson: `{"expression":"6*7"}`}}},
+		{Event: &executorv1.RunResponse_ToolCall{ToolCall: &turnv1.ToolCall{
+			Tool:          "calculator__evaluate",
+			ArgumentsJson: `{"expression":"6*7"}`,
+		}}},
 		{Event: &executorv1.RunResponse_End{End: &executorv1.End{Stay: true}}},
 	} {
 		if err := stream.Send(e); err != nil {

@@ -129,8 +129,10 @@ func TestABudgetStopsAnExecutor(t *testing.T) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				frame(w, harness.JSON{"type": "text.delta", "text": fmt.Sprintf("round %d", n)})
 				frame(w, harness.JSON{"type": "usage", "input_tokens": 5000, "output_tokens": 1000, "cost_micros": 100_000})
-				frame(w, harness.JSON{"type": "tool_call", "name": "calculator__evaluate",
-					"arguments": harness.JSON{"expression": fmt.Sprintf("%d+1", n)}})
+				frame(w, harness.JSON{
+					"type": "tool_call", "name": "calculator__evaluate",
+					"arguments": harness.JSON{"expression": fmt.Sprintf("%d+1", n)},
+				})
 				frame(w, harness.JSON{"type": "end"})
 			}))
 			t.Cleanup(server.Close)

@@ -92,10 +92,14 @@ func TestMistakesInAnExecutor(t *testing.T) {
 		"a url for a process":       {harness.JSON{"kind": "process", "command": []string{"x"}, "url": "http://x"}, "executor.url"},
 		"http without url":          {harness.JSON{"kind": "http"}, "executor.url"},
 		"a grpc url without port":   {harness.JSON{"kind": "grpc", "url": "grpc://host"}, "executor.url"},
-		"a secret in the clear": {harness.JSON{"kind": "http", "url": "http://x", "headers": harness.JSON{"Authorization": "Bearer abc"}},
-			"executor.headers.Authorization"},
-		"a secret variable": {harness.JSON{"kind": "process", "command": []string{"x"}, "env": harness.JSON{"API_KEY": "abc"}},
-			"executor.env.API_KEY"},
+		"a secret in the clear": {
+			harness.JSON{"kind": "http", "url": "http://x", "headers": harness.JSON{"Authorization": "Bearer abc"}},
+			"executor.headers.Authorization",
+		},
+		"a secret variable": {
+			harness.JSON{"kind": "process", "command": []string{"x"}, "env": harness.JSON{"API_KEY": "abc"}},
+			"executor.env.API_KEY",
+		},
 		"a command without kind": {harness.JSON{"command": []string{"x"}}, "executor.command"},
 	} {
 		status, problem, err := c.Do(t.Context(), "POST", "/v1/agents", harness.JSON{"id": "wrong", "executor": row.executor})

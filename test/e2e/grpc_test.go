@@ -239,13 +239,19 @@ func TestGRPCRefuses(t *testing.T) {
 	}{
 		{"an unknown session", "sessions.v1.SessionService", "GetSession", `{"session_id":"ses_nope"}`, codes.NotFound, "NOT_FOUND", ""},
 		{"an empty id", "sessions.v1.SessionService", "GetSession", `{}`, codes.InvalidArgument, "INVALID_ARGUMENT", "session_id"},
-		{"an agent's id", "sessions.v1.AgentService", "CreateAgent", `{"agent":{"id":"Not Good"}}`, codes.InvalidArgument, "INVALID_ARGUMENT",
-			"agent.id"},
-		{"a garbage page", "sessions.v1.AgentService", "ListAgents", `{"page_token":"zzz"}`, codes.InvalidArgument, "INVALID_PAGE_TOKEN",
-			"page_token"},
+		{
+			"an agent's id", "sessions.v1.AgentService", "CreateAgent", `{"agent":{"id":"Not Good"}}`, codes.InvalidArgument, "INVALID_ARGUMENT",
+			"agent.id",
+		},
+		{
+			"a garbage page", "sessions.v1.AgentService", "ListAgents", `{"page_token":"zzz"}`, codes.InvalidArgument, "INVALID_PAGE_TOKEN",
+			"page_token",
+		},
 		{"no input", "sessions.v1.TurnService", "CreateTurn", `{"session_id":"ses_nope"}`, codes.InvalidArgument, "INVALID_ARGUMENT", "input"},
-		{"wrong arguments", "registry.v1.ToolService", "InvokeTool", `{"name":"calculator__evaluate","arguments":{"expression":3}}`,
-			codes.InvalidArgument, "INVALID_TOOL_ARGUMENTS", "arguments/expression"},
+		{
+			"wrong arguments", "registry.v1.ToolService", "InvokeTool", `{"name":"calculator__evaluate","arguments":{"expression":3}}`,
+			codes.InvalidArgument, "INVALID_TOOL_ARGUMENTS", "arguments/expression",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := s.call(s.service("windlass."+tc.service), tc.method, tc.request)

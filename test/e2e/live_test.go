@@ -145,12 +145,16 @@ func TestSyncTellsWhatChanged(t *testing.T) {
 			t.Errorf("%s: total is %v, want %v", path, got["total"], total)
 		}
 	}
-	check("/v1/sources/sync:sync", map[string][]string{"added": {"sync__comes", "sync__comes-too"}, "removed": {"sync__goes"},
-		"changed": {"sync__changes"}}, 4)
+	check("/v1/sources/sync:sync", map[string][]string{
+		"added": {"sync__comes", "sync__comes-too"}, "removed": {"sync__goes"},
+		"changed": {"sync__changes"},
+	}, 4)
 	check("/v1/sources/sync:sync", map[string][]string{"added": nil, "removed": nil, "changed": nil}, 4)
 	server.set(map[string]string{"stays": "a"})
-	check("/v1/tools:refresh", map[string][]string{"added": nil, "removed": {"sync__changes", "sync__comes", "sync__comes-too"},
-		"changed": nil}, 0)
+	check("/v1/tools:refresh", map[string][]string{
+		"added": nil, "removed": {"sync__changes", "sync__comes", "sync__comes-too"},
+		"changed": nil,
+	}, 0)
 
 	server.CloseClientConnections()
 	server.Close()

@@ -91,33 +91,55 @@ func modelFaults() []modelFault {
 	}
 	long := strings.Repeat("x", 1<<20)
 	return []modelFault{
-		{name: "429 with a wait", answers: []harness.Answer{refuses(429, "Retry-After", "2"), fine}, output: whole, asked: 2, counted: 1,
-			resets: 1, wait: [2]time.Duration{2 * time.Second, 4 * time.Second}},
+		{
+			name: "429 with a wait", answers: []harness.Answer{refuses(429, "Retry-After", "2"), fine}, output: whole, asked: 2, counted: 1,
+			resets: 1, wait: [2]time.Duration{2 * time.Second, 4 * time.Second},
+		},
 		{name: "429 for ever", answers: []harness.Answer{refuses(429, "Retry-After-Ms", "20")}, code: "rate_limited", asked: 5},
 		{name: "500 and 502", answers: []harness.Answer{refuses(500), refuses(502), fine}, output: whole, asked: 3, counted: 1, resets: 2},
 		{name: "503 for ever", answers: []harness.Answer{refuses(503, "Retry-After-Ms", "20")}, code: "model_unavailable", asked: 5},
-		{name: "no first token", answers: []harness.Answer{hangs(), fine}, output: whole, asked: 2, counted: 1, resets: 1,
-			wait: [2]time.Duration{time.Second, 10 * time.Second}},
-		{name: "silence in the middle", answers: []harness.Answer{hangs("half ", "of "), fine}, output: whole, asked: 2, counted: 1, resets: 1,
-			wait: [2]time.Duration{500 * time.Millisecond, 10 * time.Second}},
-		{name: "a cut stream", answers: []harness.Answer{openai(says(`{"content":"half of "}`)), fine}, output: whole, asked: 2, counted: 1,
-			resets: 1},
-		{name: "no JSON", answers: []harness.Answer{openai(says(`{"content":"half of "}`), "<html>"), fine}, output: whole, asked: 2, counted: 1,
-			resets: 1},
-		{name: "invalid UTF-8", answers: []harness.Answer{openai(says("{\"content\":\"\xff\xfe\"}")), fine}, output: whole, asked: 2, counted: 1,
-			resets: 1},
-		{name: "NUL and half a surrogate", answers: []harness.Answer{openai(says(`{"content":"a\u0000b\ud83dc"}`), finish)},
-			output: "a\uFFFDb\uFFFDc", asked: 1, counted: 1},
-		{name: "a line of a megabyte", answers: []harness.Answer{openai(says(`{"content":"`+long+`"}`), finish)}, output: long, asked: 1,
-			counted: 1},
+		{
+			name: "no first token", answers: []harness.Answer{hangs(), fine}, output: whole, asked: 2, counted: 1, resets: 1,
+			wait: [2]time.Duration{time.Second, 10 * time.Second},
+		},
+		{
+			name: "silence in the middle", answers: []harness.Answer{hangs("half ", "of "), fine}, output: whole, asked: 2, counted: 1, resets: 1,
+			wait: [2]time.Duration{500 * time.Millisecond, 10 * time.Second},
+		},
+		{
+			name: "a cut stream", answers: []harness.Answer{openai(says(`{"content":"half of "}`)), fine}, output: whole, asked: 2, counted: 1,
+			resets: 1,
+		},
+		{
+			name: "no JSON", answers: []harness.Answer{openai(says(`{"content":"half of "}`), "<html>"), fine}, output: whole, asked: 2, counted: 1,
+			resets: 1,
+		},
+		{
+			name: "invalid UTF-8", answers: []harness.Answer{openai(says("{\"content\":\"\xff\xfe\"}")), fine}, output: whole, asked: 2, counted: 1,
+			resets: 1,
+		},
+		{
+			name: "NUL and half a surrogate", answers: []harness.Answer{openai(says(`{"content":"a\u0000b\ud83dc"}`), finish)},
+			output: "a\uFFFDb\uFFFDc", asked: 1, counted: 1,
+		},
+		{
+			name: "a line of a megabyte", answers: []harness.Answer{openai(says(`{"content":"`+long+`"}`), finish)}, output: long, asked: 1,
+			counted: 1,
+		},
 		{name: "arguments that are no JSON", answers: []harness.Answer{openai(says(`{"tool_calls":[`+fmt.Sprintf(uuid, 0, "a", "{oops")+`]}`),
 			asks), fine}, output: whole, asked: 2, counted: 2, results: 1, told: "not valid JSON"},
-		{name: "the same call id twice", answers: []harness.Answer{openai(calls("a", "a"), asks), fine}, output: whole, asked: 2, counted: 2,
-			results: 2},
-		{name: "64 tools at once", answers: []harness.Answer{openai(calls(many...), asks), fine}, output: whole, asked: 2, counted: 2,
-			results: 64},
-		{name: "the same call for ever", answers: []harness.Answer{openai(calls("a"), asks)}, stop: "repetition", limit: "max_identical_calls",
-			value: 3, asked: 4, counted: 4, results: 3},
+		{
+			name: "the same call id twice", answers: []harness.Answer{openai(calls("a", "a"), asks), fine}, output: whole, asked: 2, counted: 2,
+			results: 2,
+		},
+		{
+			name: "64 tools at once", answers: []harness.Answer{openai(calls(many...), asks), fine}, output: whole, asked: 2, counted: 2,
+			results: 64,
+		},
+		{
+			name: "the same call for ever", answers: []harness.Answer{openai(calls("a"), asks)}, stop: "repetition", limit: "max_identical_calls",
+			value: 3, asked: 4, counted: 4, results: 3,
+		},
 		{name: "200 steps", answers: steps, stop: "max_steps", limit: "max_steps", value: 25, asked: 25, counted: 25, results: 24},
 	}
 }

@@ -18,8 +18,10 @@ func TestForeignWebPagesAreKeptOut(t *testing.T) {
 		header                   []string
 		status                   []int
 	}{
-		{"a form of text", "POST", "/v1/chat", `{"message":"say:hi"}`, append([]string{"Content-Type", "text/plain"}, foreign...),
-			[]int{403, 415}},
+		{
+			"a form of text", "POST", "/v1/chat", `{"message":"say:hi"}`, append([]string{"Content-Type", "text/plain"}, foreign...),
+			[]int{403, 415},
+		},
 		{"a form as an old browser sends it", "POST", "/v1/chat", `{"message":"say:hi"}`, []string{"Content-Type", "text/plain"}, []int{415}},
 		{"a form of fields", "POST", "/v1/chat", `message=hi`, []string{"Content-Type", "application/x-www-form-urlencoded"}, []int{415}},
 		{"a form of files", "POST", "/v1/chat", `x`, []string{"Content-Type", "multipart/form-data; boundary=x"}, []int{415}},
@@ -29,8 +31,11 @@ func TestForeignWebPagesAreKeptOut(t *testing.T) {
 		{"a patch", "PATCH", "/v1/agents/assistant", `{"description":"mine"}`, foreign, []int{403}},
 		{"a removal", "DELETE", "/v1/agents/assistant", ``, foreign, []int{403}},
 		{"a question first", "OPTIONS", "/v1/chat", ``, append([]string{"Access-Control-Request-Method", "POST"}, foreign...), []int{403, 405}},
-		{"a name made to point here", "POST", "/v1/chat", `{"message":"say:hi"}`,
-			[]string{"Host", "evil.example", "Origin", "http://evil.example"}, []int{401, 403}},
+		{
+			"a name made to point here", "POST", "/v1/chat", `{"message":"say:hi"}`,
+			[]string{"Host", "evil.example", "Origin", "http://evil.example"},
+			[]int{401, 403},
+		},
 		{"reading by such a name", "GET", "/v1/sessions", ``, []string{"Host", "evil.example"}, []int{401, 403}},
 		{"reading", "GET", "/v1/sessions", ``, foreign, []int{200}}, // the browser keeps the answer from the page
 	} {

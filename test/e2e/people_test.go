@@ -29,8 +29,10 @@ func TestApprovers(t *testing.T) {
 		"by-admin": {},
 	} {
 		rule["name"], rule["tools"], rule["reason"] = id, []string{"mesh__uuid"}, "somebody else should look"
-		m.Client.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted",
-			"approvals": []harness.JSON{rule}})
+		m.Client.Must("POST", "/v1/agents", harness.JSON{
+			"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted",
+			"approvals": []harness.JSON{rule},
+		})
 	}
 	for name, test := range map[string]func(*testing.T, people){
 		"the subject that started the turn may not decide": othersDecide,
@@ -167,7 +169,8 @@ func batchDecides(t *testing.T, p people) {
 	second, b := p.waiting(t, "by-role")
 	_, c := p.waiting(t, "by-admin")
 	decisions := harness.JSON{"decisions": []harness.JSON{
-		{"approval_id": a, "decision": "approve"}, {"approval_id": b, "decision": "deny", "comment": "not now"},
+		{"approval_id": a, "decision": "approve"},
+		{"approval_id": b, "decision": "deny", "comment": "not now"},
 		{"approval_id": c, "decision": "approve"},
 	}}
 	results, _ := p.bob.Must("POST", "/v1/approvals:decide", decisions)["results"].([]any)

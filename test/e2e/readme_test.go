@@ -45,8 +45,10 @@ func TestReadmeTurnStreamsTokensToolCallAndAnswer(t *testing.T) {
 			}
 		}
 	}
-	order := []string{"turn.queued", "turn.started", "tool_call.started", "tool_call.executing", "tool_call.completed", "message.delta",
-		"turn.completed"}
+	order := []string{
+		"turn.queued", "turn.started", "tool_call.started", "tool_call.executing", "tool_call.completed", "message.delta",
+		"turn.completed",
+	}
 	for i, typ := range order {
 		if _, seen := at[typ]; !seen || i > 0 && at[typ] < at[order[i-1]] {
 			t.Errorf("no %s in its place (want %v)", typ, order)

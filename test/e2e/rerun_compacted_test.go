@@ -45,8 +45,10 @@ func TestRerunsOfACompactedTurn(t *testing.T) {
 		return harness.Answer{
 			PromptTokens: len(text) / 4,
 			Words:        []string{fmt.Sprintf("round %d ", next), strings.Repeat("blah ", 120)},
-			Calls: []harness.Call{{ID: fmt.Sprint("z", next), Tool: "work__slow_once",
-				Args: harness.JSON{"ms": 1, "call_id": fmt.Sprint("n", next)}}},
+			Calls: []harness.Call{{
+				ID: fmt.Sprint("z", next), Tool: "work__slow_once",
+				Args: harness.JSON{"ms": 1, "call_id": fmt.Sprint("n", next)},
+			}},
 		}
 	})
 	c := harness.Up(t, t.TempDir(), model.Env()).Client

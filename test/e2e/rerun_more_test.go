@@ -69,8 +69,10 @@ func TestRerunsOfClientTools(t *testing.T) {
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "opener", "model": "builtin/scripted", "tools": []string{"mesh__uuid"}})
 	turn := c.Must("POST", "/v1/sessions/"+c.Session("opener")+"/turns", harness.JSON{
 		"input": `call:mesh__uuid {} then call:client__open {"file":"a"}`,
-		"tools": []harness.JSON{{"name": "open", "description": "Opens a file",
-			"input_schema": harness.JSON{"type": "object", "required": []string{"file"}}}},
+		"tools": []harness.JSON{{
+			"name": "open", "description": "Opens a file",
+			"input_schema": harness.JSON{"type": "object", "required": []string{"file"}},
+		}},
 	}).Str("id")
 	answer := func(turn, text string) harness.JSON {
 		wait := asked(c, turn, "input.requested", 1)[0]

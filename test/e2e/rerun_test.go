@@ -61,8 +61,10 @@ func rerunWholes(t *testing.T, c *harness.Client) {
 		input string
 		calls int
 	}{
-		"boss": {harness.JSON{"agents": []string{"second"}},
-			`call:agent__second {"message":"call:mesh__uuid {} then say:sub"} then say:all done`, 1},
+		"boss": {
+			harness.JSON{"agents": []string{"second"}},
+			`call:agent__second {"message":"call:mesh__uuid {} then say:sub"} then say:all done`, 1,
+		},
 		"plan":  {harness.JSON{"strategy": "plan", "tools": []string{"mesh__uuid"}}, "1. call:mesh__uuid {}\n2. call:mesh__uuid {}", 2},
 		"route": {harness.JSON{"strategy": "route", "agents": []string{"second"}}, "second call:mesh__uuid {} then say:routed", 1},
 	} {

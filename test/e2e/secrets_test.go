@@ -171,8 +171,10 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 		t.Errorf("a turn with a key that is refused came to %v", got)
 	}
 	useTools(t, c)
-	for _, path := range []string{"/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/sessions", "/v1/turns", "/v1/models",
-		"/v1/sessions/" + session + "/messages", "/readyz"} {
+	for _, path := range []string{
+		"/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/sessions", "/v1/turns", "/v1/models",
+		"/v1/sessions/" + session + "/messages", "/readyz",
+	} {
 		c.Must("GET", path, nil)
 	}
 	resp, err := c.HTTP.Get(c.Base + "/metrics")
@@ -219,8 +221,10 @@ func useTools(t *testing.T, c *harness.Client) {
 	}
 	dir := t.TempDir()
 	src := c.Must("POST", "/v1/sources", harness.JSON{
-		"name": "program", "kind": "mcp", "command": []string{"sh", "-c",
-			`echo "$SECRET" > "` + dir + `/seen"; echo "my secret is $SECRET" >&2; echo "{\"secret\":\"$SECRET\"}"; exit 3`},
+		"name": "program", "kind": "mcp", "command": []string{
+			"sh", "-c",
+			`echo "$SECRET" > "` + dir + `/seen"; echo "my secret is $SECRET" >&2; echo "{\"secret\":\"$SECRET\"}"; exit 3`,
+		},
 		"env": harness.JSON{"SECRET": "${env:WINDLASS_TOOL_VARIABLE}"},
 	})
 	if src.Str("state") != "unreachable" {
@@ -231,8 +235,10 @@ func useTools(t *testing.T, c *harness.Client) {
 		t.Errorf("the program got %q, %v", raw, err)
 	}
 	for field, value := range map[string]string{"PATH": "${env:PATH}", "KEY": "${env:CANARY_KEY}"} { // only what is meant for tools
-		src := c.Must("POST", "/v1/sources", harness.JSON{"name": strings.ToLower(field), "kind": "mcp", "command": []string{"true"},
-			"env": harness.JSON{field: value}})
+		src := c.Must("POST", "/v1/sources", harness.JSON{
+			"name": strings.ToLower(field), "kind": "mcp", "command": []string{"true"},
+			"env": harness.JSON{field: value},
+		})
 		if src.Str("state") != "unreachable" || !strings.Contains(src.Str("last_error"), "may not be used") {
 			t.Errorf("%s: source = %v", value, src)
 		}

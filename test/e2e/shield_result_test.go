@@ -45,8 +45,10 @@ func TestShieldsOfResults(t *testing.T) {
 	}
 	c := harness.Up(t, t.TempDir(), nil, "--config", config).Client
 	c.Must("POST", "/v1/sources", harness.JSON{"name": "x", "kind": "mcp", "url": tools.URL + "/mcp"})
-	c.Must("POST", "/v1/agents", harness.JSON{"id": "a", "shields": []string{"private", "keys"}, "tools": []string{"x__*"},
-		"model": "builtin/scripted"})
+	c.Must("POST", "/v1/agents", harness.JSON{
+		"id": "a", "shields": []string{"private", "keys"}, "tools": []string{"x__*"},
+		"model": "builtin/scripted",
+	})
 	session := c.Session("a")
 	turn := c.Turn(session, "call:x__short {} then call:x__long {} then call:x__key {} then say:done")
 	w := c.Watch("/v1/turns/" + turn + "/events")

@@ -31,10 +31,18 @@ func TestStartsThatMustFail(t *testing.T) {
 	}{
 		{"the directory is in use", running.DataDir, nil, 1, []string{"another windlass is running", running.DataDir, "--data-dir"}},
 		{"the directory is below a file", filepath.Join(file, "data"), nil, 1, []string{file, "--data-dir"}},
-		{"the HTTP port is taken", t.TempDir(), []string{"--http-addr", taken.Addr().String()}, 1,
-			[]string{taken.Addr().String(), "--http-addr"}},
-		{"the gRPC port is taken", t.TempDir(), []string{"--grpc-addr", taken.Addr().String()}, 1,
-			[]string{taken.Addr().String(), "--grpc-addr"}},
+		{
+			"the HTTP port is taken", t.TempDir(),
+			[]string{"--http-addr", taken.Addr().String()},
+			1,
+			[]string{taken.Addr().String(), "--http-addr"},
+		},
+		{
+			"the gRPC port is taken", t.TempDir(),
+			[]string{"--grpc-addr", taken.Addr().String()},
+			1,
+			[]string{taken.Addr().String(), "--grpc-addr"},
+		},
 		{"the Temporal port is taken", t.TempDir(), []string{"--temporal-addr", taken.Addr().String()}, 1, []string{"in use"}},
 		{"an unknown flag", t.TempDir(), []string{"--data"}, 2, []string{"--data", "--help"}},
 	} {

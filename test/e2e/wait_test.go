@@ -61,8 +61,10 @@ func asked(c *harness.Client, turn, event string, n int) []harness.JSON {
 func clientRunsTool(t *testing.T, c *harness.Client) {
 	turn := c.Must("POST", "/v1/sessions/"+c.Session("asker")+"/turns", harness.JSON{
 		"input": `call:client__open {"file":"a"}`,
-		"tools": []harness.JSON{{"name": "open", "description": "Opens a file",
-			"input_schema": harness.JSON{"type": "object", "required": []string{"file"}}}},
+		"tools": []harness.JSON{{
+			"name": "open", "description": "Opens a file",
+			"input_schema": harness.JSON{"type": "object", "required": []string{"file"}},
+		}},
 	}).Str("id")
 	waits := asked(c, turn, "input.requested", 1)
 	if got := c.Must("GET", "/v1/turns/"+turn, nil); got.Str("status") != "waiting" ||
@@ -207,8 +209,12 @@ func waitsRefuse(t *testing.T, c *harness.Client) {
 		{"a status that is none", "GET", "/v1/approvals?status=x", nil, 400, "invalid_argument"},
 		{"a turn that is over", "POST", "/v1/turns/" + ended + ":steer", harness.JSON{"input": "x"}, 409, "turn_ended"},
 		{"no input", "POST", "/v1/turns/" + ended + ":steer", harness.JSON{}, 400, "invalid_argument"},
-		{"a call that nobody asks about", "POST", "/v1/turns/" + ended + ":resolve", harness.JSON{"call_id": "c", "outcome": "done"}, 404,
-			"not_found"},
+		{
+			"a call that nobody asks about", "POST", "/v1/turns/" + ended + ":resolve",
+			harness.JSON{"call_id": "c", "outcome": "done"},
+			404,
+			"not_found",
+		},
 		{"an unknown field", "POST", "/v1/turns/" + ended + ":resolve", harness.JSON{"call": "c"}, 400, "unknown_field"},
 	} {
 		status, out, err := c.Do(t.Context(), row.method, row.path, row.body)
