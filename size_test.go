@@ -166,8 +166,11 @@ func TestSizesAreCounted(t *testing.T) {
 	if s.lines < 500 || s.identifiers < 20 || s.methods["DB"] == 0 {
 		t.Errorf("libs/sqldb is counted as %+v", s)
 	}
-	if n := names(&ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{{Name: "a"}, {Name: "_"},
-		{Name: "b"}}}}}); n != 2 {
+	if n := names(&ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{
+		{Name: "a"},
+		{Name: "_"},
+		{Name: "b"},
+	}}}}); n != 2 {
 		t.Errorf("2 names are counted as %d", n)
 	}
 }

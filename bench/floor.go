@@ -38,8 +38,10 @@ func newFloor(ctx context.Context, m *model, name string, rounds int, toolURL st
 		}
 		f.asks = append(f.asks, body)
 	}
-	hello := map[string]any{"protocolVersion": mcpVersion, "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "bench", "version": "1"}}
+	hello := map[string]any{
+		"protocolVersion": mcpVersion, "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "bench", "version": "1"},
+	}
 	if err := f.rpc(ctx, "initialize", hello, true); err != nil {
 		return nil, err
 	}

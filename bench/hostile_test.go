@@ -24,8 +24,10 @@ func TestASiegeSaysWhatWasMissed(t *testing.T) {
 		{"large", 0, 65 << 20, 150 * time.Millisecond, "bundle: keys"},
 		{"in the way", 0, 0, 160 * time.Millisecond, "p50 of turns"},
 	} {
-		s := &siege{rows: []stricken{{entrance: "bundle", name: "keys", outcome: "400", cpu: row.cpu, grew: row.grew}},
-			alone: turns(100 * time.Millisecond), beside: turns(row.beside)}
+		s := &siege{
+			rows:  []stricken{{entrance: "bundle", name: "keys", outcome: "400", cpu: row.cpu, grew: row.grew}},
+			alone: turns(100 * time.Millisecond), beside: turns(row.beside),
+		}
 		if got := strings.Join(s.missed(), ";"); !strings.HasPrefix(got, row.missed) || (got == "") != (row.missed == "") {
 			t.Errorf("%s: missed %q, want %q", row.name, got, row.missed)
 		}
@@ -55,8 +57,10 @@ func TestHostileSchemasAreJSON(t *testing.T) {
 }
 
 func TestHostileFlags(t *testing.T) {
-	for args, ok := range map[string]bool{"-hostile": true, "-hostile -only bundle": true, "-hostile -all": false, "-hostile -split": false,
-		"-only x": false} {
+	for args, ok := range map[string]bool{
+		"-hostile": true, "-hostile -only bundle": true, "-hostile -all": false, "-hostile -split": false,
+		"-only x": false,
+	} {
 		if _, err := parse(strings.Fields(args), &strings.Builder{}); (err == nil) != ok {
 			t.Errorf("%s: %v", args, err)
 		}

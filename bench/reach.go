@@ -58,8 +58,10 @@ func (d *deployment) reaches() []reach {
 	if s := d.steady; s != nil && s.first.p50 > 0 {
 		growth := float64(s.last.p50) / float64(s.first.p50)
 		got := fmt.Sprintf("%.1f times, %d turns in progress", growth, s.left)
-		out = append(out, reach{fmt.Sprintf("growth of turn time in %s at 80 %% of the sustained rate", s.lasted), "≤ 1.5 times", got,
-			growth / reachGrowth, 4})
+		out = append(out, reach{
+			fmt.Sprintf("growth of turn time in %s at 80 %% of the sustained rate", s.lasted), "≤ 1.5 times", got,
+			growth / reachGrowth, 4,
+		})
 	}
 	if rss := stack(d.peak); rss > 0 && d.name == embeddedMesh {
 		out = append(out, reach{"maximum memory of Windlass and Temporal", "≤ 400 MiB", mebi(rss) + " MiB", float64(rss) / float64(reachRSS), 2})
@@ -84,8 +86,10 @@ func (d *deployment) roundReach(many row) []reach {
 		return nil
 	}
 	each := (many.addedTotal().p50 - d.rows[i].addedTotal().p50) / time.Duration(many.rounds-1)
-	return []reach{{"added turn time per further round, p50, model time zero", "≤ 2.5 ms", millis(each) + " ms",
-		float64(each) / float64(reachRound), 10}}
+	return []reach{{
+		"added turn time per further round, p50, model time zero", "≤ 2.5 ms", millis(each) + " ms",
+		float64(each) / float64(reachRound), 10,
+	}}
 }
 
 func (r reach) verdict() string {

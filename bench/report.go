@@ -103,8 +103,10 @@ func (d *deployment) latency() *table {
 }
 
 func (d *deployment) throughput() *table {
-	t := &table{head: []string{"model time, at once", "turns", "turns/s", "sustained", "floor turns/s", "of floor", "first text p50", "p99",
-		"turn p50", "p99"}}
+	t := &table{head: []string{
+		"model time, at once", "turns", "turns/s", "sustained", "floor turns/s", "of floor", "first text p50", "p99",
+		"turn p50", "p99",
+	}}
 	for _, r := range d.rows {
 		if r.concurrency == 1 {
 			continue

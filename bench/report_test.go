@@ -14,8 +14,10 @@ func found(first, total time.Duration, rss int64) *report {
 	used := usages{groupWindlass: {cpu: 7 * time.Millisecond}, groupTemporal: {cpu: 11 * time.Millisecond}}
 	var rows []row
 	for _, p := range []planned{{model: instant, concurrency: 1}, {model: paced, concurrency: 1}, {model: instant, concurrency: 64}} {
-		rows = append(rows, row{model: p.model, concurrency: p.concurrency, rounds: 1, rest: time.Millisecond, mesh: mesh, floor: floor,
-			used: used, turns: 1, floors: 1})
+		rows = append(rows, row{
+			model: p.model, concurrency: p.concurrency, rounds: 1, rest: time.Millisecond, mesh: mesh, floor: floor,
+			used: used, turns: 1, floors: 1,
+		})
 	}
 	return &report{
 		options: options{tokens: 20, args: []string{"-quick"}}, date: time.Unix(0, 0),
@@ -36,11 +38,15 @@ func TestReportSaysWhatWasFound(t *testing.T) {
 		floor: d.rows[0].floor,
 		mesh:  outcome{samples: []sample{{first: 20 * time.Millisecond, total: 116 * time.Millisecond}}, elapsed: time.Second},
 	})
-	d.steady = &steady{rate: 40, lasted: time.Minute, turns: 2400, first: spread{p50: 10 * time.Millisecond},
-		last: spread{p50: 13 * time.Millisecond}, left: 5}
+	d.steady = &steady{
+		rate: 40, lasted: time.Minute, turns: 2400, first: spread{p50: 10 * time.Millisecond},
+		last: spread{p50: 13 * time.Millisecond}, left: 5,
+	}
 	for form, text := range map[string]string{"text": r.text(), "markdown": r.markdown()} {
-		for _, want := range []string{"58.0", "19.0", "30.0x", "18.0", "3500 bytes in 25 events", "300 MiB", "turn.queued", "missed", "50.0",
-			"7.0 ms", "1.3 times, 5 turns in progress", "2400", "zero, 9 calls, added"} {
+		for _, want := range []string{
+			"58.0", "19.0", "30.0x", "18.0", "3500 bytes in 25 events", "300 MiB", "turn.queued", "missed", "50.0",
+			"7.0 ms", "1.3 times, 5 turns in progress", "2400", "zero, 9 calls, added",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in\n%s", form, want, text)
 			}

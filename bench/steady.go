@@ -97,8 +97,10 @@ func (s *steady) offer(ctx context.Context, c *client) ([]sample, error) {
 
 // table formats it.
 func (s *steady) table() *table {
-	t := &table{head: []string{"turns/s offered", "turns", "turn p50, first third", "p99", "last third", "p99", "in progress at the end",
-		"processor, windlass", "temporal"}}
+	t := &table{head: []string{
+		"turns/s offered", "turns", "turn p50, first third", "p99", "last third", "p99", "in progress at the end",
+		"processor, windlass", "temporal",
+	}}
 	each := func(group string) string { return millis(s.used[group].cpu / time.Duration(max(s.turns, 1))) }
 	t.add(fmt.Sprintf("%.0f", s.rate), fmt.Sprint(s.turns), millis(s.first.p50), millis(s.first.p99), millis(s.last.p50), millis(s.last.p99),
 		fmt.Sprint(s.left), each(groupWindlass), each(groupTemporal))

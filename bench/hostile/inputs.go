@@ -61,8 +61,10 @@ func Bodies() map[string][]Body {
 		"params_schema": schemaBodies(agents, `{"id":"a","params_schema":`, "}"),
 		"input_schema":  schemaBodies(turns, `{"input":"x","tools":[{"name":"t","input_schema":`, "}]}"),
 		"sessions": {
-			{Name: "params that try two ways at each level", Path: sessions,
-				Text: `{"agent_id":"ways","params":` + nest(90, `{"a":`, "{}", "}") + `}`},
+			{
+				Name: "params that try two ways at each level", Path: sessions,
+				Text: `{"agent_id":"ways","params":` + nest(90, `{"a":`, "{}", "}") + `}`,
+			},
 			{Name: "params that collide", Path: sessions, Text: `{"agent_id":"unique","params":{"a":[` + colliding(1900) + `]}}`},
 			{Name: "many params", Path: sessions, Text: `{"agent_id":"ways","params":{` + numbered(90_000, `"k%d":1,`) + `}}`},
 			{Name: "deep params", Path: sessions, Text: `{"agent_id":"ways","params":` + nest(190, `{"a":`, "1", "}") + `}`},

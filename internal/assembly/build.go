@@ -33,8 +33,10 @@ func (p *Process) buildBusServer() error {
 	p.group.Add(lifecycle.Component{
 		Name: Bus,
 		Start: func(ctx context.Context) (err error) {
-			server, err = bus.StartServer(ctx, bus.ServerConfig{Dir: p.cfg.Bus.Dir, Listen: p.cfg.Bus.Listen,
-				Cluster: bus.Cluster(p.cfg.Bus.Cluster), Log: p.log})
+			server, err = bus.StartServer(ctx, bus.ServerConfig{
+				Dir: p.cfg.Bus.Dir, Listen: p.cfg.Bus.Listen,
+				Cluster: bus.Cluster(p.cfg.Bus.Cluster), Log: p.log,
+			})
 			return err
 		},
 		Stop: func(ctx context.Context) error { return server.Close(ctx) },

@@ -95,8 +95,10 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
-	if p.server, err = rpc.NewServer(rpc.ServerConfig{Log: p.log, Keyring: p.ring, Authorizer: p.authorizer,
-		Loopback: p.loopback()}); err != nil {
+	if p.server, err = rpc.NewServer(rpc.ServerConfig{
+		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer,
+		Loopback: p.loopback(),
+	}); err != nil {
 		return err
 	}
 	p.addAdmin(parts)
@@ -117,8 +119,10 @@ func (p *Process) connect(parts []component) error {
 	}
 	var err error
 	if needBus {
-		p.bus, err = bus.Open(p.ctx, bus.Config{URL: p.cfg.Bus.URL, Dir: p.cfg.Bus.Dir, Replicas: p.cfg.Bus.Replicas, Name: "windlass",
-			Key: []byte(p.cfg.Mesh.Key.Reveal()), Log: p.log})
+		p.bus, err = bus.Open(p.ctx, bus.Config{
+			URL: p.cfg.Bus.URL, Dir: p.cfg.Bus.Dir, Replicas: p.cfg.Bus.Replicas, Name: "windlass",
+			Key: []byte(p.cfg.Mesh.Key.Reveal()), Log: p.log,
+		})
 		if err != nil {
 			return fmt.Errorf("bus: %w", err)
 		}
@@ -203,8 +207,10 @@ func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 }
 
 func (p *Process) database(role string) (*sqldb.DB, error) {
-	db, err := sqldb.Open(p.ctx, sqldb.Config{URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
-		Log: p.log})
+	db, err := sqldb.Open(p.ctx, sqldb.Config{
+		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
+		Log: p.log,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}

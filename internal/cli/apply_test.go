@@ -49,21 +49,29 @@ func TestApply(t *testing.T) {
 		out, err    string
 		sent        []string
 	}{
-		{name: "a file", args: []string{"-f", filepath.Join(dir, "a.yml")}, out: "agent/a created\n", err: "  the model is unknown\n",
-			sent: []string{`{"dry_run":false,"yaml":"one"}`}},
-		{name: "standard input", stdin: "zero", args: []string{"-f", "-", "-o", "name"}, out: "agent/a\n",
-			sent: []string{`{"dry_run":false,"yaml":"zero"}`}},
+		{
+			name: "a file", args: []string{"-f", filepath.Join(dir, "a.yml")}, out: "agent/a created\n", err: "  the model is unknown\n",
+			sent: []string{`{"dry_run":false,"yaml":"one"}`},
+		},
+		{
+			name: "standard input", stdin: "zero", args: []string{"-f", "-", "-o", "name"}, out: "agent/a\n",
+			sent: []string{`{"dry_run":false,"yaml":"zero"}`},
+		},
 		{
 			name: "a folder is checked first", args: []string{"-f", dir}, out: "agent/a created\nagent/a created\n",
-			sent: []string{`{"dry_run":true,"yaml":"one"}`, `{"dry_run":true,"yaml":"two"}`, `{"dry_run":false,"yaml":"one"}`,
-				`{"dry_run":false,"yaml":"two"}`},
+			sent: []string{
+				`{"dry_run":true,"yaml":"one"}`, `{"dry_run":true,"yaml":"two"}`, `{"dry_run":false,"yaml":"one"}`,
+				`{"dry_run":false,"yaml":"two"}`,
+			},
 		},
 		{
 			name: "a mistake applies nothing", args: []string{"-f", filepath.Join(dir, "bad")}, code: 1, err: "x.yaml: document 1, line 2: wrong",
 			sent: []string{`{"dry_run":true,"yaml":"fine"}`, `{"dry_run":true,"yaml":"wrong"}`},
 		},
-		{name: "dry run", args: []string{"-f", filepath.Join(dir, "a.yml"), "--dry-run"}, out: "agent/a created (dry run)\n",
-			sent: []string{`{"dry_run":true,"yaml":"one"}`}},
+		{
+			name: "dry run", args: []string{"-f", filepath.Join(dir, "a.yml"), "--dry-run"}, out: "agent/a created (dry run)\n",
+			sent: []string{`{"dry_run":true,"yaml":"one"}`},
+		},
 		{name: "as JSON", args: []string{"-f", filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"dry_run":false,"yaml":"one"}`}},
 		{
 			name: "a webhook's secret", stdin: "pager", args: []string{"-f", "-"}, out: "webhook/w created\n",

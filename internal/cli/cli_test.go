@@ -44,9 +44,11 @@ var answers = map[string]answer{
 	"GET /v1/sessions/ses_1/artifacts?page_size=100": {body: `{"artifacts":[{"id":"art_1","name":"r.txt",` +
 		`"media_type":"text/plain","size":"9","turn_id":"trn_1"}],"next_page_token":""}`},
 	"GET /v1/turns?page_size=100": {body: `{"turns":[],"next_page_token":""}`},
-	"GET /v1/turns?page_size=100&status=x": {400,
+	"GET /v1/turns?page_size=100&status=x": {
+		400,
 		`{"code":"invalid_argument","detail":"the request is wrong","todo":"Correct the named ` +
-			`fields.","fields":[{"field":"status","message":"must be one of queued, running"}]}`},
+			`fields.","fields":[{"field":"status","message":"must be one of queued, running"}]}`,
+	},
 	"GET /v1/turns/trn_1":           {body: turnA},
 	"POST /v1/sessions/ses_1/turns": {202, turnA},
 	"POST /v1/turns/trn_1:cancel":   {body: turnA},
@@ -79,17 +81,21 @@ func TestCommands(t *testing.T) {
 		err   []string // parts of
 		sent  string   // a request that must have been sent
 	}{
-		{args: "agent list",
+		{
+			args: "agent list",
 			out: "ID       MODEL      STRATEGY  TOOLS             REVISION  UPDATED  DESCRIPTION\nsupport  (default)  react     " +
-				"notes__*,calc__*  3                  Helps with all\n"},
+				"notes__*,calc__*  3                  Helps with all\n",
+		},
 		{args: "agents ls -o name", out: "support\n"},
 		{args: "get agents -o name", out: "support\n"},
 		{args: "get agent support -o name", out: "support\n"},
 		{args: "list agents -o name", out: "support\n"},
-		{args: "agent get support",
+		{
+			args: "agent get support",
 			out: "id            support\ndisplay_name  Support\ndescription   Helps\n              with all\ninstructions  Be " +
 				"brief.\n              Be kind.\nstrategy      react\ntools         notes__*, calc__*\nrevision      3\ncreate_time   " +
-				"2026-01-02T15:04:05Z\n"},
+				"2026-01-02T15:04:05Z\n",
+		},
 		{args: "agent get nobody", code: 3, err: []string{"error: nothing at GET /v1/agents/nobody\n"}},
 		{args: "agent get secret", code: 4, err: []string{"you need sessions.agents.get"}},
 		{args: "agent delete support", out: "agent support deleted\n", sent: "DELETE /v1/agents/support"},
@@ -98,12 +104,18 @@ func TestCommands(t *testing.T) {
 		{args: "session list --agent-id support --limit 1 -o name", out: "ses_1\n", err: []string{"there are more"}},
 		{args: `session create --params {"n":1} -o name`, out: "ses_1\n", sent: `POST /v1/sessions {"params":{"n":1}}`},
 		{args: "session create --params [1]", code: 2, err: []string{"--params must be a JSON object"}},
-		{args: "session create --agent support --title T --label a=b -o name", out: "ses_1\n",
-			sent: `POST /v1/sessions {"agent_id":"support","labels":{"a":"b"},"title":"T"}`},
-		{args: "session messages ses_1",
-			out: "user       hi\uFFFD[2J\nassistant  calls notes__list {}\ntool       notes__list: one\n           two\n"},
-		{args: "session fork ses_1 --seq 9 --agent other --title T -o name", out: "ses_2\n",
-			sent: `POST /v1/sessions/ses_1:fork {"agent_id":"other","seq":9,"title":"T"}`},
+		{
+			args: "session create --agent support --title T --label a=b -o name", out: "ses_1\n",
+			sent: `POST /v1/sessions {"agent_id":"support","labels":{"a":"b"},"title":"T"}`,
+		},
+		{
+			args: "session messages ses_1",
+			out:  "user       hi\uFFFD[2J\nassistant  calls notes__list {}\ntool       notes__list: one\n           two\n",
+		},
+		{
+			args: "session fork ses_1 --seq 9 --agent other --title T -o name", out: "ses_2\n",
+			sent: `POST /v1/sessions/ses_1:fork {"agent_id":"other","seq":9,"title":"T"}`,
+		},
 		{args: "session fork ses_1 -o name", out: "ses_2\n", sent: `POST /v1/sessions/ses_1:fork {}`},
 		{args: "artifact list ses_1", out: "ID     NAME   TYPE        BYTES  AGE  TURN\nart_1  r.txt  text/plain  9           trn_1\n"},
 		{args: "artifact ls ses_1 -o name", out: "art_1\n"},
@@ -117,35 +129,49 @@ func TestCommands(t *testing.T) {
 		{args: "turn list -o json", out: "[]\n"},
 		{args: "turn list --status x", code: 1, err: []string{"the request is wrong", "status: must be one of", "Correct the named fields."}},
 		{args: "turn create ses_1 hello there -o name", out: "trn_1\n", sent: `POST /v1/sessions/ses_1/turns {"input":"hello there"}`},
-		{args: "turn create ses_1 - --mode reject -o name", stdin: "from stdin", out: "trn_1\n",
-			sent: `POST /v1/sessions/ses_1/turns {"input":"from stdin","mode":"reject"}`},
+		{
+			args: "turn create ses_1 - --mode reject -o name", stdin: "from stdin", out: "trn_1\n",
+			sent: `POST /v1/sessions/ses_1/turns {"input":"from stdin","mode":"reject"}`,
+		},
 		{args: "turn cancel trn_1 --reason why -o name", out: "trn_1\n", sent: `POST /v1/turns/trn_1:cancel {"reason":"why"}`},
-		{args: "turn get trn_1 -o yaml",
+		{
+			args: "turn get trn_1 -o yaml",
 			out: "id: trn_1\nsession_id: ses_1\nagent_id: support\nstatus: queued\nstop_reason: \"\"\ninput: hello\noutput: \"\"\ntools_used: " +
-				"[]\nusage:\n  input_tokens: 3\n  output_tokens: 4\n  tool_calls: 1\n"},
+				"[]\nusage:\n  input_tokens: 3\n  output_tokens: 4\n  tool_calls: 1\n",
+		},
 		{args: "tool list", out: "NAME         EFFECT  AVAILABLE  DESCRIPTION\nnotes__list  read    yes        Lists notes\n"},
-		{args: `tool invoke notes__list {"a":1}`, out: "one[image/png, 3 bytes]\n",
-			sent: `POST /v1/tools/notes__list:invoke {"arguments":{"a":1}}`},
+		{
+			args: `tool invoke notes__list {"a":1}`, out: "one[image/png, 3 bytes]\n",
+			sent: `POST /v1/tools/notes__list:invoke {"arguments":{"a":1}}`,
+		},
 		{args: "tool invoke notes__list -", stdin: `{"b":2}`, sent: `POST /v1/tools/notes__list:invoke {"arguments":{"b":2}}`},
 		{args: "tool invoke notes__list {", code: 2, err: []string{"no valid JSON"}},
 		{args: "tool invoke notes__fail", code: 1, out: "no such note\n", sent: `POST /v1/tools/notes__fail:invoke {"arguments":{}}`},
-		{args: "source list",
+		{
+			args: "source list",
 			out: "NAME   KIND  STATE  TOOLS  SYNCED  WHERE                      ERROR\nnotes  mcp   ready  2              " +
-				"http://127.0.0.1:9000/mcp\n"},
-		{args: "source create files --env A=b --timeout 5 -o name -- npx -y x", out: "files\n",
+				"http://127.0.0.1:9000/mcp\n",
+		},
+		{
+			args: "source create files --env A=b --timeout 5 -o name -- npx -y x", out: "files\n",
 			err:  []string{"cannot be reached yet: exit status 1"},
-			sent: `POST /v1/sources {"call_timeout_seconds":5,"command":["npx","-y","x"],"env":{"A":"b"},"kind":"mcp","name":"files"}`},
+			sent: `POST /v1/sources {"call_timeout_seconds":5,"command":["npx","-y","x"],"env":{"A":"b"},"kind":"mcp","name":"files"}`,
+		},
 		{args: "source create files", code: 2, err: []string{"either --url, or a command"}},
 		{args: "source create files --url http://x -- y", code: 2},
 		{args: "source sync notes", out: "+ notes__new\n- notes__old\n7 tools\n", sent: "POST /v1/sources/notes:sync {}"},
 		{args: "source sync notes -o name", out: "notes__new\nnotes__old\n"},
 		{args: "source sync", code: 1, out: "7 tools\n", err: []string{"not reached: gone: connection refused"}},
 		{args: "model list", out: "NAME        DEFAULT  TOOLS  CONTEXT\nopenai/gpt  yes      yes    1000\n"},
-		{args: "decision list --denied-only",
-			out: "ID     AGE  SUBJECT  KIND  RESOURCE       ALLOWED  REASON\ndec_1       local    tool  notes__delete  no       no rule matches\n"},
-		{args: "execution list --turn-id trn_1",
+		{
+			args: "decision list --denied-only",
+			out:  "ID     AGE  SUBJECT  KIND  RESOURCE       ALLOWED  REASON\ndec_1       local    tool  notes__delete  no       no rule matches\n",
+		},
+		{
+			args: "execution list --turn-id trn_1",
 			out: "ID     AGE  TOOL         EFFECT  STATE       ATTEMPTS  MS  CODE  TURN\nexe_1       notes__list  once    unresolved  1         " +
-				"3         trn_1\n"},
+				"3         trn_1\n",
+		},
 		{args: "version -o name", out: "1.2.3\n"},
 
 		{args: "frob", code: 2, err: []string{`has no command "frob"`, "See 'windlass --help'"}},

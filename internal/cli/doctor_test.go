@@ -23,32 +23,46 @@ func TestDoctor(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		{name: "all is well", want: []string{"ok       server", "ok       temporal", "ok       sessions",
-			"openai/gpt answers where an agent names no model; there are 2 of openai", "ok       source notes         2 tools"}},
+		{name: "all is well", want: []string{
+			"ok       server", "ok       temporal", "ok       sessions",
+			"openai/gpt answers where an agent names no model; there are 2 of openai", "ok       source notes         2 tools",
+		}},
 		{
 			name: "Temporal is away", code: 1, want: []string{"broken   temporal             not ready", "→ Turns wait until Temporal is back"},
-			change: map[string]answer{"GET /readyz": {503,
-				`{"status":"not ready","not_ready":["temporal"],"checks":{"temporal":"not ready","sessions":"ok"}}`}},
+			change: map[string]answer{"GET /readyz": {
+				503,
+				`{"status":"not ready","not_ready":["temporal"],"checks":{"temporal":"not ready","sessions":"ok"}}`,
+			}},
 		},
 		{
 			name: "only the scripted model", want: []string{"warning  models", "→ Set OPENAI_API_KEY"},
 			change: map[string]answer{"GET /v1/models?page_size=200": {body: `{"models":[{"name":"builtin/scripted","provider":"builtin",` +
 				`"default":true}]}`}},
 		},
-		{name: "no model", code: 1, want: []string{"broken   models"},
-			change: map[string]answer{"GET /v1/models?page_size=200": {body: `{"models":[]}`}}},
 		{
-			name: "a tool server is away", code: 1, want: []string{"broken   source notes         unreachable: connection refused",
-				"windlass source sync notes"},
+			name: "no model", code: 1, want: []string{"broken   models"},
+			change: map[string]answer{"GET /v1/models?page_size=200": {body: `{"models":[]}`}},
+		},
+		{
+			name: "a tool server is away", code: 1, want: []string{
+				"broken   source notes         unreachable: connection refused",
+				"windlass source sync notes",
+			},
 			change: map[string]answer{"GET /v1/sources?page_size=200": {body: `{"sources":[{"name":"notes","state":"unreachable",` +
 				`"last_error":"connection refused"}]}`}},
 		},
-		{name: "a disabled source is fine", want: []string{"disabled"},
-			change: map[string]answer{"GET /v1/sources?page_size=200": {body: `{"sources":[{"name":"notes","state":"pending","disabled":true}]}`}}},
-		{name: "something else serves there", code: 1, want: []string{"broken   server", "answers /healthz with 404"},
-			change: map[string]answer{"GET /healthz": {404, "hello"}}},
-		{name: "a list is refused", code: 1, want: []string{"broken   sources              no", "→ Ask."},
-			change: map[string]answer{"GET /v1/sources?page_size=200": {403, `{"code":"permission_denied","detail":"no","todo":"Ask."}`}}},
+		{
+			name: "a disabled source is fine", want: []string{"disabled"},
+			change: map[string]answer{"GET /v1/sources?page_size=200": {body: `{"sources":[{"name":"notes","state":"pending","disabled":true}]}`}},
+		},
+		{
+			name: "something else serves there", code: 1, want: []string{"broken   server", "answers /healthz with 404"},
+			change: map[string]answer{"GET /healthz": {404, "hello"}},
+		},
+		{
+			name: "a list is refused", code: 1, want: []string{"broken   sources              no", "→ Ask."},
+			change: map[string]answer{"GET /v1/sources?page_size=200": {403, `{"code":"permission_denied","detail":"no","todo":"Ask."}`}},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake(t, map[string]answer{})
@@ -71,8 +85,10 @@ func TestDoctorWithoutAServer(t *testing.T) {
 	f := newFake(t, nil)
 	dir := t.TempDir()
 	r := f.windlass("", "doctor", "--server", "127.0.0.1:1", "--data-dir", dir, "-o", "json")
-	for _, want := range []string{`"check": "server"`, `"check": "data directory"`, `"check": "temporal program"`,
-		`"check": "port 127.0.0.1:8080"`, "windlass up"} {
+	for _, want := range []string{
+		`"check": "server"`, `"check": "data directory"`, `"check": "temporal program"`,
+		`"check": "port 127.0.0.1:8080"`, "windlass up",
+	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s", want, r.out)
 		}

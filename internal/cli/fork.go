@@ -55,8 +55,10 @@ func forkSession(c *call) error {
 }
 
 func exportCommand(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "export ID", Short: "Write a whole session to standard output", Args: cobra.ExactArgs(1),
-		RunE: run(a, exportSession)}
+	cmd := &cobra.Command{
+		Use: "export ID", Short: "Write a whole session to standard output", Args: cobra.ExactArgs(1),
+		RunE: run(a, exportSession),
+	}
 	cmd.Flags().StringP("format", "f", "", "markdown, a transcript (default), or json")
 	cmd.Flags().Bool("events", false, "with json: the journal's events too")
 	return cmd

@@ -35,8 +35,10 @@ func rerunCommand(a *app.App) *cobra.Command {
 
 func rerunTurn(c *call) error {
 	body := map[string]any{}
-	for name, field := range map[string]string{"from": "from_step", "agent": "agent_id", "model": "model", "tools": "tools",
-		"missing": "missing"} {
+	for name, field := range map[string]string{
+		"from": "from_step", "agent": "agent_id", "model": "model", "tools": "tools",
+		"missing": "missing",
+	} {
 		if v := flag(c.cmd, name); v != "" {
 			body[field] = v
 		}

@@ -53,8 +53,10 @@ func TestRerunCommands(t *testing.T) {
 	}{
 		{[]string{"turn", "rerun", "trn_1", "-o", "name"}, 0, "trn_2\n", "", `POST /v1/turns/trn_1:rerun {}`},
 		{
-			[]string{"turn", "rerun", "trn_1", "--from", "infer-2", "--agent", "b", "--model", "m/n", "--tools", "recorded", "--missing",
-				"live_read", "--max-steps", "3", "-o", "name"},
+			[]string{
+				"turn", "rerun", "trn_1", "--from", "infer-2", "--agent", "b", "--model", "m/n", "--tools", "recorded", "--missing",
+				"live_read", "--max-steps", "3", "-o", "name",
+			},
 			0, "trn_2\n", "",
 			`POST /v1/turns/trn_1:rerun ` +
 				`{"agent_id":"b","from_step":"infer-2","limits":{"max_steps":"3"},"missing":"live_read","model":"m/n","tools":"recorded"}`,

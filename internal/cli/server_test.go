@@ -86,8 +86,10 @@ func (f *fake) windlass(stdin string, args ...string) result {
 func (f *fake) with(change func(*app.App), stdin string, args ...string) result {
 	f.t.Helper()
 	var out, errs bytes.Buffer
-	a := &app.App{Version: "1.2.3", Self: "windlass", In: strings.NewReader(stdin), Out: &out, Err: &errs,
-		Environ: []string{"WINDLASS_SERVER=" + f.url}}
+	a := &app.App{
+		Version: "1.2.3", Self: "windlass", In: strings.NewReader(stdin), Out: &out, Err: &errs,
+		Environ: []string{"WINDLASS_SERVER=" + f.url},
+	}
 	change(a)
 	code := a.Execute(f.t.Context(), New(a), args)
 	return result{code, out.String(), errs.String()}

@@ -68,8 +68,10 @@ func resolveCall(c *call) error {
 	if v := flag(c.cmd, "comment"); v != "" {
 		body["comment"] = v
 	}
-	raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/turns" + client.Path(c.args[0]) + ":resolve",
-		Body: body}, nil)
+	raw, err := c.client.Do(c.ctx, client.Request{
+		Method: http.MethodPost, Path: "/v1/turns" + client.Path(c.args[0]) + ":resolve",
+		Body: body,
+	}, nil)
 	if err != nil {
 		return err
 	}

@@ -106,8 +106,12 @@ func TestExitCodeOfATurn(t *testing.T) {
 		{"cancelled", cancelled, "turn trn_1 is cancelled", app.ExitTurnFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, args := range [][]string{{"turn", "watch", "trn_1"}, {"turn", "create", "ses_1", "hi", "--watch"}, {"chat", "hi"},
-				{"chat", "hi", "-o", "json"}} {
+			for _, args := range [][]string{
+				{"turn", "watch", "trn_1"},
+				{"turn", "create", "ses_1", "hi", "--watch"},
+				{"chat", "hi"},
+				{"chat", "hi", "-o", "json"},
+			} {
 				r := streaming(t, began+tc.stream).windlass("", args...)
 				if r.code != tc.code || !strings.Contains(r.err, tc.err) {
 					t.Errorf("%v = %d %q, want %d %q", args, r.code, r.err, tc.code, tc.err)
@@ -157,8 +161,10 @@ func TestChatReadsLines(t *testing.T) {
 	if r.code != app.ExitTurnFailed || r.out != "There are two.\n" {
 		t.Errorf("%d %q %q", r.code, r.out, r.err)
 	}
-	for _, want := range []string{`POST /v1/sessions {"agent_id":"support"}`, `POST /v1/sessions/ses_1/turns {"input":"first"}`,
-		`POST /v1/sessions/ses_1/turns {"input":"second"}`} {
+	for _, want := range []string{
+		`POST /v1/sessions {"agent_id":"support"}`, `POST /v1/sessions/ses_1/turns {"input":"first"}`,
+		`POST /v1/sessions/ses_1/turns {"input":"second"}`,
+	} {
 		if !f.seen(want) {
 			t.Errorf("requests %q lack %q", f.requests, want)
 		}

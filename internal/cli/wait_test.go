@@ -38,23 +38,41 @@ func TestWaitCommands(t *testing.T) {
 		err  string
 		sent string
 	}{
-		{[]string{"approval", "list", "--status", "pending"}, 0,
+		{
+			[]string{"approval", "list", "--status", "pending"},
+			0,
 			"ID     KIND      STATUS   TOOL       ARGUMENTS     AGE  EXPIRES  MESSAGE\napr_1  approval  pending  bank__pay  " +
-				"{\"amount\":5}                money leaves\n", "", ""},
-		{[]string{"approval", "approve", "apr_1", "--comment", "fine"}, 0, "apr_1 approved\n", "",
-			`POST /v1/approvals/apr_1:decide {"comment":"fine","decision":"approve"}`},
-		{[]string{"approval", "deny", "apr_9", "apr_1", "--arguments-hash", "h"}, 1, "apr_1 approved\n", "is denied already",
-			`POST /v1/approvals/apr_1:decide {"arguments_hash":"h","decision":"deny"}`},
+				"{\"amount\":5}                money leaves\n", "", "",
+		},
+		{
+			[]string{"approval", "approve", "apr_1", "--comment", "fine"},
+			0, "apr_1 approved\n", "",
+			`POST /v1/approvals/apr_1:decide {"comment":"fine","decision":"approve"}`,
+		},
+		{
+			[]string{"approval", "deny", "apr_9", "apr_1", "--arguments-hash", "h"},
+			1, "apr_1 approved\n", "is denied already",
+			`POST /v1/approvals/apr_1:decide {"arguments_hash":"h","decision":"deny"}`,
+		},
 		{[]string{"approval", "answer", "apr_2", `{"a":1}`}, 0, "apr_2 answered\n", "", `POST /v1/approvals/apr_2:answer {"content":{"a":1}}`},
 		{[]string{"approval", "answer", "apr_2", "yes"}, 2, "", "is a JSON object", ""},
 		{[]string{"approval", "answer", "apr_2", "--decline"}, 0, "apr_2 answered\n", "", `POST /v1/approvals/apr_2:answer {"action":"decline"}`},
 		{[]string{"approval", "answer", "apr_2", "x", "--decline"}, 2, "", "takes no ANSWER", ""},
-		{[]string{"approval", "answer", "apr_3", "it broke", "--error"}, 0, "apr_3 answered\n", "",
-			`POST /v1/approvals/apr_3:answer {"is_error":true,"result":"it broke"}`},
-		{[]string{"turn", "steer", "trn_1", "not", "that"}, 0, "turn_id     trn_1\nmessage_id  msg_1\nseq         7\n", "",
-			`POST /v1/turns/trn_1:steer {"input":"not that"}`},
-		{[]string{"turn", "resolve", "trn_1", "c1", "not_done", "--comment", "looked"}, 0, "apr_4 not_done\n", "",
-			`POST /v1/turns/trn_1:resolve {"call_id":"c1","comment":"looked","outcome":"not_done"}`},
+		{
+			[]string{"approval", "answer", "apr_3", "it broke", "--error"},
+			0, "apr_3 answered\n", "",
+			`POST /v1/approvals/apr_3:answer {"is_error":true,"result":"it broke"}`,
+		},
+		{
+			[]string{"turn", "steer", "trn_1", "not", "that"},
+			0, "turn_id     trn_1\nmessage_id  msg_1\nseq         7\n", "",
+			`POST /v1/turns/trn_1:steer {"input":"not that"}`,
+		},
+		{
+			[]string{"turn", "resolve", "trn_1", "c1", "not_done", "--comment", "looked"},
+			0, "apr_4 not_done\n", "",
+			`POST /v1/turns/trn_1:resolve {"call_id":"c1","comment":"looked","outcome":"not_done"}`,
+		},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			f := newFake(t, waitAnswers())
@@ -112,8 +130,10 @@ func TestChatAsksWhatTheTurnWaitsFor(t *testing.T) {
 			t.Errorf("requests %q lack %q", f.requests, want)
 		}
 	}
-	for _, want := range []string{`bank__pay {"amount":5}: money leaves`, "approved by ann (fine)", "apr_2 asks: How many?",
-		"answered by local"} {
+	for _, want := range []string{
+		`bank__pay {"amount":5}: money leaves`, "approved by ann (fine)", "apr_2 asks: How many?",
+		"answered by local",
+	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q lacks %q", r.out, want)
 		}

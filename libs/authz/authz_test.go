@@ -32,7 +32,8 @@ type policyFake struct {
 }
 
 func (f *policyFake) GetPermissions(ctx context.Context, req *policyv1.GetPermissionsRequest,
-	_ ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {
+	_ ...grpc.CallOption,
+) (*policyv1.GetPermissionsResponse, error) {
 	f.mu.Lock()
 	f.asked++
 	delay, away := f.delay, f.away

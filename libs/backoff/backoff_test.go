@@ -17,10 +17,16 @@ func TestAfter(t *testing.T) {
 		policy backoff.Policy
 		want   map[int]time.Duration
 	}{
-		{"doubles up to the longest", backoff.Policy{First: s, Max: 10 * s},
-			map[int]time.Duration{-1: s, 0: s, 1: s, 2: 2 * s, 3: 4 * s, 4: 8 * s, 5: 10 * s, 6: 10 * s, 1 << 40: 10 * s}},
-		{"triples", backoff.Policy{First: 5 * s, Max: time.Hour, Factor: 3},
-			map[int]time.Duration{1: 5 * s, 2: 15 * s, 3: 45 * s, 6: 1215 * s, 7: time.Hour, 100: time.Hour}},
+		{
+			"doubles up to the longest",
+			backoff.Policy{First: s, Max: 10 * s},
+			map[int]time.Duration{-1: s, 0: s, 1: s, 2: 2 * s, 3: 4 * s, 4: 8 * s, 5: 10 * s, 6: 10 * s, 1 << 40: 10 * s},
+		},
+		{
+			"triples",
+			backoff.Policy{First: 5 * s, Max: time.Hour, Factor: 3},
+			map[int]time.Duration{1: 5 * s, 2: 15 * s, 3: 45 * s, 6: 1215 * s, 7: time.Hour, 100: time.Hour},
+		},
 		{"one pause", backoff.Policy{First: s, Max: s}, map[int]time.Duration{1: s, 9: s}},
 		{"the first is longer than the longest", backoff.Policy{First: 2 * s, Max: s}, map[int]time.Duration{1: s, 9: s}},
 		{"the longest that there is", backoff.Policy{First: 1, Max: 1<<63 - 1}, map[int]time.Duration{1: 1, 11: 1024, 1 << 40: 1<<63 - 1}},

@@ -176,8 +176,11 @@ func TestMapsInTheEnvironment(t *testing.T) {
 		wrong      string
 	}{
 		{"one", "sessions=127.0.0.1:9091", map[string]string{"sessions": "127.0.0.1:9091"}, ""},
-		{"several", "sessions=dns:///sessions:9091, registry = :9092", map[string]string{"sessions": "dns:///sessions:9091", "registry": ":9092"},
-			""},
+		{
+			"several", "sessions=dns:///sessions:9091, registry = :9092",
+			map[string]string{"sessions": "dns:///sessions:9091", "registry": ":9092"},
+			"",
+		},
 		{"a value with =", "a=b=c", map[string]string{"a": "b=c"}, ""},
 		{"an empty value", "a=", map[string]string{"a": ""}, ""},
 		{"JSON", `{"sessions":":1"}`, map[string]string{"sessions": ":1"}, ""},
@@ -216,15 +219,21 @@ func TestMistakes(t *testing.T) {
 		{"unknown key in a list", "users:\n- name: a\n- namee: b\n", nil, `w.yaml:3: users[1].namee: unknown key, did you mean "name"?`, ""},
 		{"unknown key like nothing", "quux: 1\n", nil, "w.yaml:1: quux: unknown key\n", ""},
 		{"key set twice", "port: 1\nport: 2\n", nil, "w.yaml:2: port: set twice", ""},
-		{"unknown variable", "", []string{"WINDLASS_SESSION_TIMEOUT=1s"},
+		{
+			"unknown variable", "",
+			[]string{"WINDLASS_SESSION_TIMEOUT=1s"},
 			`environment variable WINDLASS_SESSION_TIMEOUT: WINDLASS_SESSION_TIMEOUT: unknown variable, did you mean "WINDLASS_SESSIONS_TIMEOUT"?`,
-			""},
+			"",
+		},
 		{"no duration", "sessions:\n  timeout: 10\n", nil, `w.yaml:2: sessions.timeout: want a duration such as 30s or 1h30m, not "10"`, ""},
 		{"no size", "sessions:\n  max_input: big\n", nil, `w.yaml:2: sessions.max_input: want a size such as 64KiB or 10MB, not "big"`, ""},
 		{"no number", "port: many\n", nil, `w.yaml:1: port: want a whole number, not "many"`, ""},
 		{"number too large", "limit: 256\n", nil, `w.yaml:1: limit: want a whole number that is not negative, not "256"`, ""},
-		{"no bool in the environment", "", []string{"WINDLASS_DEBUG=perhaps"},
-			`environment variable WINDLASS_DEBUG: debug: want true or false, not "perhaps"`, ""},
+		{
+			"no bool in the environment", "",
+			[]string{"WINDLASS_DEBUG=perhaps"},
+			`environment variable WINDLASS_DEBUG: debug: want true or false, not "perhaps"`, "",
+		},
 		{"value for an object", "sessions: 5\n", nil, "w.yaml:1: sessions: want keys below it", ""},
 		{"value for a list", "users: 5\n", nil, "w.yaml:1: users: want a list", ""},
 		{"object for a value", "port:\n  x: 1\n", nil, "w.yaml:2: port: want a single value", ""},
@@ -232,9 +241,11 @@ func TestMistakes(t *testing.T) {
 		{"secret of the wrong type", "port: ${env:KEY}\n", []string{"KEY=hunter2"}, "w.yaml:1: port: want a whole number", "hunter2"},
 		{"no YAML", "a: [", nil, "w.yaml: yaml:", ""},
 		{"a list at the top", "- a\n", nil, "w.yaml:1: want key: value lines", ""},
-		{"alias bomb",
+		{
+			"alias bomb",
 			"extra:\n  a: &a [x]\n  b: &b [*a]\n  c: &c [*b]\n  d: &d [*c]\n  e: &e [*d]\n  f: &f [*e]\n  g: &g [*f]\n  h: &h [*g]\n  i: &i " +
-				"[*h]\n  j: [*i]\n", nil, "aliases are nested too deeply", ""},
+				"[*h]\n  j: [*i]\n", nil, "aliases are nested too deeply", "",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.env)
@@ -291,8 +302,10 @@ func TestDefaultsAreNotChanged(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	for in, want := range map[string]int64{"0": 0, "1024": 1024, "1KiB": 1024, "1 kib": 1024, "1.5MiB": 3 << 19, "10MB": 1e7, "2TiB": 2 << 40,
-		"7B": 7, "1kb": 1000} {
+	for in, want := range map[string]int64{
+		"0": 0, "1024": 1024, "1KiB": 1024, "1 kib": 1024, "1.5MiB": 3 << 19, "10MB": 1e7, "2TiB": 2 << 40,
+		"7B": 7, "1kb": 1000,
+	} {
 		var s config.Size
 		if err := s.UnmarshalText([]byte(in)); err != nil || int64(s) != want {
 			t.Errorf("%q = %d, %v", in, s, err)

@@ -13,8 +13,12 @@ func TestMerge(t *testing.T) {
 	}{
 		{"other keys stay", m{"a": 1}, m{"b": 2}, m{"a": 1, "b": 2}},
 		{"the later value wins", m{"a": 1}, m{"a": 2}, m{"a": 2}},
-		{"mappings are merged at any depth", m{"a": m{"b": m{"c": 1, "d": 2}}}, m{"a": m{"b": m{"d": 3}, "e": 4}},
-			m{"a": m{"b": m{"c": 1, "d": 3}, "e": 4}}},
+		{
+			"mappings are merged at any depth",
+			m{"a": m{"b": m{"c": 1, "d": 2}}},
+			m{"a": m{"b": m{"d": 3}, "e": 4}},
+			m{"a": m{"b": m{"c": 1, "d": 3}, "e": 4}},
+		},
 		{"lists are replaced", m{"a": []any{1, 2}}, m{"a": []any{3}}, m{"a": []any{3}}},
 		{"a mapping replaces a value", m{"a": 1}, m{"a": m{"b": 2}}, m{"a": m{"b": 2}}},
 		{"a value replaces a mapping", m{"a": m{"b": 2}}, m{"a": 1}, m{"a": 1}},

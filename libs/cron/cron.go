@@ -32,8 +32,10 @@ func fields() [5]field {
 		{name: "minute", min: 0, max: 59, example: `"*/15"`},
 		{name: "hour", min: 0, max: 23, example: `"9-17"`},
 		{name: "day of month", min: 1, max: 31, example: `"1,15"`},
-		{name: "month", min: 1, max: 12, names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
-			example: `"1-6" or "jan"`},
+		{
+			name: "month", min: 1, max: 12, names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
+			example: `"1-6" or "jan"`,
+		},
 		{name: "day of week", min: 0, max: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, example: `"1-5" or "mon-fri"`},
 	}
 }
@@ -127,8 +129,10 @@ type Calendar struct{ Minute, Hour, DayOfMonth, Month, DayOfWeek []Range }
 
 // Calendars returns calendars whose union matches the expression. There are two if either day field may match.
 func (s Spec) Calendars() []Calendar {
-	c := Calendar{Minute: s.minute.ranges(), Hour: s.hour.ranges(), DayOfMonth: s.dom.ranges(), Month: s.month.ranges(),
-		DayOfWeek: s.dow.ranges()}
+	c := Calendar{
+		Minute: s.minute.ranges(), Hour: s.hour.ranges(), DayOfMonth: s.dom.ranges(), Month: s.month.ranges(),
+		DayOfWeek: s.dow.ranges(),
+	}
 	if !s.bothDays {
 		return []Calendar{c}
 	}

@@ -61,8 +61,10 @@ func get(t *testing.T, c *http.Client, url string) (string, error) {
 
 // Allowed addresses are not actually dialled: the context is already over, and the check comes first.
 func TestAddresses(t *testing.T) {
-	prefixes := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd12::/16"),
-		netip.MustParsePrefix("169.254.0.0/16")}
+	prefixes := []netip.Prefix{
+		netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd12::/16"),
+		netip.MustParsePrefix("169.254.0.0/16"),
+	}
 	type row struct {
 		addr                    string
 		local, public, clusters bool // may be dialled

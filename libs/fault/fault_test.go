@@ -23,21 +23,33 @@ func TestStatusAndBack(t *testing.T) {
 		text string
 		http int
 	}{
-		{"own error keeps its reason", fault.NotFound("turn %q does not exist", "trn_1"), codes.NotFound, "not_found",
-			`turn "trn_1" does not exist`, 404},
-		{"wrapping adds meaning", fmt.Errorf("agent %q: %w", "a", fault.NotFound("no such agent")), codes.NotFound, "not_found",
-			`agent "a": no such agent`, 404},
+		{
+			"own error keeps its reason", fault.NotFound("turn %q does not exist", "trn_1"), codes.NotFound, "not_found",
+			`turn "trn_1" does not exist`, 404,
+		},
+		{
+			"wrapping adds meaning", fmt.Errorf("agent %q: %w", "a", fault.NotFound("no such agent")), codes.NotFound, "not_found",
+			`agent "a": no such agent`, 404,
+		},
 		{"unknown errors are hidden", errors.New("dial tcp 10.0.0.1: secret"), codes.Internal, "internal", "internal error", 500},
-		{"a cause is hidden", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool is away").Cause(errors.New("secret")),
-			codes.Unavailable, "tool_unavailable", "the tool is away", 503},
+		{
+			"a cause is hidden", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool is away").Cause(errors.New("secret")),
+			codes.Unavailable, "tool_unavailable", "the tool is away", 503,
+		},
 		{"cancelled context", context.Canceled, codes.Canceled, "cancelled", "the call was cancelled", 499},
 		{"deadline", fmt.Errorf("x: %w", context.DeadlineExceeded), codes.DeadlineExceeded, "deadline_exceeded", "the call took too long", 504},
-		{"bare transport error", status.Error(codes.Unavailable, "connection refused 127.0.0.1:1"), codes.Unavailable, "unavailable",
-			"a part of the mesh cannot be reached", 503},
-		{"what is wrapped behind is hidden", fmt.Errorf("%w (%w)", fault.Conflict("changed"), errors.New("secret")), codes.Aborted, "conflict",
-			"changed", 409},
-		{"too large is 413", fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "too much"), codes.InvalidArgument, "too_large",
-			"too much", 413},
+		{
+			"bare transport error", status.Error(codes.Unavailable, "connection refused 127.0.0.1:1"), codes.Unavailable, "unavailable",
+			"a part of the mesh cannot be reached", 503,
+		},
+		{
+			"what is wrapped behind is hidden", fmt.Errorf("%w (%w)", fault.Conflict("changed"), errors.New("secret")), codes.Aborted, "conflict",
+			"changed", 409,
+		},
+		{
+			"too large is 413", fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "too much"), codes.InvalidArgument, "too_large",
+			"too much", 413,
+		},
 		{"conflict is 409", fault.Conflict("changed"), codes.Aborted, "conflict", "changed", 409},
 	}
 	for _, r := range rows {

@@ -147,8 +147,10 @@ func walk(text string, lookup Lookup, literal func(string) string) (string, []*E
 		ref, ok := parse(inner)
 		switch {
 		case !closed:
-			return "", append(wrong, &Error{Placeholder: firstOf(text[at:]),
-				Message: "has no closing brace; write $${ where no placeholder is meant"})
+			return "", append(wrong, &Error{
+				Placeholder: firstOf(text[at:]),
+				Message:     "has no closing brace; write $${ where no placeholder is meant",
+			})
 		case !ok:
 			wrong = append(wrong, &Error{
 				Placeholder: firstOf("${" + inner + "}"),

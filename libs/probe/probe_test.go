@@ -23,8 +23,12 @@ func TestReady(t *testing.T) {
 	}{
 		{"nothing to check", nil, http.StatusOK, `{"status":"ready","not_ready":[],"checks":{}}`},
 		{"all well", map[string]probe.Check{"a": ok}, http.StatusOK, `{"status":"ready","not_ready":[],"checks":{"a":"ok"}}`},
-		{"one away", map[string]probe.Check{"a": ok, "b": bad}, http.StatusServiceUnavailable,
-			`{"status":"not ready","not_ready":["b"],"checks":{"a":"ok","b":"not ready"}}`},
+		{
+			"one away",
+			map[string]probe.Check{"a": ok, "b": bad},
+			http.StatusServiceUnavailable,
+			`{"status":"not ready","not_ready":["b"],"checks":{"a":"ok","b":"not ready"}}`,
+		},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

@@ -111,7 +111,8 @@ func (c caller) bound(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 func (c caller) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-	opts ...grpc.CallOption) error {
+	opts ...grpc.CallOption,
+) error {
 	ctx, err := c.sign(ctx)
 	if err != nil {
 		return err
@@ -125,7 +126,8 @@ func (c caller) unary(ctx context.Context, method string, req, reply any, cc *gr
 }
 
 func (c caller) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
-	opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	ctx, err := c.sign(ctx)
 	if err != nil {
 		return nil, err

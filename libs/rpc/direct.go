@@ -162,8 +162,10 @@ func (d *direct) open(ctx context.Context, s *memoryStream) error {
 		defer d.leave()
 		defer cancel()
 		defer unhook()
-		d.stats.HandleRPC(server.ctx, &stats.Begin{BeginTime: time.Now(), IsClientStream: m.desc.ClientStreams,
-			IsServerStream: m.desc.ServerStreams})
+		d.stats.HandleRPC(server.ctx, &stats.Begin{
+			BeginTime: time.Now(), IsClientStream: m.desc.ClientStreams,
+			IsServerStream: m.desc.ServerStreams,
+		})
 		err := d.server.stream(m.impl, server, &grpc.StreamServerInfo{
 			FullMethod: s.name, IsClientStream: m.desc.ClientStreams, IsServerStream: m.desc.ServerStreams,
 		}, m.desc.Handler)

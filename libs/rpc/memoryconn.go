@@ -57,7 +57,8 @@ func (c *memoryConn) Invoke(ctx context.Context, name string, req, resp any, opt
 
 // NewStream implements grpc.ClientConnInterface. WaitForReady is the only call option that it supports.
 func (c *memoryConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, opts ...grpc.CallOption) (grpc.ClientStream,
-	error) {
+	error,
+) {
 	ctx, err := c.caller.sign(ctx)
 	if err != nil {
 		return nil, err

@@ -75,8 +75,10 @@ func newMesh(t *testing.T, n rpc.Network, l net.Listener, ring *authn.Keyring) *
 	t.Helper()
 	m := &mesh{network: n, listener: l, ring: ring, done: make(chan error, 1)}
 	var err error
-	if m.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring,
-		Authorizer: rpctest.AllowAll{}}); err != nil {
+	if m.server, err = rpc.NewServer(rpc.ServerConfig{
+		Log: slog.New(slog.DiscardHandler), Keyring: ring,
+		Authorizer: rpctest.AllowAll{},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -446,8 +448,10 @@ func TestACallWaitsForItsRole(t *testing.T) {
 		}()
 		next := &mesh{network: m.network, listener: m.listener, ring: m.ring, done: make(chan error, 1)}
 		var err error
-		if next.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: m.ring,
-			Authorizer: rpctest.AllowAll{}}); err != nil {
+		if next.server, err = rpc.NewServer(rpc.ServerConfig{
+			Log: slog.New(slog.DiscardHandler), Keyring: m.ring,
+			Authorizer: rpctest.AllowAll{},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		policyv1.RegisterPolicyServiceServer(next.server,

@@ -42,8 +42,10 @@ func TestFormerNamesAreAnswered(t *testing.T) {
 		sessionsv1.RegisterApprovalServiceServer(r, renamedServices{})
 	})
 	child := &executionv1.CreateChildRequest{TurnId: "trn_1", Step: "tool-1", AgentId: "a", Input: "go"}
-	decide := &sessionsv1.BatchDecideApprovalsRequest{Decisions: []*sessionsv1.DecideApprovalRequest{{ApprovalId: "apr_1",
-		Decision: "approve"}}}
+	decide := &sessionsv1.BatchDecideApprovalsRequest{Decisions: []*sessionsv1.DecideApprovalRequest{{
+		ApprovalId: "apr_1",
+		Decision:   "approve",
+	}}}
 	for name, row := range map[string]struct {
 		conn   grpc.ClientConnInterface
 		method string
@@ -51,11 +53,15 @@ func TestFormerNamesAreAnswered(t *testing.T) {
 		code   codes.Code
 	}{
 		"a service": {p.roles, "/windlass.sessions.v1.ExecutionService/CreateChild", child, codes.OK},
-		"a service, with a bad request": {p.roles, "/windlass.sessions.v1.ExecutionService/CreateChild", &executionv1.CreateChildRequest{},
-			codes.InvalidArgument},
+		"a service, with a bad request": {
+			p.roles, "/windlass.sessions.v1.ExecutionService/CreateChild", &executionv1.CreateChildRequest{},
+			codes.InvalidArgument,
+		},
 		"an internal service": {p.users, "/windlass.sessions.v1.ExecutionService/CreateChild", child, codes.Unimplemented},
-		"a stream": {p.users, "/windlass.sessions.v1.TurnService/Watch", &sessionsv1.WatchTurnRequest{TurnId: "trn_1"},
-			codes.OK},
+		"a stream": {
+			p.users, "/windlass.sessions.v1.TurnService/Watch", &sessionsv1.WatchTurnRequest{TurnId: "trn_1"},
+			codes.OK,
+		},
 		"a method":                            {p.users, "/windlass.sessions.v1.ApprovalService/DecideApprovals", decide, codes.OK},
 		"a method by its name":                {p.users, "/windlass.sessions.v1.ApprovalService/BatchDecideApprovals", decide, codes.OK},
 		"a method that its service never had": {p.users, "/windlass.sessions.v1.TurnService/DecideApprovals", decide, codes.Unimplemented},

@@ -34,37 +34,53 @@ func nested(n int, open, inner, end string) string {
 
 func TestHostileSchemasAreRefused(t *testing.T) {
 	for _, row := range []struct{ name, schema, want string }{
-		{"each applies the next twice, allOf", `{"$ref":"#/$defs/d0",` + doubling(30, "allOf", `{"type":"object"}`) + `}`,
-			"expand to too many schemas"},
+		{
+			"each applies the next twice, allOf", `{"$ref":"#/$defs/d0",` + doubling(30, "allOf", `{"type":"object"}`) + `}`,
+			"expand to too many schemas",
+		},
 		{"each applies the next twice, anyOf", `{"$ref":"#/$defs/d0",` + doubling(30, "anyOf", `false`) + `}`, "expand to too many schemas"},
-		{"the same below properties", `{"properties":{"a":{"$ref":"#/$defs/d0"}},` + doubling(30, "oneOf", `true`) + `}`,
-			"expand to too many schemas"},
+		{
+			"the same below properties", `{"properties":{"a":{"$ref":"#/$defs/d0"}},` + doubling(30, "oneOf", `true`) + `}`,
+			"expand to too many schemas",
+		},
 		{"a long way of references", `{"$ref":"#/$defs/d0","$defs":{` + repeat(500, func(i int) string {
 			return fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"}`, i, i+1)
 		}) + `,"d500":true}}`, "too many $refs in a row"},
 		{"a loop", `{"$ref":"#"}`, "without end"},
-		{"a loop through allOf", `{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/a"}]}}}`,
-			"without end"},
+		{
+			"a loop through allOf", `{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/a"}]}}}`,
+			"without end",
+		},
 		{"nested too deeply", nested(5000, `{"not":`, `true`, `}`), "nested too deeply"},
-		{"too many subschemas", `{"properties":{` + repeat(6000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}}`,
-			"too many subschemas"},
-		{"too many booleans", `{"properties":{` + repeat(6000, func(i int) string { return fmt.Sprintf(`"p%d":true`, i) }) + `}}`,
-			"too many subschemas"},
-		{"too many references", `{"allOf":[` + repeat(1200, func(int) string { return `{"$ref":"#/$defs/a"}` }) + `],"$defs":{"a":true}}`,
-			"too many"},
+		{
+			"too many subschemas", `{"properties":{` + repeat(6000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}}`,
+			"too many subschemas",
+		},
+		{
+			"too many booleans", `{"properties":{` + repeat(6000, func(i int) string { return fmt.Sprintf(`"p%d":true`, i) }) + `}}`,
+			"too many subschemas",
+		},
+		{
+			"too many references", `{"allOf":[` + repeat(1200, func(int) string { return `{"$ref":"#/$defs/a"}` }) + `],"$defs":{"a":true}}`,
+			"too many",
+		},
 		{"references to odd places", `{"properties":{` + repeat(900, func(i int) string { return fmt.Sprintf(`"p%d":{"$ref":"#/x/%d"}`, i, i) }) +
 			`},"x":[` + repeat(900, func(int) string { return `{"type":"string"}` }) + `]}`, "outside of $defs"},
 		{"too many values", `{"enum":[` + repeat(60_000, func(i int) string { return fmt.Sprint(i) }) + `]}`, "too many values"},
-		{"an enum of many objects", `{"enum":[` + repeat(2000, func(i int) string { return fmt.Sprintf(`[%d]`, i) }) + `]}`,
-			"too many objects in one array"},
+		{
+			"an enum of many objects", `{"enum":[` + repeat(2000, func(i int) string { return fmt.Sprintf(`[%d]`, i) }) + `]}`,
+			"too many objects in one array",
+		},
 		{"too many bytes", `{"description":"` + strings.Repeat("x", 2<<20) + `"}`, "too many bytes"},
 		{"a large exponent", `{"maximum":1e400000000}`, "exponent"},
 		{"an exponent beyond an integer", `{"const":1e99999999999999999999}`, "exponent"},
 		{"a number of many digits", `{"multipleOf":` + strings.Repeat("7", 5000) + `}`, "digits"},
 		{"a long pattern", `{"pattern":"` + strings.Repeat("a", 5000) + `"}`, "pattern is too long"},
 		{"repetitions of repetitions", `{"pattern":"` + strings.Repeat(`(a{900})`, 100) + `"}`, "repetitions"},
-		{"many patterns", `{"allOf":[` + repeat(100, func(i int) string { return fmt.Sprintf(`{"pattern":"a{%d}"}`, 900+i%90) }) + `]}`,
-			"repetitions"},
+		{
+			"many patterns", `{"allOf":[` + repeat(100, func(i int) string { return fmt.Sprintf(`{"pattern":"a{%d}"}`, 900+i%90) }) + `]}`,
+			"repetitions",
+		},
 		{"a pattern as a property's name", `{"patternProperties":{"` + strings.Repeat(`(a{900})`, 100) + `":true}}`, "repetitions"},
 		{"a dynamic reference", `{"$dynamicRef":"#x","$defs":{"x":{"$dynamicAnchor":"x"}}}`, "not supported"},
 		{"a reference to a meta-schema with one", `{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, "not supported"},
@@ -136,10 +152,14 @@ func TestHostileObjectsAreBounded(t *testing.T) {
 		{"many digits", `{"properties":{"a":{"minimum":0}}}`, `{"a":` + strings.Repeat("9", 1<<20) + `}`, numbers},
 		{"deep", `{"type":"object"}`, nested(5000, `{"a":`, `1`, `}`), "nested too deeply"},
 		{"many values", `{"type":"object"}`, `{"a":[` + repeat(300_000, func(int) string { return "0" }) + `]}`, ""},
-		{"everything is wrong", `{"properties":{"a":{"items":{"type":"string"}}}}`,
-			`{"a":[` + repeat(100_000, func(int) string { return "0" }) + `]}`, work},
-		{"everything is unknown", `{"additionalProperties":false}`,
-			`{` + repeat(30_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `}`, "is not known"},
+		{
+			"everything is wrong", `{"properties":{"a":{"items":{"type":"string"}}}}`,
+			`{"a":[` + repeat(100_000, func(int) string { return "0" }) + `]}`, work,
+		},
+		{
+			"everything is unknown", `{"additionalProperties":false}`,
+			`{` + repeat(30_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `}`, "is not known",
+		},
 		{
 			"a regular expression as a value", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"regex"}}}`,
 			`{"a":"` + strings.Repeat(`(a{900})`, 10_000) + `"}`, "regular expression",

@@ -30,8 +30,10 @@ func (db *DB) describe(ctx context.Context, changed bool) error {
 	}
 	return db.writeOnce(ctx, func(tx Tx) error {
 		// Creating and dropping a table makes all connections reload the schema, and with it the statistics.
-		for _, statement := range []string{"ANALYZE sqlite_schema", "DELETE FROM sqlite_stat1", "CREATE TABLE described (x)",
-			"DROP TABLE described"} {
+		for _, statement := range []string{
+			"ANALYZE sqlite_schema", "DELETE FROM sqlite_stat1", "CREATE TABLE described (x)",
+			"DROP TABLE described",
+		} {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("describe tables: %w", err)
 			}

@@ -21,8 +21,10 @@ func TestTextThatCannotBeStored(t *testing.T) {
 				_, err := sqldb.One(t.Context(), q, sqldb.Column[int], "SELECT n FROM items WHERE id = $1", text)
 				return err
 			})
-			for what, err := range map[string]error{"one": asked, "all": listed, "in a transaction": inside,
-				"written": insert(t.Context(), db, text)} {
+			for what, err := range map[string]error{
+				"one": asked, "all": listed, "in a transaction": inside,
+				"written": insert(t.Context(), db, text),
+			} {
 				switch {
 				case db.Dialect() == sqldb.Postgres && (!errors.Is(err, sqldb.ErrText) || fault.Status(err).Code() != codes.InvalidArgument):
 					t.Errorf("%s, %s: %v", name, what, err)

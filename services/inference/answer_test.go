@@ -20,8 +20,12 @@ func TestAnswerKeepsItsBounds(t *testing.T) {
 		good   int // that many are taken
 	}{
 		{"text", []provider.Delta{{Text: strings.Repeat("x", 50)}, {Text: strings.Repeat("x", 50)}, {Text: "x"}}, 2},
-		{"all together", []provider.Delta{{Text: strings.Repeat("x", 50)}, {Reasoning: strings.Repeat("x", 40)}, call(0, "0123456789"),
-			call(0, "0")}, 3},
+		{"all together", []provider.Delta{
+			{Text: strings.Repeat("x", 50)},
+			{Reasoning: strings.Repeat("x", 40)},
+			call(0, "0123456789"),
+			call(0, "0"),
+		}, 3},
 		{"a gap in the calls", []provider.Delta{call(0, ""), call(2, "")}, 1},
 		{"a negative call", []provider.Delta{call(-1, "")}, 0},
 		{"a call without a tool", []provider.Delta{{Call: &provider.CallDelta{ID: "a"}}}, 0},

@@ -47,16 +47,20 @@ func TestAnthropicStreams(t *testing.T) {
 		finish          string // "" = stop
 		silent          bool   // tells no usage
 	}{
-		{name: "text", pieces: []string{events(begin, ping, textBlock, writes("Hel"), ping, writes("lo"), stop0, ends("end_turn"), over)},
-			text: "Hello"},
+		{
+			name: "text", pieces: []string{events(begin, ping, textBlock, writes("Hel"), ping, writes("lo"), stop0, ends("end_turn"), over)},
+			text: "Hello",
+		},
 		{name: "text in the block's start", pieces: []string{events(begin, strings.Replace(textBlock, `"text":""`, `"text":"Hi"`, 1), stop0,
 			ends("end_turn"), over)}, text: "Hi"},
 		{name: "no message_stop", pieces: []string{events(begin, textBlock, writes("Hi"), stop0, ends("end_turn"))}, text: "Hi"},
 		{name: "cut behind the stop reason", pieces: []string{events(begin, textBlock, writes("Hi"), stop0, ends("end_turn")), cut}, text: "Hi"},
 		{name: "no usage", pieces: []string{events(textBlock, writes("Hi"), stop0, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`,
 			over)}, text: "Hi", silent: true},
-		{name: "UTF-8 split between pieces", pieces: split(events(begin, textBlock, writes("世界 🌍"), stop0, ends("end_turn"), over)),
-			text: "世界 🌍"},
+		{
+			name: "UTF-8 split between pieces", pieces: split(events(begin, textBlock, writes("世界 🌍"), stop0, ends("end_turn"), over)),
+			text: "世界 🌍",
+		},
 		{name: "unknown events, blocks and deltas", pieces: []string{events(begin, `{"type":"news","x":1}`,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"hologram","id":"h"}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"hologram_delta","light":1}}`, stop0,
@@ -102,11 +106,15 @@ func TestAnthropicStreams(t *testing.T) {
 				`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
 				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, stop0, ends("pause_turn"), over)},
 		},
-		{name: "max_tokens", pieces: []string{events(begin, textBlock, writes("Hi"), stop0, ends("max_tokens"), over)}, text: "Hi",
-			finish: "length"},
+		{
+			name: "max_tokens", pieces: []string{events(begin, textBlock, writes("Hi"), stop0, ends("max_tokens"), over)}, text: "Hi",
+			finish: "length",
+		},
 		{name: "context window", pieces: []string{events(begin, ends("model_context_window_exceeded"), over)}, finish: "length"},
-		{name: "refusal", pieces: []string{events(begin, textBlock, writes("No"), stop0, ends("refusal"), over)}, text: "No",
-			finish: "content_filter"},
+		{
+			name: "refusal", pieces: []string{events(begin, textBlock, writes("No"), stop0, ends("refusal"), over)}, text: "No",
+			finish: "content_filter",
+		},
 		{name: "stop sequence", pieces: []string{events(begin, textBlock, writes("Hi"), stop0, ends("stop_sequence"), over)}, text: "Hi"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -74,8 +74,10 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 		{"calls without names", "openai", again(calls, `{"index":%d},`, 7*mib, `{}]}}]}`+"\n\n"), "more than 100000 values"},
 		{"calls without names, fewer", "openai", again(calls, `{"index":%d},`, mib/2, `{}]}}]}`+"\n\n"), "tool calls at once"},
 		{"calls without names in many events", "openai", again("", calls+`{"index":%d}]}}]}`+"\n\n", 60*mib, ""), "tool calls at once"},
-		{"arguments without a name", "openai", again("", calls+`{"index":0,"function":{"arguments":"0123456789"}}]}}]}`+"\n\n", 60*mib, ""),
-			"without naming"},
+		{
+			"arguments without a name", "openai", again("", calls+`{"index":0,"function":{"arguments":"0123456789"}}]}}]}`+"\n\n", 60*mib, ""),
+			"without naming",
+		},
 		{"a large number", "openai", again(`data: {"usage":{"prompt_tokens":1`, "0", 7*mib, "}}\n\n"), "no chunk"},
 		{"a large exponent", "openai", stream(data(`{"usage":{"prompt_tokens":1e400000000}}`)), "no chunk"},
 		{"large numbers that nobody reads", "openai", stream(data(`{"x":1e400000000,"choices":[]}`, says("Hi"), stops("stop"))), ""},
@@ -98,17 +100,23 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 				w.Header().Set(fmt.Sprint("X-", i), "x")
 			}
 		}, "cannot be reached"},
-		{"a header of 60 MB", "openai", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Long", strings.Repeat("x", 60*mib)) },
-			"cannot be reached"},
+		{
+			"a header of 60 MB", "openai", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Long", strings.Repeat("x", 60*mib)) },
+			"cannot be reached",
+		},
 
 		{"Anthropic, a line of 60 MB", "anthropic", again("data: ", strings.Repeat("x", 1000), 60*mib, "\n\n"), "too long"},
 		{"Anthropic, a million pings", "anthropic", again(events(begin), events(ping), 60*mib, ""), "too many events"},
-		{"Anthropic, blocks", "anthropic", again(events(begin),
-			`data: {"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"a","name":"b"}}`+"\n\n", 60*mib, ""),
-			"128 tool calls"},
-		{"Anthropic, pieces for calls that never began", "anthropic",
+		{
+			"Anthropic, blocks", "anthropic", again(events(begin),
+				`data: {"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"a","name":"b"}}`+"\n\n", 60*mib, ""),
+			"128 tool calls",
+		},
+		{
+			"Anthropic, pieces for calls that never began", "anthropic",
 			again(events(begin), `data: {"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":"a"}}`+"\n\n",
-				60*mib, ""), "too many events"},
+				60*mib, ""), "too many events",
+		},
 		{"Anthropic, deep JSON", "anthropic", again("data: ", `{"message":`, 7*mib, "\n\n"), "more than 100000 values"},
 		{"Anthropic, large numbers", "anthropic", again(`data: {"index":1`, "0", 7*mib, "}\n\n"), "no event"},
 	} {

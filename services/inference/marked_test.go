@@ -28,23 +28,37 @@ func TestScriptedReadsMarks(t *testing.T) {
 		{"a choice of react", contract.MarkSelect, []*turnv1.Message{spoken(user, "call:x")}, `"strategy":"react"`},
 		{"free text with tools", contract.MarkSelect, []*turnv1.Message{spoken(user, "list notes")}, `"strategy":"react"`},
 		{"free text without tools", contract.MarkSelect + contract.NoTools, []*turnv1.Message{spoken(user, "list notes")}, `"strategy":"direct"`},
-		{"a plan", contract.MarkPlan, []*turnv1.Message{spoken(user, "First a, then b.")},
-			`{"steps":[{"title":"a","goal":"a"},{"title":"b.","goal":"b."}]}`},
-		{"a plan of a list", contract.MarkPlan, []*turnv1.Message{spoken(user, "Do:\n1. a then b\n2) c")},
-			`{"steps":[{"title":"a then b","goal":"a then b"},{"title":"c","goal":"c"}]}`},
-		{"the rest of a plan", contract.MarkPlan, []*turnv1.Message{spoken(user, "a"), spoken(user, "The plan: …\n"+contract.PlanRest)},
-			`{"steps":[]}`},
+		{
+			"a plan", contract.MarkPlan,
+			[]*turnv1.Message{spoken(user, "First a, then b.")},
+			`{"steps":[{"title":"a","goal":"a"},{"title":"b.","goal":"b."}]}`,
+		},
+		{
+			"a plan of a list", contract.MarkPlan,
+			[]*turnv1.Message{spoken(user, "Do:\n1. a then b\n2) c")},
+			`{"steps":[{"title":"a then b","goal":"a then b"},{"title":"c","goal":"c"}]}`,
+		},
+		{
+			"the rest of a plan", contract.MarkPlan,
+			[]*turnv1.Message{spoken(user, "a"), spoken(user, "The plan: …\n"+contract.PlanRest)},
+			`{"steps":[]}`,
+		},
 		{"a step", contract.MarkPlanStep, []*turnv1.Message{spoken(user, "say:no"), spoken(user, "Plan\n"+contract.GoalPrefix+"say:yes")}, "yes"},
-		{"the answer", contract.MarkPlanAnswer, []*turnv1.Message{spoken(user, "a then b"),
-			spoken(user, "x\n"+contract.ResultsPrefix+"\n1. one")}, "Results of the plan:\n1. one"},
+		{"the answer", contract.MarkPlanAnswer, []*turnv1.Message{
+			spoken(user, "a then b"),
+			spoken(user, "x\n"+contract.ResultsPrefix+"\n1. one"),
+		}, "Results of the plan:\n1. one"},
 		{
 			"a summary", contract.MarkCompact,
 			[]*turnv1.Message{spoken(user, contract.CompactPrefix+"3\n\n"+
 				contract.EntryPrefix+"user\nslow:9 call:x hello\n\n"+contract.EntryPrefix+"assistant\nhi\n\n"+contract.EntryPrefix+"user\nbye")},
 			`Summary of 3 messages. The user said: ["slow:9 call:x hello" "bye"].`,
 		},
-		{"a call in text", tools, []*turnv1.Message{spoken(user, "What is 6 * 7?")},
-			"Action: calc__evaluate\nAction Input: {\"expression\":\"6 * 7\"}"},
+		{
+			"a call in text", tools,
+			[]*turnv1.Message{spoken(user, "What is 6 * 7?")},
+			"Action: calc__evaluate\nAction Input: {\"expression\":\"6 * 7\"}",
+		},
 		{
 			"an answer in text", tools, []*turnv1.Message{
 				spoken(user, "What is 6 * 7?"), spoken(model, "Thought: t\nAction: calc__evaluate\nAction Input: {}"), spoken(user, "Observation: 42"),

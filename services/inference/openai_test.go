@@ -60,25 +60,41 @@ func TestOpenAIStreams(t *testing.T) {
 		{name: "no empty line at the end", pieces: []string{data(says("Hi")), "data: " + stops("stop")}, text: "Hi"},
 		{name: "cut behind the end", pieces: []string{data(says("Hi"), stops("stop")), cut}, text: "Hi"},
 		{name: "CRLF", pieces: []string{strings.ReplaceAll(data(says("Hi"), stops("stop"), done), "\n", "\r\n")}, text: "Hi"},
-		{name: "no space behind the colon", pieces: []string{strings.ReplaceAll(data(says("Hi"), stops("stop"), done), "data: ", "data:")},
-			text: "Hi"},
-		{name: "keepalive comments", pieces: []string{": OPENROUTER PROCESSING\n\n", ": ping\n", data(says("Hi")), ":\n\n",
-			data(stops("stop"), done)}, text: "Hi"},
-		{name: "other fields and a byte order mark", pieces: []string{"\ufeffid: 1\nretry: 5\nevent: message\n",
-			data(says("Hi"), stops("stop"), done)}, text: "Hi"},
+		{
+			name: "no space behind the colon", pieces: []string{strings.ReplaceAll(data(says("Hi"), stops("stop"), done), "data: ", "data:")},
+			text: "Hi",
+		},
+		{name: "keepalive comments", pieces: []string{
+			": OPENROUTER PROCESSING\n\n", ": ping\n", data(says("Hi")), ":\n\n",
+			data(stops("stop"), done),
+		}, text: "Hi"},
+		{name: "other fields and a byte order mark", pieces: []string{
+			"\ufeffid: 1\nretry: 5\nevent: message\n",
+			data(says("Hi"), stops("stop"), done),
+		}, text: "Hi"},
 		{name: "UTF-8 split between pieces", pieces: split(data(says("Grüße, 世界 🌍"), stops("stop"), done)), text: "Grüße, 世界 🌍"},
-		{name: "an event over several data lines",
-			pieces: []string{"data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hi\"}}]}\n\n", data(stops("stop"))}, text: "Hi"},
-		{name: "a line of a megabyte", pieces: []string{data(says(strings.Repeat("x", 1<<20)), stops("stop"), done)},
-			text: strings.Repeat("x", 1<<20)},
-		{name: "NUL and half a surrogate", pieces: []string{data(delta(`{"content":"a\u0000b\ud83dc"}`), stops("stop"))},
-			text: "a\uFFFDb\uFFFDc"},
-		{name: "nulls everywhere",
+		{
+			name:   "an event over several data lines",
+			pieces: []string{"data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hi\"}}]}\n\n", data(stops("stop"))}, text: "Hi",
+		},
+		{
+			name: "a line of a megabyte", pieces: []string{data(says(strings.Repeat("x", 1<<20)), stops("stop"), done)},
+			text: strings.Repeat("x", 1<<20),
+		},
+		{
+			name: "NUL and half a surrogate", pieces: []string{data(delta(`{"content":"a\u0000b\ud83dc"}`), stops("stop"))},
+			text: "a\uFFFDb\uFFFDc",
+		},
+		{
+			name: "nulls everywhere",
 			pieces: []string{data(`{"id":null,"model":null,"error":null,"usage":null,"choices":[{"index":0,"delta":{"role":null,`+
 				`"content":null,"tool_calls":null,"reasoning_content":null},"finish_reason":null}]}`, `{"choices":null}`, says("Hi"), stops("stop"),
-				done)}, text: "Hi"},
-		{name: "an empty finish reason before the real one", pieces: []string{data(chunk(`{"content":"Hi"}`, `""`), stops("length"), done)},
-			text: "Hi", finish: "length"},
+				done)}, text: "Hi",
+		},
+		{
+			name: "an empty finish reason before the real one", pieces: []string{data(chunk(`{"content":"Hi"}`, `""`), stops("length"), done)},
+			text: "Hi", finish: "length",
+		},
 		{name: "a finish reason of one's own", pieces: []string{data(says("Hi"), stops("eos"), done)}, text: "Hi"},
 		{name: "content filter", pieces: []string{data(says("Hi"), stops("content_filter"), done)}, text: "Hi", finish: "content_filter"},
 		{name: "a refusal", pieces: []string{data(delta(`{"refusal":"No."}`), stops("stop"), done)}, text: "No."},
@@ -222,14 +238,18 @@ func conversation() *inferencev1.GenerateRequest {
 	link := &turnv1.ContentPart{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: "https://example.com/x", Name: "x"}}}
 	temperature := 0.5
 	result := func(id, tool string, isError bool, content ...*turnv1.ContentPart) *turnv1.Message {
-		return &turnv1.Message{Role: turnv1.Role_ROLE_TOOL,
-			ToolResult: &turnv1.ToolResult{CallId: id, Tool: tool, Content: content, IsError: isError}}
+		return &turnv1.Message{
+			Role:       turnv1.Role_ROLE_TOOL,
+			ToolResult: &turnv1.ToolResult{CallId: id, Tool: tool, Content: content, IsError: isError},
+		}
 	}
 	return &inferencev1.GenerateRequest{
 		Model: "test/some/model", Instructions: "Be brief.", MaxOutputTokens: 100, Temperature: &temperature,
 		Tools: []*inferencev1.ToolDefinition{
-			{Name: "notes__list", Description: "List notes.",
-				InputSchemaJson: `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}}}`},
+			{
+				Name: "notes__list", Description: "List notes.",
+				InputSchemaJson: `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}}}`,
+			},
 			{Name: "notes__ping"},
 		},
 		Messages: []*turnv1.Message{

@@ -14,8 +14,10 @@ import (
 func TestModelsTellTheirPrice(t *testing.T) {
 	cached := money.Micros(0)
 	cfg := quiet()
-	cfg.Providers = []inference.ProviderConfig{{Name: "mine", Kind: "openai", BaseURL: "http://127.0.0.1:9/v1",
-		Models: []string{"small", "large", "other"}}}
+	cfg.Providers = []inference.ProviderConfig{{
+		Name: "mine", Kind: "openai", BaseURL: "http://127.0.0.1:9/v1",
+		Models: []string{"small", "large", "other"},
+	}}
 	cfg.Prices = []inference.PriceConfig{
 		{Model: "mine/large", Input: 2_500_000, Output: 10_000_000},
 		{Model: "mine/[sl]*", Input: 9, Output: 9}, // no character classes: it fits nothing
@@ -53,8 +55,10 @@ func TestWrongPrices(t *testing.T) {
 	} {
 		cfg := quiet()
 		change(&cfg)
-		_, err := inference.New(t.Context(), cfg, inference.Deps{Egress: way, Log: slog.New(slog.DiscardHandler),
-			Getenv: func(string) string { return "" }})
+		_, err := inference.New(t.Context(), cfg, inference.Deps{
+			Egress: way, Log: slog.New(slog.DiscardHandler),
+			Getenv: func(string) string { return "" },
+		})
 		if err == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -71,8 +75,10 @@ func TestScriptedKeepsToItsLimit(t *testing.T) {
 		{tokens: 10, finish: "stop", answer: "w1 w2 w3 w4 w5"},
 		{tokens: 4, finish: "length", answer: "w1 w2 "},
 	} {
-		got, err := ask(t.Context(), t, client, &inferencev1.GenerateRequest{Messages: []*turnv1.Message{user("tokens:5")},
-			MaxOutputTokens: tt.tokens})
+		got, err := ask(t.Context(), t, client, &inferencev1.GenerateRequest{
+			Messages:        []*turnv1.Message{user("tokens:5")},
+			MaxOutputTokens: tt.tokens,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

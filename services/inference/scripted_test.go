@@ -76,7 +76,8 @@ func exampleTools() []*inferencev1.ToolDefinition {
 
 // converse plays a turn to its end: each call gets the result that answer gives.
 func converse(t *testing.T, client inferencev1.InferenceServiceClient, req *inferencev1.GenerateRequest,
-	answer func(*turnv1.ToolCall) string) (steps []told) {
+	answer func(*turnv1.ToolCall) string,
+) (steps []told) {
 	t.Helper()
 	req = proto.CloneOf(req)
 	for len(steps) < 50 {
@@ -151,8 +152,10 @@ func TestScriptedFollowsDirectives(t *testing.T) {
 			name: "arguments that are no JSON", message: `call:read {"id": oops then say:fine`,
 			steps: [][]string{{`notes__read {"id": oops`}}, text: "fine",
 		},
-		{name: "nested arguments", message: `call:x {"a":{"b":"} then say:no"}} say:yes`, steps: [][]string{{`x {"a":{"b":"} then say:no"}}`}},
-			text: "yes"},
+		{
+			name: "nested arguments", message: `call:x {"a":{"b":"} then say:no"}} say:yes`, steps: [][]string{{`x {"a":{"b":"} then say:no"}}`}},
+			text: "yes",
+		},
 		{name: "thoughts", message: "think:let me see say:hi", think: "let me see", text: "hi"},
 		{name: "length", message: "tokens:2 finish:length", text: "w1 w2", finish: "length"},
 		{name: "content filter", message: "finish:content_filter say:no", text: "no", finish: "content_filter"},
@@ -219,8 +222,10 @@ func TestScriptedPicksATool(t *testing.T) {
 		{message: "Tell me a joke", says: "notes__create"},
 	} {
 		t.Run(row.message, func(t *testing.T) {
-			got, err := ask(t.Context(), t, client, &inferencev1.GenerateRequest{Messages: []*turnv1.Message{user(row.message)},
-				Tools: exampleTools()})
+			got, err := ask(t.Context(), t, client, &inferencev1.GenerateRequest{
+				Messages: []*turnv1.Message{user(row.message)},
+				Tools:    exampleTools(),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,19 +56,27 @@ func TestTheDefaultIsTheFirstThatIsThere(t *testing.T) {
 		resolve string // a model that must be there too
 	}{
 		{name: "nothing", env: with(), want: "builtin/scripted"},
-		{name: "configured default", cfg: func(c *inference.Config) { c.DefaultModel = "anthropic/claude-x" }, env: keys,
-			want: "anthropic/claude-x", resolve: "openai/gpt-x"},
-		{name: "configured provider", cfg: func(c *inference.Config) { c.Providers = []inference.ProviderConfig{mine} }, env: keys,
-			want: "mine/m1", resolve: "mine/any/other"},
+		{
+			name: "configured default", cfg: func(c *inference.Config) { c.DefaultModel = "anthropic/claude-x" }, env: keys,
+			want: "anthropic/claude-x", resolve: "openai/gpt-x",
+		},
+		{
+			name: "configured provider", cfg: func(c *inference.Config) { c.Providers = []inference.ProviderConfig{mine} }, env: keys,
+			want: "mine/m1", resolve: "mine/any/other",
+		},
 		{name: "OpenAI's key", env: keys, want: "openai/gpt-5.4-mini", resolve: "ollama/llama4:8b"},
-		{name: "OpenAI's key and model", env: with("OPENAI_API_KEY", "k", "OPENAI_MODEL", "gpt-x"), want: "openai/gpt-x",
-			resolve: "builtin/scripted"},
+		{
+			name: "OpenAI's key and model", env: with("OPENAI_API_KEY", "k", "OPENAI_MODEL", "gpt-x"), want: "openai/gpt-x",
+			resolve: "builtin/scripted",
+		},
 		{name: "Anthropic's key", env: with("ANTHROPIC_API_KEY", "k", "OLLAMA_HOST", local.URL), want: "anthropic/claude-sonnet-5-5"},
 		{name: "Anthropic's key and model", env: with("ANTHROPIC_API_KEY", "k", "ANTHROPIC_MODEL", "claude-x"), want: "anthropic/claude-x"},
 		{name: "Ollama", env: with("OLLAMA_HOST", strings.TrimPrefix(local.URL, "http://")), want: "ollama/llama4:8b"},
 		{name: "Ollama without models", env: with("OLLAMA_HOST", empty.URL), want: "builtin/scripted"},
-		{name: "Ollama that is away but wanted", cfg: func(c *inference.Config) { c.DefaultModel = "ollama/llama4" }, env: with(),
-			want: "ollama/llama4"},
+		{
+			name: "Ollama that is away but wanted", cfg: func(c *inference.Config) { c.DefaultModel = "ollama/llama4" }, env: with(),
+			want: "ollama/llama4",
+		},
 		{name: "no detection", cfg: func(c *inference.Config) { c.Detect = false }, env: keys, want: "builtin/scripted"},
 		{
 			name: "a configured provider named like a found one", want: "openai/m1", env: keys,
@@ -134,8 +142,10 @@ func TestWrongConfiguration(t *testing.T) {
 		{one(inference.ProviderConfig{Name: "builtin", Kind: "openai"}), "is taken"},
 		{one(inference.ProviderConfig{Name: "a", Kind: "gemini"}), "openai, anthropic or scripted"},
 		{one(inference.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "localhost:1"}), "base_url"},
-		{one(inference.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "http://localhost:1", APIKey: secret.New(testKey)}),
-			"name at least one model"},
+		{
+			one(inference.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "http://localhost:1", APIKey: secret.New(testKey)}),
+			"name at least one model",
+		},
 	} {
 		cfg := quiet()
 		row.change(&cfg)

@@ -38,8 +38,10 @@ func TestTelemetry(t *testing.T) {
 			fmt.Fprintln(&all, s.SpanKind(), s.Status().Code, s.Attributes())
 		}
 	}
-	for _, want := range []string{"gen_ai.operation.name", "gen_ai.request.model", "gen_ai.usage.output_tokens",
-		"gen_ai.response.finish_reasons", "trn_1", "infer-1", "model_rejected"} {
+	for _, want := range []string{
+		"gen_ai.operation.name", "gen_ai.request.model", "gen_ai.usage.output_tokens",
+		"gen_ai.response.finish_reasons", "trn_1", "infer-1", "model_rejected",
+	} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("no %s in the spans:\n%s", want, all.String())
 		}

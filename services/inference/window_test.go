@@ -56,8 +56,10 @@ func TestWindowsThatAreRefused(t *testing.T) {
 	} {
 		cfg := quiet()
 		cfg.Models = []inference.ModelConfig{m}
-		_, err := inference.New(t.Context(), cfg, inference.Deps{Egress: way, Log: slog.New(slog.DiscardHandler),
-			Getenv: func(string) string { return "" }})
+		_, err := inference.New(t.Context(), cfg, inference.Deps{
+			Egress: way, Log: slog.New(slog.DiscardHandler),
+			Getenv: func(string) string { return "" },
+		})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

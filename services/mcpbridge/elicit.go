@@ -50,8 +50,10 @@ func (q *questions) begin(ctx context.Context, a *asking, oneByOne bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return &sendError{fate: notSent, cause: ctx.Err(),
-				text: "the call ended while it waited for its turn: the server asks questions, so its calls run one by one"}
+			return &sendError{
+				fate: notSent, cause: ctx.Err(),
+				text: "the call ended while it waited for its turn: the server asks questions, so its calls run one by one",
+			}
 		}
 	}
 }

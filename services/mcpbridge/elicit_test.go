@@ -75,8 +75,10 @@ func TestWhatBecomesOfQuestions(t *testing.T) {
 			})
 		}
 		several.Wait()
-		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: "interview",
-			Answer: &mcpbridgev1.InputAnswer{Action: "cancel", State: []byte("x")}})
+		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{
+			Server: s, Tool: "interview",
+			Answer: &mcpbridgev1.InputAnswer{Action: "cancel", State: []byte("x")},
+		})
 		if err == nil {
 			_, err = stream.Recv()
 		}

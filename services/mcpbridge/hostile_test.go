@@ -114,8 +114,10 @@ func TestServersThatCannotBeReached(t *testing.T) {
 		{name: "redirects", handler: status(307, "Location", "http://example.com/?key=1"), want: "redirect refused"},
 		{name: "hanging process", server: stdioServer(t, "hanging"), want: "in time; the process last wrote: waiting for a friend"},
 		{name: "babbling process", server: stdioServer(t, "garbage"), want: "in time"},
-		{name: "no such program", server: &mcpbridgev1.Server{Command: []string{"windlass-nobody"}},
-			want: `no program "windlass-nobody" in PATH`},
+		{
+			name: "no such program", server: &mcpbridgev1.Server{Command: []string{"windlass-nobody"}},
+			want: `no program "windlass-nobody" in PATH`,
+		},
 		{name: "no such file", server: &mcpbridgev1.Server{Command: []string{"/nowhere/x"}}, want: "no such file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -190,21 +192,33 @@ func TestAnswersToACallThatGoWrong(t *testing.T) {
 		want   string
 		fine   bool // the result is not an error
 	}{
-		{name: "unknown content stays as JSON", call: answer(`"result":{"content":[{"type":"hologram","x":1}]}`),
-			want: `{"type":"hologram","x":1}`, fine: true},
-		{name: "broken base64 stays as JSON", call: answer(`"result":{"content":[{"type":"image","data":"%","mimeType":"image/png"}]}`),
-			want: `"type":"image"`, fine: true},
-		{name: "embedded text", call: answer(`"result":{"content":[{"type":"resource","resource":{"uri":"a:b","text":"inside"}}]}`),
-			want: "inside", fine: true},
+		{
+			name: "unknown content stays as JSON", call: answer(`"result":{"content":[{"type":"hologram","x":1}]}`),
+			want: `{"type":"hologram","x":1}`, fine: true,
+		},
+		{
+			name: "broken base64 stays as JSON", call: answer(`"result":{"content":[{"type":"image","data":"%","mimeType":"image/png"}]}`),
+			want: `"type":"image"`, fine: true,
+		},
+		{
+			name: "embedded text", call: answer(`"result":{"content":[{"type":"resource","resource":{"uri":"a:b","text":"inside"}}]}`),
+			want: "inside", fine: true,
+		},
 		{name: "no content", call: answer(`"result":{}`), fine: true},
 		{name: "a number is no result", call: answer(`"result":7`), want: "no tool result"},
 		{name: "deep structure", call: answer(`"result":{"structuredContent":` + deep + `}`), want: "nested"},
-		{name: "many parts", call: answer(`"result":{"content":[` + strings.Repeat(`{"type":"text","text":"a"},`, 200_000) + `{}]}`),
-			want: "more than 200000 values"},
-		{name: "many values", call: answer(`"result":{"structuredContent":[` + strings.Repeat("1,", 3_000_000) + `1]}`),
-			want: "more than 200000 values"},
-		{name: "a member again and again", call: answer(`"result":{` + strings.Repeat(`"content":[],`, 300_000) + `"isError":false}`),
-			want: "more than 200000 values"},
+		{
+			name: "many parts", call: answer(`"result":{"content":[` + strings.Repeat(`{"type":"text","text":"a"},`, 200_000) + `{}]}`),
+			want: "more than 200000 values",
+		},
+		{
+			name: "many values", call: answer(`"result":{"structuredContent":[` + strings.Repeat("1,", 3_000_000) + `1]}`),
+			want: "more than 200000 values",
+		},
+		{
+			name: "a member again and again", call: answer(`"result":{` + strings.Repeat(`"content":[],`, 300_000) + `"isError":false}`),
+			want: "more than 200000 values",
+		},
 		{name: "protocol error", call: answer(`"error":{"code":-32602,"message":"unknown tool"}`), want: "unknown tool (error -32602)"},
 		{name: "internal error with status 500", call: func(w http.ResponseWriter, id json.RawMessage) {
 			status(500, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"oops"}}`, id))(w, id)
@@ -213,11 +227,15 @@ func TestAnswersToACallThatGoWrong(t *testing.T) {
 		{name: "a proxy's 504 in HTML", call: status(504, "<html>"), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN, want: "status 504"},
 		{name: "403", call: status(403, `{}`), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN, want: "status 403"},
 		{name: "413", call: status(413, `too much`), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN, want: "status 413"},
-		{name: "cut off", call: func(http.ResponseWriter, json.RawMessage) { panic(http.ErrAbortHandler) },
-			reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN, want: "EOF"},
+		{
+			name: "cut off", call: func(http.ResponseWriter, json.RawMessage) { panic(http.ErrAbortHandler) },
+			reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN, want: "EOF",
+		},
 		{name: "half an answer", call: status(200, `{"jsonrpc":"2.0","id":`), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN, want: "EOF"},
-		{name: "another's answer", call: status(200, `{"jsonrpc":"2.0","id":1,"result":{}}`), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN,
-			want: "another request"},
+		{
+			name: "another's answer", call: status(200, `{"jsonrpc":"2.0","id":1,"result":{}}`), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			want: "another request",
+		},
 		{name: "accepted without an answer", call: status(202, ""), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -258,13 +276,17 @@ func TestListsAreBounded(t *testing.T) {
 			`},{"name":"ok","inputSchema":` + bomb(3) + `}]}`, ""},
 		"a deep schema is left out": {`{"tools":[{"name":"bomb","inputSchema":` + strings.Repeat(`{"not":`, 3000) + `{}` +
 			strings.Repeat("}", 3000) + `},{"name":"ok","inputSchema":{}}]}`, ""},
-		"a number without end is left out": {`{"tools":[{"name":"bomb","inputSchema":{"maximum":1e400000000}},{"name":"ok","inputSchema":{}}]}`,
-			""},
+		"a number without end is left out": {
+			`{"tools":[{"name":"bomb","inputSchema":{"maximum":1e400000000}},{"name":"ok","inputSchema":{}}]}`,
+			"",
+		},
 		"what refers to the world is kept": {`{"tools":[{"name":"ok","inputSchema":{"$ref":"http://127.0.0.1:1/s.json"}}]}`, ""},
 		"a million of nothing":             {`{"tools":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "values"},
 		"nameless ones count":              {`{"tools":[` + strings.Repeat("{},", 30_000) + `{}]}`, "more than 10000 tools"},
-		"one tool again and again": {`{"tools":[` + strings.Repeat(`{"name":"x","inputSchema":{}},`, 21_000) + `{}]}`,
-			"more than 10000 tools"},
+		"one tool again and again": {
+			`{"tools":[` + strings.Repeat(`{"name":"x","inputSchema":{}},`, 21_000) + `{}]}`,
+			"more than 10000 tools",
+		},
 		"more bytes than a list may have": {`{"tools":[` +
 			strings.Repeat(`{"name":"x","inputSchema":{},"description":"`+strings.Repeat("x", 1<<20)+`"},`, 16) + `{"name":"y"}]}`, "bytes"},
 	} {

@@ -48,8 +48,10 @@ func newBridge(t testing.TB, change ...func(*mcpbridge.Config)) *bridge {
 	}
 	out := testEgress(t)
 	log := &logged{}
-	svc, err := mcpbridge.New(cfg, mcpbridge.Deps{Egress: out,
-		Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	svc, err := mcpbridge.New(cfg, mcpbridge.Deps{
+		Egress: out,
+		Log:    slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func (b *bridge) discover(t testing.TB, s *mcpbridgev1.Server) *mcpbridgev1.Disc
 
 // call runs a tool and returns its progress and result.
 func (b *bridge) call(ctx context.Context, s *mcpbridgev1.Server, tool, arguments string) ([]*mcpbridgev1.Progress,
-	*mcpbridgev1.CallToolResult, error) {
+	*mcpbridgev1.CallToolResult, error,
+) {
 	stream, err := b.CallTool(ctx, &mcpbridgev1.CallToolRequest{Server: s, Tool: tool, ArgumentsJson: []byte(arguments)})
 	if err != nil {
 		return nil, nil, err
@@ -129,10 +132,13 @@ func (b *bridge) must(t testing.TB, s *mcpbridgev1.Server, tool, arguments strin
 
 // ask runs a tool that may ask, with the answer to its last question.
 func (b *bridge) ask(t testing.TB, s *mcpbridgev1.Server, tool, arguments string, a *mcpbridgev1.InputAnswer) (*mcpbridgev1.CallToolResult,
-	*mcpbridgev1.InputRequired) {
+	*mcpbridgev1.InputRequired,
+) {
 	t.Helper()
-	stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: tool, ArgumentsJson: []byte(arguments), CanAsk: true,
-		Answer: a})
+	stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{
+		Server: s, Tool: tool, ArgumentsJson: []byte(arguments), CanAsk: true,
+		Answer: a,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,16 +28,26 @@ func TestEntriesThatAreNotRight(t *testing.T) {
 		"stdio for a url":    {&server{Url: "http://x/", Transport: "stdio"}, "server.transport", "stdio"},
 		"http for a command": {&server{Command: []string{"x"}, Transport: "http"}, "server.transport", "url"},
 		"empty program":      {&server{Command: []string{""}}, "server.command", "empty"},
-		"not allowed": {&server{Command: []string{"x"}, Env: map[string]string{"A": "${env:OTHER_SECRET}"}}, "server.env[A]",
-			"OTHER_SECRET"},
-		"not set": {&server{Command: []string{"x"}, Env: map[string]string{"A": "${env:WINDLASS_TOOL_UNSET}"}}, "server.env[A]",
-			"WINDLASS_TOOL_UNSET"},
-		"not allowed header": {&server{Url: "http://x/", Headers: map[string]string{"A": "Bearer ${env:HOME}"}}, "server.headers[A]",
-			"env_allow"},
-		"protocol's header": {&server{Url: "http://x/", Headers: map[string]string{"mcp-session-id": "1"}}, "server.headers[mcp-session-id]",
-			"own"},
-		"a key for all calls": {&server{Url: "http://x/", Headers: map[string]string{"idempotency-key": "1"}}, "server.headers[idempotency-key]",
-			"key of its own"},
+		"not allowed": {
+			&server{Command: []string{"x"}, Env: map[string]string{"A": "${env:OTHER_SECRET}"}}, "server.env[A]",
+			"OTHER_SECRET",
+		},
+		"not set": {
+			&server{Command: []string{"x"}, Env: map[string]string{"A": "${env:WINDLASS_TOOL_UNSET}"}}, "server.env[A]",
+			"WINDLASS_TOOL_UNSET",
+		},
+		"not allowed header": {
+			&server{Url: "http://x/", Headers: map[string]string{"A": "Bearer ${env:HOME}"}}, "server.headers[A]",
+			"env_allow",
+		},
+		"protocol's header": {
+			&server{Url: "http://x/", Headers: map[string]string{"mcp-session-id": "1"}}, "server.headers[mcp-session-id]",
+			"own",
+		},
+		"a key for all calls": {
+			&server{Url: "http://x/", Headers: map[string]string{"idempotency-key": "1"}}, "server.headers[idempotency-key]",
+			"key of its own",
+		},
 		"header with newline": {&server{Url: "http://x/", Headers: map[string]string{"A": "b\nc"}}, "server.headers[A]", "valid"},
 		"name with =":         {&server{Command: []string{"x"}, Env: map[string]string{"A=B": "c"}}, "server.env", "="},
 	} {

@@ -72,8 +72,10 @@ func newToolServer() *toolServer {
 		return mcp.NewToolResultText("grown"), nil
 	})
 	s.AddTool(mcp.NewTool("ask"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired},
-			MultiRoundTripResult: mcp.MultiRoundTripResult{RequestState: "s"}}, nil
+		return &mcp.CallToolResult{
+			Result:               mcp.Result{ResultType: mcp.ResultTypeInputRequired},
+			MultiRoundTripResult: mcp.MultiRoundTripResult{RequestState: "s"},
+		}, nil
 	})
 	s.AddTool(mcp.NewTool("interview", mcp.WithString("also")), s.interview)
 	s.AddTool(mcp.NewTool("crash"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -244,8 +246,10 @@ func stdioServer(t testing.TB, mode string) *mcpbridgev1.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &mcpbridgev1.Server{Id: "src_stdio", Name: "stdio " + mode, Command: []string{self},
-		Env: map[string]string{"WINDLASS_TEST_STDIO": mode}}
+	return &mcpbridgev1.Server{
+		Id: "src_stdio", Name: "stdio " + mode, Command: []string{self},
+		Env: map[string]string{"WINDLASS_TEST_STDIO": mode},
+	}
 }
 
 // eachTransport runs a test against the same tools over every transport and era.

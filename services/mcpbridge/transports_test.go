@@ -161,8 +161,10 @@ func TestMetaAndHeadersArePassedOn(t *testing.T) {
 		if s.GetUrl() != "" {
 			s.Headers = map[string]string{"X-Key": "Bearer ${env:WINDLASS_TOOL_KEY}"}
 		}
-		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: "meta",
-			Meta: map[string]string{"windlass/idempotency_key": "k1"}})
+		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{
+			Server: s, Tool: "meta",
+			Meta: map[string]string{"windlass/idempotency_key": "k1"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,8 +120,10 @@ func (u *upstream) open(ctx context.Context) (*connection, error) {
 	u.mu.Unlock()
 	if wait > 0 {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
-			return nil, &sendError{fate: notSent, retryAfter: wait,
-				text: fmt.Sprintf("its process ended several times in a row and is started again in %s", wait.Round(time.Second))}
+			return nil, &sendError{
+				fate: notSent, retryAfter: wait,
+				text: fmt.Sprintf("its process ended several times in a row and is started again in %s", wait.Round(time.Second)),
+			}
 		}
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return nil, err

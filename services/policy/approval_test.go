@@ -44,19 +44,32 @@ func TestApprovalRules(t *testing.T) {
 		{"an argument of another type asks", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":"99"}`, true},
 		{"null asks", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":null}`, true},
 		{"whether it is there can be asked", policy.Approval{Condition: "has(arguments.amount) && arguments.amount > 100"}, `{}`, false},
-		{"deep inside", policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"},
-			`{"to":["a@example.com","b@evil.example"]}`, true},
-		{"deep inside, well", policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"}, `{"to":["a@example.com"]}`,
-			false},
+		{
+			"deep inside",
+			policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"},
+			`{"to":["a@example.com","b@evil.example"]}`, true,
+		},
+		{
+			"deep inside, well",
+			policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"},
+			`{"to":["a@example.com"]}`,
+			false,
+		},
 		{"integers and doubles compare", policy.Approval{Condition: "arguments.n == 3 && arguments.n in [1, 2, 3]"}, `{"n":3}`, true},
 		{"tool and effect", policy.Approval{Condition: "tool.startsWith('bank__') && effect == 'once'"}, `{}`, true},
-		{"who asks", policy.Approval{Condition: "principal.subject == 'bob' && 'clerk' in principal.roles && principal.claims.branch == 'Oslo'"},
-			`{}`, true},
+		{
+			"who asks",
+			policy.Approval{Condition: "principal.subject == 'bob' && 'clerk' in principal.roles && principal.claims.branch == 'Oslo'"},
+			`{}`, true,
+		},
 		{"matches the principal, not a claim", policy.Approval{Condition: "principal.claims.branch != 'Oslo'"}, `{}`, false},
 		{"neither yes nor no asks", policy.Approval{Condition: "arguments.amount"}, `{"amount":0}`, true},
 		{"a value that is no", policy.Approval{Condition: "arguments.urgent"}, `{"urgent":false}`, false},
-		{"endless work asks", policy.Approval{Condition: strings.Repeat("arguments.l.all(a, ", 5) + "a == 'b'" + strings.Repeat(")", 5)},
-			`{"l":[` + strings.Repeat(`"b",`, 99) + `"b"]}`, true},
+		{
+			"endless work asks",
+			policy.Approval{Condition: strings.Repeat("arguments.l.all(a, ", 5) + "a == 'b'" + strings.Repeat(")", 5)},
+			`{"l":[` + strings.Repeat(`"b",`, 99) + `"b"]}`, true,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			cfg := policy.Config{Rules: []policy.Rule{{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}}}}
@@ -77,11 +90,15 @@ func TestApprovalRules(t *testing.T) {
 
 func TestWhichApprovalRuleAsks(t *testing.T) {
 	cfg := policy.Config{
-		Rules: []policy.Rule{{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}},
-			{Name: "no", Subjects: []string{"*"}, Tools: []string{"*__never"}, Deny: true}},
+		Rules: []policy.Rule{
+			{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}},
+			{Name: "no", Subjects: []string{"*"}, Tools: []string{"*__never"}, Deny: true},
+		},
 		Approvals: []policy.Approval{
-			{Name: "large", Tools: []string{"bank__*"}, Condition: "arguments.amount > 1000", ApproverRoles: []string{"boss"}, Quorum: 2,
-				ExpiresSeconds: 60, Reason: "much"},
+			{
+				Name: "large", Tools: []string{"bank__*"}, Condition: "arguments.amount > 1000", ApproverRoles: []string{"boss"}, Quorum: 2,
+				ExpiresSeconds: 60, Reason: "much",
+			},
 			{Name: "small", Tools: []string{"bank__*"}, AllowRequester: true},
 		},
 	}
@@ -107,8 +124,10 @@ func TestWhichApprovalRuleAsks(t *testing.T) {
 			t.Errorf("%s: kept %v", row.name, kept)
 		}
 	}
-	d := must(c.DecideTool(t.Context(), &policyv1.DecideToolRequest{Principal: authn.User("bob"), Tool: "bank__pay",
-		Arguments: arguments(t, `{"amount":2000}`)}))
+	d := must(c.DecideTool(t.Context(), &policyv1.DecideToolRequest{
+		Principal: authn.User("bob"), Tool: "bank__pay",
+		Arguments: arguments(t, `{"amount":2000}`),
+	}))
 	if r := d.GetApproval().GetRule(); r.GetApproverRoles()[0] != "boss" || r.GetQuorum() != 2 || r.GetExpiresSeconds() != 60 ||
 		r.GetReason() != "much" || r.GetAllowRequester() {
 		t.Errorf("rule %v", r)

@@ -76,11 +76,17 @@ func defaultServiceRules() []Rule {
 			Roles:       []string{"gateway", "sessions", "registry", "inference", "mcpbridge", "worker"},
 			Permissions: []string{"policy.permissions.get", "policy.denials.record"},
 		},
-		{Name: "mesh-registry", Roles: []string{"registry"},
-			Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call"}},
-		{Name: "mesh-sessions", Roles: []string{"sessions"},
-			Permissions: []string{"policy.approvals.check", "policy.turns.forget", "registry.turns.forget", "inference.models.list"}},
-		{Name: "mesh-worker", Roles: []string{"worker"},
-			Permissions: []string{"sessions.execution.run", "registry.execution.run", "inference.models.*", "policy.shields.check"}},
+		{
+			Name: "mesh-registry", Roles: []string{"registry"},
+			Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call"},
+		},
+		{
+			Name: "mesh-sessions", Roles: []string{"sessions"},
+			Permissions: []string{"policy.approvals.check", "policy.turns.forget", "registry.turns.forget", "inference.models.list"},
+		},
+		{
+			Name: "mesh-worker", Roles: []string{"worker"},
+			Permissions: []string{"sessions.execution.run", "registry.execution.run", "inference.models.*", "policy.shields.check"},
+		},
 	}
 }

@@ -18,8 +18,10 @@ func rules() policy.Config {
 	cfg := policy.DefaultConfig()
 	cfg.Rules = append(cfg.Rules,
 		policy.Rule{Name: "readers", Roles: []string{"read*"}, Permissions: []string{"*.list", "*.get"}, Tools: []string{"notes__*"}},
-		policy.Rule{Name: "no-delete", Subjects: []string{"*"}, Tools: []string{"*__delete*"}, Permissions: []string{"registry.sources.delete"},
-			Deny: true},
+		policy.Rule{
+			Name: "no-delete", Subjects: []string{"*"}, Tools: []string{"*__delete*"}, Permissions: []string{"registry.sources.delete"},
+			Deny: true,
+		},
 		policy.Rule{Name: "alice-admin", Subjects: []string{"alice"}, Roles: []string{"admin"}, Permissions: []string{"*"}},
 	)
 	return cfg

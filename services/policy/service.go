@@ -114,7 +114,8 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 
 // CheckApprovalRules implements PolicyService.
 func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest) (*policyv1.CheckApprovalRulesResponse,
-	error) {
+	error,
+) {
 	return &policyv1.CheckApprovalRulesResponse{Faults: s.engine.CheckApprovals(req.GetRules())}, nil
 }
 

@@ -22,7 +22,8 @@ type artifacts struct {
 }
 
 func (a *artifacts) ReadArtifact(ctx context.Context, req *sessionsv1.ReadArtifactRequest,
-	_ ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse, error) {
+	_ ...grpc.CallOption,
+) (*sessionsv1.ReadArtifactResponse, error) {
 	if a.away > 0 {
 		a.away--
 		return nil, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "sessions is away")
@@ -49,10 +50,14 @@ func TestReadArtifact(t *testing.T) {
 	})
 	for _, row := range []struct{ name, session, args, want, wrong string }{
 		{name: "the beginning", args: `{"artifact_id":"art_1"}`, want: "bytes 0 to 16384 of 40106]\n" + strings.Repeat("é", 8192)},
-		{name: "a part, whole characters only", session: "ses_1", args: `{"artifact_id":"art_1","offset":3,"length":4}`,
-			want: "bytes 4 to 8 of 40106]\néé"},
-		{name: "what is looked for", args: `{"artifact_id":"art_1","find":"needle","length":8}`,
-			want: "bytes 40000 to 40008 of 40106]\nneedlezz"},
+		{
+			name: "a part, whole characters only", session: "ses_1", args: `{"artifact_id":"art_1","offset":3,"length":4}`,
+			want: "bytes 4 to 8 of 40106]\néé",
+		},
+		{
+			name: "what is looked for", args: `{"artifact_id":"art_1","find":"needle","length":8}`,
+			want: "bytes 40000 to 40008 of 40106]\nneedlezz",
+		},
 		{name: "what is not there", args: `{"artifact_id":"art_1","find":"nothing"}`, want: `"nothing" does not stand in artifact art_1`},
 		{name: "past the end", args: `{"artifact_id":"art_1","offset":99999}`, want: "Nothing is there."},
 		{name: "of another session", session: "ses_2", args: `{"artifact_id":"art_1"}`, wrong: "no artifact"},

@@ -97,8 +97,10 @@ func TestToolGroupsByEffectAndLabel(t *testing.T) {
 	}{
 		"reading":  {[]*registryv1.ToolSelector{{Source: "notes", Effects: read}, {Source: "bank", Effects: read}}, "bank__balance notes__read"},
 		"payments": {[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}}}, "bank__balance bank__pay"},
-		"both": {[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}, Effects: read}, {Name: "put"}},
-			"bank__balance notes__put"},
+		"both": {
+			[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}, Effects: read}, {Name: "put"}},
+			"bank__balance notes__put",
+		},
 	} {
 		got, err := r.groups.CreateToolGroup(t.Context(),
 			&registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{Name: name, Selectors: row.selectors}})
@@ -146,8 +148,10 @@ func TestToolGroupsRefuse(t *testing.T) {
 		"a bad name":          {create(&registryv1.ToolGroup{Name: "No"}), "invalid_argument", "lower-case"},
 		"a pattern as a name": {create(&registryv1.ToolGroup{Name: "x", Tools: []string{"a__*"}}), "invalid_argument", "selector"},
 		"a label too long": {
-			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{},
-				{Labels: map[string]string{"team": strings.Repeat("x", 257)}}}}),
+			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{
+				{},
+				{Labels: map[string]string{"team": strings.Repeat("x", 257)}},
+			}}),
 			"invalid_argument", "tool_group.selectors[1].labels",
 		},
 		"a pattern that fits nothing": {

@@ -27,14 +27,17 @@ func TestWholesIdentifyTheirPreview(t *testing.T) {
 		parts  []int32 // of the wholes; -1 = only named
 	}{
 		"text": {answer(strings.Repeat("a", 300)), []int32{0}},
-		"text and bytes": {&mcpbridgev1.CallToolResult{Content: append(answer(strings.Repeat("a", 300)).GetContent(), blob)},
-			[]int32{0, -1}},
+		"text and bytes": {
+			&mcpbridgev1.CallToolResult{Content: append(answer(strings.Repeat("a", 300)).GetContent(), blob)},
+			[]int32{0, -1},
+		},
 		"bytes and structured":  {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{blob}, StructuredContent: rows}, []int32{-1, 1}},
 		"a line and structured": {&mcpbridgev1.CallToolResult{Content: answer("50 rows").GetContent(), StructuredContent: rows}, []int32{1}},
 	} {
 		w.bridge.set(func() {
 			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult,
-				error) {
+				error,
+			) {
 				return row.result, nil
 			}
 		})

@@ -41,13 +41,17 @@ func TestTextThatNoDatabaseKeeps(t *testing.T) {
 					return err
 				},
 				"a group's description": func() error {
-					_, err := r.groups.CreateToolGroup(ctx, &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{Name: "g1",
-						Description: "\x00"}})
+					_, err := r.groups.CreateToolGroup(ctx, &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{
+						Name:        "g1",
+						Description: "\x00",
+					}})
 					return err
 				},
 				"a group's tool": func() error {
-					_, err := r.groups.CreateToolGroup(ctx, &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{Name: "g2",
-						Tools: []string{"a\x00"}}})
+					_, err := r.groups.CreateToolGroup(ctx, &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{
+						Name:  "g2",
+						Tools: []string{"a\x00"},
+					}})
 					return err
 				},
 			} {

@@ -18,8 +18,10 @@ const forgetEvery = 10 * time.Minute
 func (s *Service) sweep(ctx context.Context) error {
 	ctx = authn.With(ctx, authn.Service("sessions"))
 	var loops sync.WaitGroup
-	for _, run := range []func(context.Context){s.outbox.Run, s.keepDeltas, s.forget, s.workers.Run, s.webhooks.Run, s.eraser.Run,
-		s.schedules.Run} {
+	for _, run := range []func(context.Context){
+		s.outbox.Run, s.keepDeltas, s.forget, s.workers.Run, s.webhooks.Run, s.eraser.Run,
+		s.schedules.Run,
+	} {
 		loops.Go(func() { run(ctx) })
 	}
 	for _, l := range []struct {

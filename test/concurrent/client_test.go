@@ -37,7 +37,8 @@ func (c *client) key() string {
 
 // call makes one request and records it. An answer that leaves the outcome open is recorded as unknown.
 func (c *client) call(ctx context.Context, in linear.Input, method, path string, body harness.JSON,
-	read func(harness.JSON, *linear.Output)) (linear.Output, harness.JSON) {
+	read func(harness.JSON, *linear.Output),
+) (linear.Output, harness.JSON) {
 	end := c.recorder.Begin(c.number, in)
 	c.operations.Add(1)
 	out, answer := c.do(ctx, method, path, body, in.Key)

@@ -10,10 +10,12 @@ import (
 // Everything is killed while a turn waits for an approval. The request stays, and the answer resumes the turn.
 func TestUpKilledWhileApprovalWaits(t *testing.T) {
 	u := newUp(t)
-	u.client.Must("POST", "/v1/agents", harness.JSON{"id": "a", "tools": []string{"mesh__*"}, "model": "builtin/scripted",
+	u.client.Must("POST", "/v1/agents", harness.JSON{
+		"id": "a", "tools": []string{"mesh__*"}, "model": "builtin/scripted",
 		"approvals": []harness.JSON{{
 			"name": "careful", "tools": []string{"mesh__uuid"}, "allow_requester": true,
-		}}})
+		}},
+	})
 	session := u.client.Session("a")
 	turn := u.client.Turn(session, "call:mesh__uuid {} then say:there you are")
 	w := u.client.Watch("/v1/turns/" + turn + "/events")

@@ -81,8 +81,10 @@ const useTool = "use the tool"
 func newProp(t testing.TB) prop {
 	dir := t.TempDir()
 	p := prop{gate: newGate(), ledger: filepath.Join(dir, "ledger"), release: filepath.Join(dir, "release")}
-	call := harness.Call{ID: "c1", Tool: "faulty__slow_once",
-		Args: harness.JSON{"call_id": "once", "argument": "pay", "release_file": p.release}}
+	call := harness.Call{
+		ID: "c1", Tool: "faulty__slow_once",
+		Args: harness.JSON{"call_id": "once", "argument": "pay", "release_file": p.release},
+	}
 	p.model = harness.NewModel(t, func(_ int, messages []any) harness.Answer {
 		switch last := lastMessage(messages); {
 		case last.Str("role") == "tool":

@@ -28,8 +28,10 @@ var trees = []struct {
 	children, turns     int
 }{
 	{"a child", `call:agent__kid {"message": "slow:60 tokens:30"} then say:grown`, "grown", 1, 1},
-	{"two at once", `call:agent__kid {"message": "slow:40 tokens:15"} call:agent__kid {"message": "slow:60 tokens:15"} then say:both`, "both",
-		2, 1},
+	{
+		"two at once", `call:agent__kid {"message": "slow:40 tokens:15"} call:agent__kid {"message": "slow:60 tokens:15"} then say:both`, "both",
+		2, 1,
+	},
 	{"one in the background", `call:agent__kid {"message": "slow:60 tokens:20", "background": true} then say:asked`, "asked", 1, 2},
 	{"a hosted one", `call:agent__thinker {"message": "think"} then say:hosted`, "hosted", 1, 1},
 	{"one that plans", `call:agent__planner {"message": "First compute 6 * 7, then compute 8 * 9."} then say:planned`, "planned", 1, 1},

@@ -31,7 +31,8 @@ func TestTemporalHoldsNoText(t *testing.T) {
 		{"id": "plain", "tools": []string{"calculator__*", "notes__*"}},
 		{"id": "asker", "tools": []string{"mesh__*"}},
 		{"id": "guarded", "tools": []string{"calculator__*"}, "approvals": []harness.JSON{
-			{"name": "all", "tools": []string{"*"}, "allow_requester": true, "reason": nonce + " is checked"}}},
+			{"name": "all", "tools": []string{"*"}, "allow_requester": true, "reason": nonce + " is checked"},
+		}},
 		{"id": "planner", "strategy": "plan", "tools": []string{"calculator__*"}},
 		{"id": "boss", "agents": []string{"plain"}},
 		{"id": "refused", "model": "openai/any"},

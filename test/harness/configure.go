@@ -68,8 +68,10 @@ func (m *Mesh) plain() JSON {
 	cfg := JSON{
 		"mesh":     JSON{"key": meshKey, "listen": listen, "targets": targets},
 		"database": JSON{"url": "sqlite:" + m.dir},
-		"bus": JSON{"url": busURL(strings.Split(m.endpoints(partyBus), ",")), "listen": m.endpoint(partyBus),
-			"dir": filepath.Join(m.dir, "bus"), "replicas": len(m.Members(partyBus))},
+		"bus": JSON{
+			"url": busURL(strings.Split(m.endpoints(partyBus), ",")), "listen": m.endpoint(partyBus),
+			"dir": filepath.Join(m.dir, "bus"), "replicas": len(m.Members(partyBus)),
+		},
 		"temporal": JSON{"address": m.endpoint(partyTemporal), "ui": "http://" + m.addr(8233)},
 		"gateway":  JSON{"addr": m.endpoint("gateway")},
 	}

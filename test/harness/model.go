@@ -120,8 +120,10 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			panic(err)
 		}
-		send(JSON{"tool_calls": []any{JSON{"index": i, "id": c.ID, "type": "function",
-			"function": JSON{"name": c.Tool, "arguments": string(args)}}}}, nil)
+		send(JSON{"tool_calls": []any{JSON{
+			"index": i, "id": c.ID, "type": "function",
+			"function": JSON{"name": c.Tool, "arguments": string(args)},
+		}}}, nil)
 	}
 	if answer.Sent != nil && r.Context().Err() == nil {
 		answer.Sent()

@@ -45,8 +45,10 @@ func Start(t testing.TB, name string, env []string, path string, args ...string)
 // Launch is Start without the wait.
 func Launch(t testing.TB, name string, env []string, path string, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, name: name, cmd: exec.Command(path, args...), done: make(chan struct{}), line: make(chan map[string]any, 1),
-		log: &logBuffer{}}
+	p := &Process{
+		t: t, name: name, cmd: exec.Command(path, args...), done: make(chan struct{}), line: make(chan map[string]any, 1),
+		log: &logBuffer{},
+	}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=halt_on_error=1 exitcode=66"}, env...)
 	p.cmd.Stderr = p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -119,8 +119,10 @@ func TestHistories(t *testing.T) {
 	}{
 		{"turns one after the other", start().then(send("a", "")).then(read("a", "queued")).then(read("a", "running")).then(send("b", "enqueue")).
 			then(read("b", "queued")).then(read("a", "completed")).then(read("b", "running")).then(final("a=completed b=completed", "a b")), ""},
-		{"a turn ends twice", start().then(send("a", "")).then(read("a", "completed")).then(read("a", "failed")).then(final("a=completed", "a")),
-			"session"},
+		{
+			"a turn ends twice", start().then(send("a", "")).then(read("a", "completed")).then(read("a", "failed")).then(final("a=completed", "a")),
+			"session",
+		},
 		{"a turn leaves its end", start().then(send("a", "")).then(read("a", "completed")).then(read("a", "running")).then(final("a=completed",
 			"a")), "session"},
 		{"a turn goes back to the queue", start().then(send("a", "")).then(read("a", "running")).then(read("a",
@@ -135,8 +137,10 @@ func TestHistories(t *testing.T) {
 		{"a used key with another body", start().then(send("a", "")).then(answered(send("a", "reject"),
 			"idempotency_conflict")).then(final("a=completed", "a")), ""},
 		{"a fresh key refused as used", start().then(answered(send("a", ""), "idempotency_conflict")), "key"},
-		{"a used key accepted with another body", start().then(send("a", "")).then(send("a", "interrupt")).then(final("a=completed", "a")),
-			"key"},
+		{
+			"a used key accepted with another body", start().then(send("a", "")).then(send("a", "interrupt")).then(final("a=completed", "a")),
+			"key",
+		},
 		{"an order that real time forbids", start().then(send("a", "")).then(send("b", "")).then(send("c", "")).
 			then(final("a=completed b=completed c=completed", "a c b")), "session"},
 		{"an order that nothing forbids", start().then(send("a", "")).then(send("b", ""), send("c", "")).
@@ -153,8 +157,10 @@ func TestHistories(t *testing.T) {
 		{"more turns than may wait", start().then(send("a", "")).then(send("b", "")).then(send("c", "")).then(send("d", "")).then(read("a",
 			"running")).
 			then(final("a=completed b=completed c=completed d=completed", "a b c d")), "session"},
-		{"refused though few wait", start().then(send("a", "")).then(answered(send("b", ""), "rate_limited")).then(final("a=completed", "a")),
-			"session"},
+		{
+			"refused though few wait", start().then(send("a", "")).then(answered(send("b", ""), "rate_limited")).then(final("a=completed", "a")),
+			"session",
+		},
 		{"an interrupt goes first", start().then(send("a", "")).then(send("b", "")).then(send("c", "interrupt")).
 			then(final("a=cancelled b=completed c=completed", "a c b")), ""},
 		{"an interrupt that waits its turn", start().then(send("a", "")).then(send("b", "")).then(send("c", "interrupt")).then(reads("a")).
@@ -182,8 +188,10 @@ func TestHistories(t *testing.T) {
 		{"input taken twice", start().then(send("a", "")).then(steer("s", "a")).then(final("a=completed(s,s)", "a")), "session"},
 		{"input taken after the end", start().then(send("a", "")).then(read("a", "completed")).then(steer("s", "a")).then(final("a=completed(s)",
 			"a")), "session"},
-		{"input taken after a cancel", start().then(send("a", "")).then(cancel("a")).then(steer("s", "a")).then(final("a=cancelled(s)", "a")),
-			"session"},
+		{
+			"input taken after a cancel", start().then(send("a", "")).then(cancel("a")).then(steer("s", "a")).then(final("a=cancelled(s)", "a")),
+			"session",
+		},
 		{"input for a turn that waits", start().then(send("a", "")).then(send("b", "")).then(answered(steer("s", "b"), "failed_precondition")).
 			then(final("a=completed b=completed", "a b")), ""},
 		{"input taken by a turn that waits", start().then(send("a", "")).then(send("b", "")).then(steer("s", "b")).then(read("a", "running")).

@@ -145,8 +145,10 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 // db opens a service's database for one replica. With keep it is closed when the test ends.
 func (m *mesh) db(service string, keep bool) *sqldb.DB {
 	m.t.Helper()
-	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns,
-		Now: time.Now})
+	db, err := sqldb.Open(context.Background(), sqldb.Config{
+		URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns,
+		Now: time.Now,
+	})
 	harness.Must(m.t, err)
 	if keep {
 		m.t.Cleanup(func() { harness.Must(m.t, db.Close()) })
@@ -218,7 +220,8 @@ func (dispatcher) DropSchedule(context.Context, string, string) error    { retur
 type noArtifacts struct{}
 
 func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest, ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse,
-	error) {
+	error,
+) {
 	return nil, fmt.Errorf("there are no artifacts here")
 }
 

@@ -77,8 +77,10 @@ func TestATurnThatWaitsIsParked(t *testing.T) {
 	}
 	second := l.client.GetWorkflow(t.Context(), "trn_parked", d.WorkflowExecution.RunID)
 	input := string(l.history(second).GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0].GetData())
-	for _, want := range []string{`"parked":"since `,
-		`, after 3 steps (see the run before): tool x__guarded waits for approval apr_trn_parked_tool-1.0"`} {
+	for _, want := range []string{
+		`"parked":"since `,
+		`, after 3 steps (see the run before): tool x__guarded waits for approval apr_trn_parked_tool-1.0"`,
+	} {
 		if !strings.Contains(input, want) {
 			t.Errorf("no %s in %s", want, input)
 		}
@@ -169,7 +171,8 @@ func TestAnAnswerThatComesWhileATurnIsParked(t *testing.T) {
 	var run atomic.Pointer[string]
 	var refused atomic.Int32
 	answer := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker,
-		opts ...grpc.CallOption) error {
+		opts ...grpc.CallOption,
+	) error {
 		task, ok := req.(*workflowservice.RespondWorkflowTaskCompletedRequest)
 		last := len(task.GetCommands()) - 1
 		parks := ok && last >= 0 && task.GetCommands()[last].GetCommandType() == enums.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION

@@ -261,12 +261,18 @@ func TestEndings(t *testing.T) {
 				return &turnv1.StepOutcome{Error: &turnv1.TurnError{Code: "model_rejected"}}, nil
 			},
 		},
-		{name: "a step that cannot be done fails the turn", step: "infer-1", do: fail(final),
-			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
-		{name: "so does begin", step: "begin", do: fail(final),
-			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
-		{name: "a turn that ended elsewhere", step: "infer-1", do: fail(step.ErrTurnEnded),
-			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "turn_ended"}},
+		{
+			name: "a step that cannot be done fails the turn", step: "infer-1", do: fail(final),
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"},
+		},
+		{
+			name: "so does begin", step: "begin", do: fail(final),
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"},
+		},
+		{
+			name: "a turn that ended elsewhere", step: "infer-1", do: fail(step.ErrTurnEnded),
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "turn_ended"},
+		},
 		{
 			name: "an ending that another worker wrote", step: "finish",
 			want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},

@@ -24,8 +24,10 @@ func TestExitCodes(t *testing.T) {
 		{"fine", nil, 0, ""},
 		{"any error", errors.New("broken"), 1, "error: broken\n"},
 		{"wrong usage", Usage("no %s", "way"), 2, "error: no way\nSee 'x --help'.\n"},
-		{"not found", fmt.Errorf("agent: %w", fault.NotFound("it is not there").Hint("List them.")), 3,
-			"error: agent: it is not there\n  List them.\n"},
+		{
+			"not found", fmt.Errorf("agent: %w", fault.NotFound("it is not there").Hint("List them.")), 3,
+			"error: agent: it is not there\n  List them.\n",
+		},
 		{"denied", fault.Denied("a.b.c", ""), 4, "error: "},
 		{"a turn that failed", &TurnError{Turn: "trn_1", Status: "failed", Problem: "no key"}, 5, "error: turn trn_1 failed: no key\n"},
 		{"told already", &SilentError{Code: 1}, 1, ""},

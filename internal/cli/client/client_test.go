@@ -64,8 +64,10 @@ func TestProblems(t *testing.T) {
 		text   string
 	}{
 		{"not found", 404, `{"code":"not_found","detail":"turn \"x\" does not exist"}`, codes.NotFound, "not_found", `turn "x" does not exist`},
-		{"fields", 400, `{"code":"invalid_argument","detail":"wrong","todo":"Fix it.","fields":[{"field":"input","message":"is required"}]}`,
-			codes.InvalidArgument, "invalid_argument", "wrong"},
+		{
+			"fields", 400, `{"code":"invalid_argument","detail":"wrong","todo":"Fix it.","fields":[{"field":"input","message":"is required"}]}`,
+			codes.InvalidArgument, "invalid_argument", "wrong",
+		},
 		{"denied", 403, `{"code":"permission_denied","detail":"no"}`, codes.PermissionDenied, "permission_denied", "no"},
 		{"a newer code", 409, `{"code":"something_new","title":"Conflict"}`, codes.FailedPrecondition, "unspecified", "Conflict"},
 		{"no problem at all", 502, `<html>`, codes.Unavailable, "unspecified", "502 Bad Gateway"},
@@ -105,8 +107,10 @@ func TestForeignAnswer(t *testing.T) {
 }
 
 func TestListPages(t *testing.T) {
-	pages := map[string]string{"": `{"agents":[{"id":"a"},{"id":"b"}],"next_page_token":"t"}`,
-		"t": `{"agents":[{"id":"c"}],"next_page_token":""}`}
+	pages := map[string]string{
+		"":  `{"agents":[{"id":"a"},{"id":"b"}],"next_page_token":"t"}`,
+		"t": `{"agents":[{"id":"c"}],"next_page_token":""}`,
+	}
 	var sizes []string
 	c := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 		sizes = append(sizes, r.URL.Query().Get("page_size"))

@@ -15,7 +15,8 @@ const pageSize = 200
 // List returns the items of a list as the server wrote them, up to limit (0 = all), reading as many pages as needed; more reports whether
 // there are further ones. field is the list's name in the response, for example "agents".
 func (c *Client) List(ctx context.Context, path, field string, query url.Values, limit int) (items []json.RawMessage, more bool,
-	err error) {
+	err error,
+) {
 	query = maps.Clone(query)
 	if query == nil {
 		query = url.Values{}

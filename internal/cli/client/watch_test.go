@@ -117,12 +117,16 @@ func TestWatch(t *testing.T) {
 				{wantCursor: "1", body: durable(2, "turn.completed") + endFrame},
 			},
 		},
-		{name: "an error that stays", want: "1", code: "permission_denied",
-			conns: []connection{{body: durable(1, "turn.queued") + "event: error-status\ndata: " + notAllowed + "\n\n"}}},
+		{
+			name: "an error that stays", want: "1", code: "permission_denied",
+			conns: []connection{{body: durable(1, "turn.queued") + "event: error-status\ndata: " + notAllowed + "\n\n"}},
+		},
 		{
 			name: "an error at the resumption", want: "1", code: "not_found", notes: 1,
-			conns: []connection{{body: durable(1, "turn.queued")},
-				{wantCursor: "1", status: http.StatusNotFound, body: `{"code":"not_found","detail":"gone"}`}},
+			conns: []connection{
+				{body: durable(1, "turn.queued")},
+				{wantCursor: "1", status: http.StatusNotFound, body: `{"code":"not_found","detail":"gone"}`},
+			},
 		},
 		{name: "refused at once", code: "unavailable", conns: []connection{{status: http.StatusServiceUnavailable, body: away}}},
 	} {
@@ -130,8 +134,10 @@ func TestWatch(t *testing.T) {
 			c, connects := serveStream(t, tc.conns)
 			var got []string
 			notes := 0
-			err := c.Watch(t.Context(), Watch{Path: "/v1/turns/trn_1/events", After: tc.after, Backoff: time.Microsecond,
-				Notice: func(error) { notes++ }}, func(ev Event) error {
+			err := c.Watch(t.Context(), Watch{
+				Path: "/v1/turns/trn_1/events", After: tc.after, Backoff: time.Microsecond,
+				Notice: func(error) { notes++ },
+			}, func(ev Event) error {
 				id := fmt.Sprint(ev.GetSeq())
 				switch {
 				case ev.GetType() == "tool_call.progress":

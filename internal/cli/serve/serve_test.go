@@ -70,10 +70,13 @@ func TestUpConfiguration(t *testing.T) {
 			return c.Gateway.Addr == "127.0.0.1:0" && c.Telemetry.LogLevel == "info"
 		}},
 		{"verbose", []string{"-v"}, nil, func(c assembly.Config) bool { return c.Telemetry.LogLevel == "debug" }},
-		{"environment", nil, []string{"WINDLASS_TELEMETRY_LOG_LEVEL=error", "WINDLASS_MODEL=openai/x", "WINDLASS_SERVER=http://x"},
+		{
+			"environment", nil,
+			[]string{"WINDLASS_TELEMETRY_LOG_LEVEL=error", "WINDLASS_MODEL=openai/x", "WINDLASS_SERVER=http://x"},
 			func(c assembly.Config) bool {
 				return c.Telemetry.LogLevel == "error" && c.Inference.DefaultModel == "openai/x"
-			}},
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := &app.App{Environ: tc.env}
@@ -94,8 +97,10 @@ func TestUpConfiguration(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
-	r := embedded.Ready{URL: "http://127.0.0.1:1234", GRPC: "127.0.0.1:2", Temporal: "127.0.0.1:3", TemporalUI: "http://127.0.0.1:4",
-		DataDir: "/d", Model: "builtin/scripted", PID: 7}
+	r := embedded.Ready{
+		URL: "http://127.0.0.1:1234", GRPC: "127.0.0.1:2", Temporal: "127.0.0.1:3", TemporalUI: "http://127.0.0.1:4",
+		DataDir: "/d", Model: "builtin/scripted", PID: 7,
+	}
 	var b bytes.Buffer
 	if err := writeReady(&b, "windlass", r, true); err != nil {
 		t.Fatal(err)
@@ -105,8 +110,10 @@ func TestReady(t *testing.T) {
 		t.Errorf("ready line %q, %v", b.String(), err)
 	}
 	text := readyText("windlass", r)
-	for _, want := range []string{"http://127.0.0.1:1234\n", "no AI", "OPENAI_API_KEY", "windlass chat --server http://127.0.0.1:1234",
-		"http://127.0.0.1:1234/v1/sessions/$S/turns"} {
+	for _, want := range []string{
+		"http://127.0.0.1:1234\n", "no AI", "OPENAI_API_KEY", "windlass chat --server http://127.0.0.1:1234",
+		"http://127.0.0.1:1234/v1/sessions/$S/turns",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -130,8 +137,10 @@ func TestDaemon(t *testing.T) {
 		{name: "no role", code: 2, err: "name at least one role"},
 		{name: "an unknown role", args: []string{"sessions", "x"}, code: 2, err: `there is no role "x"`},
 		{name: "no key", args: []string{"policy"}, code: 1, err: "mesh.key"},
-		{name: "the reference", args: []string{"config", "--markdown"},
-			out: "| `gateway.addr` | `WINDLASS_GATEWAY_ADDR` | string | `127.0.0.1:8080` |"},
+		{
+			name: "the reference", args: []string{"config", "--markdown"},
+			out: "| `gateway.addr` | `WINDLASS_GATEWAY_ADDR` | string | `127.0.0.1:8080` |",
+		},
 		{name: "the reference as text", args: []string{"config"}, out: "KEY "},
 		{name: "version", args: []string{"version"}, out: `"version":"1.2.3"`},
 	} {

@@ -76,7 +76,8 @@ It is refused while no worker of that version runs. Workers without a version ge
 
 // withTemporal connects to the configured Temporal server.
 func withTemporal(cmd *cobra.Command, a *app.App, file string,
-	do func(ctx context.Context, c temporal.Client, deployment string) error) error {
+	do func(ctx context.Context, c temporal.Client, deployment string) error,
+) error {
 	cfg, err := load(a, assembly.Defaults(), config.Options{File: file, Flags: cmd.Flags()})
 	if err != nil {
 		return err
@@ -86,8 +87,10 @@ func withTemporal(cmd *cobra.Command, a *app.App, file string,
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), askTimeout)
 	defer cancel()
-	c, err := temporal.Dial(ctx, temporal.Config{Address: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace,
-		Log: slog.New(slog.DiscardHandler)})
+	c, err := temporal.Dial(ctx, temporal.Config{
+		Address: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace,
+		Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,10 @@ func TestDetectors(t *testing.T) {
 		{"zero width and direction", "invisible", "pay\u200bpal \u202eevil\u202c", "paypal evil", "bidi,zero_width"},
 		{"hidden tags", "invisible", "hi\U000E0068\U000E0069", "hi", "tag"},
 		{"many selectors", "invisible", "x\uFE0F\U000E0101\U000E0102", "x\uFE0F", "selector"},
-		{"emoji and scripts", "invisible", "👨\u200d👩 ❤️ می\u200cخواهم \U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F", "",
-			""},
+		{
+			"emoji and scripts", "invisible", "👨\u200d👩 ❤️ می\u200cخواهم \U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F", "",
+			"",
+		},
 		{"a pattern", "pattern", "Project Falcon and project falcon", "[redacted:pattern] and [redacted:pattern]", "pattern"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -62,7 +62,8 @@ func (s *ToolGroups) GetToolGroup(ctx context.Context, req *registryv1.GetToolGr
 
 // ListToolGroups implements ToolGroupService.
 func (s *ToolGroups) ListToolGroups(ctx context.Context, req *registryv1.ListToolGroupsRequest) (*registryv1.ListToolGroupsResponse,
-	error) {
+	error,
+) {
 	var after string
 	size, err := page.Request("tool-groups", req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
@@ -105,7 +106,8 @@ func (s *ToolGroups) UpdateToolGroup(ctx context.Context, req *registryv1.Update
 
 // DeleteToolGroup implements ToolGroupService.
 func (s *ToolGroups) DeleteToolGroup(ctx context.Context, req *registryv1.DeleteToolGroupRequest) (*registryv1.DeleteToolGroupResponse,
-	error) {
+	error,
+) {
 	if strings.Contains(req.GetName(), "\x00") {
 		return nil, noGroup(store.ErrNotFound, req.GetName())
 	}

@@ -47,7 +47,8 @@ func (s *ToolExecutions) ResolveTools(ctx context.Context, req *registryv1.Resol
 
 // GetDefinitions implements ToolExecutionService.
 func (s *ToolExecutions) GetDefinitions(ctx context.Context, req *registryv1.GetDefinitionsRequest) (*registryv1.GetDefinitionsResponse,
-	error) {
+	error,
+) {
 	found, err := s.store.Definitions(ctx, authn.Tenant(ctx), req.GetHashes())
 	if err != nil {
 		return nil, fmt.Errorf("read definitions: %w", err)

@@ -50,7 +50,8 @@ func inDoubtBefore(row *store.Execution) bool {
 
 // open commits the ledger row before the call is sent.
 func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, approval string) (store.Execution,
-	error) {
+	error,
+) {
 	at := x.deps.Now()
 	if row != nil {
 		again := *row

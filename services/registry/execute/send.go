@@ -68,12 +68,15 @@ func doubted(failure *upstream.Error, before bool) *upstream.Error {
 // the HTTP client only what was not written at all. Above it, a worker repeats a step whose registry did not answer, which leads to the
 // same row, and accepts a failure here as the call's result.
 func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution,
-	until time.Time) (upstream.Reply, *upstream.Error, error) {
+	until time.Time,
+) (upstream.Reply, *upstream.Error, error) {
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
-	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input,
+	req := upstream.Request{
+		Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input,
 		Meta: map[string]string{
 			"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
-		}}
+		},
+	}
 	for k, v := range req.Meta {
 		if v == "" {
 			delete(req.Meta, k)
@@ -119,7 +122,8 @@ func asFailure(err error) *upstream.Error {
 
 // finish closes the row and returns the outcome.
 func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row store.Execution, reply upstream.Reply,
-	failure *upstream.Error) (Outcome, error) {
+	failure *upstream.Error,
+) (Outcome, error) {
 	out := Outcome{Result: reply.Result, Input: reply.Input, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
 	row.State, row.EndTime = store.Done, x.deps.Now()
 	switch {

@@ -70,7 +70,8 @@ type Syncer struct {
 
 // New returns a syncer. available is called after each sync with what is reachable; now is the clock of stored times.
 func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, tools, sources int), now func() time.Time,
-	log *slog.Logger) *Syncer {
+	log *slog.Logger,
+) *Syncer {
 	if cfg.FirstRetry <= 0 {
 		cfg.FirstRetry = time.Second
 	}

@@ -36,8 +36,10 @@ func TestGroupHoldsByMoreThanNames(t *testing.T) {
 		return Tool{Name: name, Effect: effect, Source: Source{Spec: Spec{Labels: labels}}}
 	}
 	pay := map[string]string{"team": "pay", "zone": "eu"}
-	reading := GroupSpec{Selectors: []Selector{{Source: "a", Effects: []Effect{Read, Idempotent}}}, Tools: []string{"a__named"},
-		Exclude: []string{"*__wipe"}}
+	reading := GroupSpec{
+		Selectors: []Selector{{Source: "a", Effects: []Effect{Read, Idempotent}}}, Tools: []string{"a__named"},
+		Exclude: []string{"*__wipe"},
+	}
 	team := GroupSpec{Selectors: []Selector{{Labels: map[string]string{"team": "pay"}}, {Name: "free"}}}
 	for _, row := range []struct {
 		name  string
@@ -57,8 +59,11 @@ func TestGroupHoldsByMoreThanNames(t *testing.T) {
 		{"another value", team, tool("x__y", Once, map[string]string{"team": "ops"}), true, false},
 		{"no labels", team, tool("x__y", Once, nil), true, false},
 		{"by the other selector", team, tool("x__free", Once, nil), true, true},
-		{"all labels have to fit", GroupSpec{Selectors: []Selector{{Labels: map[string]string{"team": "pay", "zone": "us"}}}},
-			tool("x__y", Once, pay), true, false},
+		{
+			"all labels have to fit",
+			GroupSpec{Selectors: []Selector{{Labels: map[string]string{"team": "pay", "zone": "us"}}}},
+			tool("x__y", Once, pay), true, false,
+		},
 	} {
 		if may, holds := row.group.MayHold(row.tool.Name),
 			row.group.Holds(row.tool); may != row.may || holds != row.holds || row.group.ByNameAlone() {

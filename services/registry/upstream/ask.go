@@ -42,8 +42,10 @@ func answerSchema(args map[string]any) any {
 	if options, ok := args["options"]; ok {
 		answer["enum"] = options
 	}
-	return map[string]any{"type": "object", "properties": map[string]any{"answer": answer}, "required": []string{"answer"},
-		"additionalProperties": false}
+	return map[string]any{
+		"type": "object", "properties": map[string]any{"answer": answer}, "required": []string{"answer"},
+		"additionalProperties": false,
+	}
 }
 
 func answered(a *registryv1.InputAnswer) (Reply, error) {

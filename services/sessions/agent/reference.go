@@ -94,8 +94,10 @@ func (s *Service) checkSubAgents(ctx context.Context, prefix string, a agentspec
 		_, err := s.Get(ctx, id, 0)
 		switch {
 		case fault.Is(err, faultv1.Reason_REASON_NOT_FOUND):
-			wrong = append(wrong, fault.Field{Path: path,
-				Message: fmt.Sprintf("agent %q does not exist: create it first, or name a pattern such as \"%s*\"", id, id)})
+			wrong = append(wrong, fault.Field{
+				Path:    path,
+				Message: fmt.Sprintf("agent %q does not exist: create it first, or name a pattern such as \"%s*\"", id, id),
+			})
 		case err != nil:
 			return nil, err
 		default:

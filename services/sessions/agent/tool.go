@@ -36,8 +36,10 @@ func (s *Service) Tools(ctx context.Context, of store.Agent) ([]*store.AgentTool
 
 func tool(a store.Agent) (*store.AgentTool, error) {
 	properties := map[string]any{
-		"message": map[string]any{"type": "string", "minLength": 1,
-			"description": "What the agent is to do, with all it needs to know: it does not see this conversation."},
+		"message": map[string]any{
+			"type": "string", "minLength": 1,
+			"description": "What the agent is to do, with all it needs to know: it does not see this conversation.",
+		},
 		"background": map[string]any{"type": "boolean", "description": "Do not wait for the answer: it comes later, as a message of its own."},
 	}
 	if a.Spec.ParamsSchema != nil {

@@ -53,8 +53,10 @@ func slots(a *agentspec.Spec) []slot {
 		out = append(out, slot{path: fmt.Sprintf("tools[%d]", i), text: &a.Tools[i], part: true})
 	}
 	for i := range a.InstructionRules {
-		out = append(out, slot{path: fmt.Sprintf("instruction_rules[%d].instructions", i), text: &a.InstructionRules[i].Instructions,
-			sealed: true})
+		out = append(out, slot{
+			path: fmt.Sprintf("instruction_rules[%d].instructions", i), text: &a.InstructionRules[i].Instructions,
+			sealed: true,
+		})
 	}
 	return out
 }

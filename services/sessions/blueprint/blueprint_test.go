@@ -28,37 +28,63 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 			Instructions: "${params.name} ${params.address.city} ${runtime.session_id} ${scope.claims.a.b} ${env.REGION} ${runner.host} $${x}",
 			Model:        "a/${params.name}", Tools: []string{"${params.name}__*"},
 		}},
-		{name: "an unknown namespace", agent: agentspec.Spec{Instructions: "${secret.x}"},
-			wrong: "instructions: ${secret.x} is unknown: there are ${params.*}"},
-		{name: "an unknown runtime name", agent: agentspec.Spec{Instructions: "${runtime.moon}"},
-			wrong: "instructions: ${runtime.moon} is unknown: ${runtime.*} has session_id"},
+		{
+			name: "an unknown namespace", agent: agentspec.Spec{Instructions: "${secret.x}"},
+			wrong: "instructions: ${secret.x} is unknown: there are ${params.*}",
+		},
+		{
+			name: "an unknown runtime name", agent: agentspec.Spec{Instructions: "${runtime.moon}"},
+			wrong: "instructions: ${runtime.moon} is unknown: ${runtime.*} has session_id",
+		},
 		{name: "an unknown scope name", agent: agentspec.Spec{Model: "${scope.name}/x"}, wrong: "model: ${scope.name} is unknown"},
 		{name: "claims without a name", agent: agentspec.Spec{Model: "${scope.claims}/x"}, wrong: "model: ${scope.claims} is unknown"},
-		{name: "an unknown runner name", agent: agentspec.Spec{Instructions: "${runner.password}"},
-			wrong: "instructions: ${runner.password} is unknown: ${runner.*} has worker_id"},
-		{name: "env that is not allowed", agent: agentspec.Spec{Instructions: "${env.HOME}"},
-			wrong: "instructions: ${env.HOME} is not allowed: name the variable in sessions.placeholder_env"},
+		{
+			name: "an unknown runner name", agent: agentspec.Spec{Instructions: "${runner.password}"},
+			wrong: "instructions: ${runner.password} is unknown: ${runner.*} has worker_id",
+		},
+		{
+			name: "env that is not allowed", agent: agentspec.Spec{Instructions: "${env.HOME}"},
+			wrong: "instructions: ${env.HOME} is not allowed: name the variable in sessions.placeholder_env",
+		},
 		{name: "env in a model", agent: agentspec.Spec{Model: "a/${env.REGION}"}, wrong: "model: ${env.REGION} is not allowed here"},
-		{name: "runner in tools", agent: agentspec.Spec{Tools: []string{"a", "${runner.host}__*"}},
-			wrong: "tools[1]: ${runner.host} is not allowed here"},
-		{name: "params without a schema", agent: agentspec.Spec{Instructions: "${params.a}"},
-			wrong: "instructions: ${params.a} is unknown: the agent has no params_schema"},
-		{name: "params that the schema does not know", schema: customer, agent: agentspec.Spec{Instructions: "${params.nick}"},
-			wrong: "instructions: ${params.nick} is unknown: the params_schema has no such property"},
-		{name: "params inside", schema: customer, agent: agentspec.Spec{Instructions: "${params.address.town}"},
-			wrong: "instructions: ${params.address.town} is unknown"},
-		{name: "params of an open schema", schema: `{"type":"object","additionalProperties":true}`,
-			agent: agentspec.Spec{Instructions: "${params.x.y}"}},
-		{name: "params of an object without properties", schema: `{"type":"object","properties":{"x":{"type":"object"}}}`,
-			agent: agentspec.Spec{Instructions: "${params.x.y}"}},
-		{name: "params by reference",
+		{
+			name: "runner in tools", agent: agentspec.Spec{Tools: []string{"a", "${runner.host}__*"}},
+			wrong: "tools[1]: ${runner.host} is not allowed here",
+		},
+		{
+			name: "params without a schema", agent: agentspec.Spec{Instructions: "${params.a}"},
+			wrong: "instructions: ${params.a} is unknown: the agent has no params_schema",
+		},
+		{
+			name: "params that the schema does not know", schema: customer, agent: agentspec.Spec{Instructions: "${params.nick}"},
+			wrong: "instructions: ${params.nick} is unknown: the params_schema has no such property",
+		},
+		{
+			name: "params inside", schema: customer, agent: agentspec.Spec{Instructions: "${params.address.town}"},
+			wrong: "instructions: ${params.address.town} is unknown",
+		},
+		{
+			name: "params of an open schema", schema: `{"type":"object","additionalProperties":true}`,
+			agent: agentspec.Spec{Instructions: "${params.x.y}"},
+		},
+		{
+			name: "params of an object without properties", schema: `{"type":"object","properties":{"x":{"type":"object"}}}`,
+			agent: agentspec.Spec{Instructions: "${params.x.y}"},
+		},
+		{
+			name:   "params by reference",
 			schema: `{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"object","properties":{"y":{}}}}}`,
-			agent:  agentspec.Spec{Instructions: "${params.x.y} ${params.x.z}"}, wrong: "instructions: ${params.x.z} is unknown"},
+			agent:  agentspec.Spec{Instructions: "${params.x.y} ${params.x.z}"}, wrong: "instructions: ${params.x.z} is unknown",
+		},
 		{name: "a rule's", agent: rules(rule("a", "", "${foo}")), wrong: "instruction_rules[0].instructions: ${foo} is no placeholder"},
-		{name: "a rule about nobody", agent: rules(agentspec.InstructionRule{Instructions: "x"}),
-			wrong: "instruction_rules[0]: speaks of nobody"},
-		{name: "values without a claim", agent: rules(agentspec.InstructionRule{Roles: []string{"a"}, Values: []string{"b"}, Instructions: "x"}),
-			wrong: "instruction_rules[0].values: needs a claim"},
+		{
+			name: "a rule about nobody", agent: rules(agentspec.InstructionRule{Instructions: "x"}),
+			wrong: "instruction_rules[0]: speaks of nobody",
+		},
+		{
+			name: "values without a claim", agent: rules(agentspec.InstructionRule{Roles: []string{"a"}, Values: []string{"b"}, Instructions: "x"}),
+			wrong: "instruction_rules[0].values: needs a claim",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.agent.ParamsSchema = object(t, row.schema)
@@ -106,20 +132,32 @@ func TestInstructionsByRoleAndClaim(t *testing.T) {
 		want   string
 	}{
 		{name: "no rule fits", agent: rules(rule("admin", "", "A."), rule("", "plan=pro", "P.")), want: "Base."},
-		{name: "all that fit are added in order", agent: rules(rule("", "plan=p*", "P."), rule("ad*", "", "A.")), claims: `{"plan":"pro"}`,
-			roles: []string{"x", "admin"}, want: "Base.\n\nP.\n\nA."},
-		{name: "one that replaces", agent: rules(rule("admin", "", "A."), replace(rule("*", "", "R."))), roles: []string{"admin"},
-			want: "R.\n\nA."},
-		{name: "the last that replaces", agent: rules(replace(rule("*", "", "R.")), replace(rule("*", "", "S."))), roles: []string{"admin"},
-			want: "S."},
-		{name: "both conditions must hold", agent: rules(rule("admin", "plan=pro", "B.")), claims: `{"plan":"free"}`, roles: []string{"admin"},
-			want: "Base."},
-		{name: "both hold", agent: rules(rule("admin", "plan=pro", "B.")), claims: `{"plan":"pro"}`, roles: []string{"admin"},
-			want: "Base.\n\nB."},
+		{
+			name: "all that fit are added in order", agent: rules(rule("", "plan=p*", "P."), rule("ad*", "", "A.")), claims: `{"plan":"pro"}`,
+			roles: []string{"x", "admin"}, want: "Base.\n\nP.\n\nA.",
+		},
+		{
+			name: "one that replaces", agent: rules(rule("admin", "", "A."), replace(rule("*", "", "R."))), roles: []string{"admin"},
+			want: "R.\n\nA.",
+		},
+		{
+			name: "the last that replaces", agent: rules(replace(rule("*", "", "R.")), replace(rule("*", "", "S."))), roles: []string{"admin"},
+			want: "S.",
+		},
+		{
+			name: "both conditions must hold", agent: rules(rule("admin", "plan=pro", "B.")), claims: `{"plan":"free"}`, roles: []string{"admin"},
+			want: "Base.",
+		},
+		{
+			name: "both hold", agent: rules(rule("admin", "plan=pro", "B.")), claims: `{"plan":"pro"}`, roles: []string{"admin"},
+			want: "Base.\n\nB.",
+		},
 		{name: "a claim that is there", agent: rules(rule("", "beta", "B.")), claims: `{"beta":false}`, want: "Base.\n\nB."},
 		{name: "a claim that is null", agent: rules(rule("", "beta", "B.")), claims: `{"beta":null}`, want: "Base."},
-		{name: "a claim inside, a list", agent: rules(rule("", "org.teams=re?", "T.")), claims: `{"org":{"teams":["blue","red"]}}`,
-			want: "Base.\n\nT."},
+		{
+			name: "a claim inside, a list", agent: rules(rule("", "org.teams=re?", "T.")), claims: `{"org":{"teams":["blue","red"]}}`,
+			want: "Base.\n\nT.",
+		},
 		{name: "a number", agent: rules(rule("", "level=7", "L.")), claims: `{"level":7}`, want: "Base.\n\nL."},
 		{name: "no roles at all", agent: rules(rule("*", "", "A.")), want: "Base."},
 	} {
@@ -155,19 +193,29 @@ func TestResolve(t *testing.T) {
 			instructions: "${runtime.time} ${runtime.date} ${scope.subject} ${runtime.tenant} ${scope.roles} ${scope.claims.org.id}",
 			want:         `2026-03-04T04:06:07Z 2026-03-04 ann default ["a","b"] o1||`,
 		},
-		{name: "the worker's stage", instructions: "${runner.host} costs $5 ${params.evil} ${env.REGION}",
-			want: "HERE costs $5 ${runner.host} eu$1||"},
+		{
+			name: "the worker's stage", instructions: "${runner.host} costs $5 ${params.evil} ${env.REGION}",
+			want: "HERE costs $5 ${runner.host} eu$1||",
+		},
 		{name: "model and tools", model: "${params.p}/x", tool: "${params.name}__*", want: "|openai/x|Ann__*"},
 		{name: "a model that is none", model: "${params.name}", wrong: "model: ${params.name} does not come to a model"},
-		{name: "a value that widens a pattern", tool: "${params.star}__x",
-			wrong: "tools[0]: ${params.star} stands for something that is no part of a tool's name"},
-		{name: "a missing claim", instructions: "${scope.claims.team}",
-			wrong: `instructions: ${scope.claims.team} has no value: the user "ann" has no such claim`},
-		{name: "a missing param", instructions: "${params.z} ${params.y}",
+		{
+			name: "a value that widens a pattern", tool: "${params.star}__x",
+			wrong: "tools[0]: ${params.star} stands for something that is no part of a tool's name",
+		},
+		{
+			name: "a missing claim", instructions: "${scope.claims.team}",
+			wrong: `instructions: ${scope.claims.team} has no value: the user "ann" has no such claim`,
+		},
+		{
+			name: "a missing param", instructions: "${params.z} ${params.y}",
 			wrong: "instructions: ${params.z} has no value: the session has no such param and the params_schema no default; instructions: " +
-				"${params.y} has no value: the session has no such param and the params_schema no default"},
-		{name: "a variable that is not set", instructions: "${env.UNSET}",
-			wrong: "instructions: ${env.UNSET} has no value: the variable is not set"},
+				"${params.y} has no value: the session has no such param and the params_schema no default",
+		},
+		{
+			name: "a variable that is not set", instructions: "${env.UNSET}",
+			wrong: "instructions: ${env.UNSET} has no value: the variable is not set",
+		},
 		{name: "a variable that is not allowed any more", instructions: "${env.HOME}", wrong: "instructions: ${env.HOME} is not allowed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -58,8 +58,10 @@ func parts(a *agentspec.Spec) []part {
 		out = append(out, part{path: "executor.env." + name, place: variable, text: x.Env[name], put: func(s string) { x.Env[name] = s }})
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Headers)) {
-		out = append(out, part{path: "executor.headers." + name, place: header, text: x.Headers[name],
-			put: func(s string) { x.Headers[name] = s }})
+		out = append(out, part{
+			path: "executor.headers." + name, place: header, text: x.Headers[name],
+			put: func(s string) { x.Headers[name] = s },
+		})
 	}
 	return append(out,
 		part{path: "executor.dir", place: folder, text: x.Dir, put: func(s string) { x.Dir = s }},

@@ -25,8 +25,10 @@ func TestPlaceholdersOfExecutorsAreChecked(t *testing.T) {
 		wrong string // "" = none
 	}{
 		{name: "all that there is", x: &executor{
-			Kind: "process", Command: []string{"${env.REGION}/agent-${runner.os}", "--name=${params.name}", "${runtime.session_id}",
-				"${scope.claims.a.b}", "$${HOME}"},
+			Kind: "process", Command: []string{
+				"${env.REGION}/agent-${runner.os}", "--name=${params.name}", "${runtime.session_id}",
+				"${scope.claims.a.b}", "$${HOME}",
+			},
 			Env: map[string]string{"A": "${params.name} ${env:WINDLASS_EXECUTOR_A} ${runner.host}"}, Dir: "/work/${params.name}",
 		}},
 		{name: "an address", x: &executor{
@@ -36,42 +38,70 @@ func TestPlaceholdersOfExecutorsAreChecked(t *testing.T) {
 		{name: "a name with a part", x: at("http://agent-${params.name}:8080/")},
 		{name: "the operator's host", x: at("http://${env.REGION}/x")},
 		{name: "the worker's own host", x: at("http://${runner.host}:8080/x")},
-		{name: "a program that the caller would choose", x: process("${params.name}"),
-			wrong: "executor.command[0]: ${params.name} is not allowed here: the caller of"},
-		{name: "a program of the user", x: process("/home/${scope.subject}/agent"),
-			wrong: "executor.command[0]: ${scope.subject} is not allowed here"},
+		{
+			name: "a program that the caller would choose", x: process("${params.name}"),
+			wrong: "executor.command[0]: ${params.name} is not allowed here: the caller of",
+		},
+		{
+			name: "a program of the user", x: process("/home/${scope.subject}/agent"),
+			wrong: "executor.command[0]: ${scope.subject} is not allowed here",
+		},
 		{name: "an unknown param", x: process("a", "${params.nick}"), wrong: "executor.command[1]: ${params.nick} is unknown"},
 		{name: "a variable that is not allowed", x: process("a", "${env.HOME}"), wrong: "executor.command[1]: ${env.HOME} is not allowed"},
 		{name: "what a shell would read", x: process("sh", "-c", "echo ${HOME}"), wrong: "executor.command[2]: ${HOME} is no placeholder"},
-		{name: "a reference in an argument", x: process("a", "${env:WINDLASS_EXECUTOR_A}"),
-			wrong: "executor.command[1]: ${env:WINDLASS_EXECUTOR_A} is no placeholder"},
-		{name: "the inner name of references", x: &executor{Kind: "process", Command: []string{"a"},
-			Env: map[string]string{"A": "${worker_env.HOME}"}}, wrong: "executor.env.A: ${worker_env.HOME} is unknown"},
-		{name: "a shell's script", x: process("/bin/sh", "-c", "echo ${params.name}"),
-			wrong: "executor.command[2]: ${params.name} is not allowed here: the caller of the agent would write a part of the script"},
-		{name: "a script behind other options", x: process("bash", "-o", "pipefail", "-euc", "echo ${scope.subject}"),
-			wrong: "executor.command[4]: ${scope.subject} is not allowed here"},
-		{name: "a script of a shell that another program starts", x: process("env", "A=1", "sh", "-c", "echo ${params.name}"),
-			wrong: "executor.command[4]: ${params.name} is not allowed here"},
-		{name: "an interpreter's script", x: process("python3.12", "-u", "-c", "print('${params.name}')"),
-			wrong: "executor.command[3]: ${params.name} is not allowed here"},
-		{name: "a script joined to its option", x: process("node", "--eval=log('${params.name}')"),
-			wrong: "executor.command[1]: ${params.name} is not allowed here"},
+		{
+			name: "a reference in an argument", x: process("a", "${env:WINDLASS_EXECUTOR_A}"),
+			wrong: "executor.command[1]: ${env:WINDLASS_EXECUTOR_A} is no placeholder",
+		},
+		{name: "the inner name of references", x: &executor{
+			Kind: "process", Command: []string{"a"},
+			Env: map[string]string{"A": "${worker_env.HOME}"},
+		}, wrong: "executor.env.A: ${worker_env.HOME} is unknown"},
+		{
+			name: "a shell's script", x: process("/bin/sh", "-c", "echo ${params.name}"),
+			wrong: "executor.command[2]: ${params.name} is not allowed here: the caller of the agent would write a part of the script",
+		},
+		{
+			name: "a script behind other options", x: process("bash", "-o", "pipefail", "-euc", "echo ${scope.subject}"),
+			wrong: "executor.command[4]: ${scope.subject} is not allowed here",
+		},
+		{
+			name: "a script of a shell that another program starts", x: process("env", "A=1", "sh", "-c", "echo ${params.name}"),
+			wrong: "executor.command[4]: ${params.name} is not allowed here",
+		},
+		{
+			name: "an interpreter's script", x: process("python3.12", "-u", "-c", "print('${params.name}')"),
+			wrong: "executor.command[3]: ${params.name} is not allowed here",
+		},
+		{
+			name: "a script joined to its option", x: process("node", "--eval=log('${params.name}')"),
+			wrong: "executor.command[1]: ${params.name} is not allowed here",
+		},
 		{name: "what a script is given", x: process("sh", "-c", "echo $1 ${runner.os}", "agent", "${params.name}")},
 		{name: "a script's own option", x: process("python3", "agent.py", "-c", "${params.name}")},
 		{name: "another program's option", x: process("agent", "-c", "${params.name}")},
-		{name: "an unknown runner name", x: &executor{Kind: "process", Command: []string{"a"}, Dir: "/x/${runner.moon}"},
-			wrong: "executor.dir: ${runner.moon} is unknown"},
-		{name: "a host that the caller would choose", x: at("http://${params.name}/x"),
-			wrong: "executor.url: ${params.name} is not allowed here: a caller may choose a label"},
+		{
+			name: "an unknown runner name", x: &executor{Kind: "process", Command: []string{"a"}, Dir: "/x/${runner.moon}"},
+			wrong: "executor.dir: ${runner.moon} is unknown",
+		},
+		{
+			name: "a host that the caller would choose", x: at("http://${params.name}/x"),
+			wrong: "executor.url: ${params.name} is not allowed here: a caller may choose a label",
+		},
 		{name: "the last label", x: at("http://example.${params.name}/"), wrong: "executor.url: ${params.name} is not allowed here"},
 		{name: "a host that goes on", x: at("http://example.com${params.name}"), wrong: "executor.url: ${params.name} is not allowed here"},
-		{name: "the scheme", x: at("${params.name}://example.com/"),
-			wrong: "executor.url: ${params.name} is not allowed here: placeholders may stand in"},
-		{name: "a user", x: at("http://${params.name}@example.com/"),
-			wrong: "executor.url: ${params.name} is not allowed here: placeholders may stand in"},
-		{name: "a header", x: &executor{Kind: "http", URL: "http://x/", Headers: map[string]string{"X-A": "${foo.bar}"}},
-			wrong: "executor.headers.X-A: ${foo.bar} is unknown"},
+		{
+			name: "the scheme", x: at("${params.name}://example.com/"),
+			wrong: "executor.url: ${params.name} is not allowed here: placeholders may stand in",
+		},
+		{
+			name: "a user", x: at("http://${params.name}@example.com/"),
+			wrong: "executor.url: ${params.name} is not allowed here: placeholders may stand in",
+		},
+		{
+			name: "a header", x: &executor{Kind: "http", URL: "http://x/", Headers: map[string]string{"X-A": "${foo.bar}"}},
+			wrong: "executor.headers.X-A: ${foo.bar} is unknown",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			a := agentspec.Spec{Executor: row.x, ParamsSchema: object(t, customer)}
@@ -124,38 +154,64 @@ func TestExecutorsAreResolved(t *testing.T) {
 		want string // what the worker sees, or with "!" what is refused
 	}{
 		{name: "arguments stay one", x: process("a", "--q=${params.odd}", "${params.deep}"), want: `[a] [--q=a b;$(rm -rf /) '"] [{"x":1}]`},
-		{name: "a value is read for nothing again", x: &executor{Kind: "process", Command: []string{"a", "x${params.steal}"},
-			Env: map[string]string{"S": "${params.steal}", "K": "Key ${env:WINDLASS_EXECUTOR_KEY} of ${runner.host}"}},
+		{
+			name: "a value is read for nothing again", x: &executor{
+				Kind: "process", Command: []string{"a", "x${params.steal}"},
+				Env: map[string]string{"S": "${params.steal}", "K": "Key ${env:WINDLASS_EXECUTOR_KEY} of ${runner.host}"},
+			},
 			want: "[a] [x${env:WINDLASS_EXECUTOR_KEY} ${runner.host} ${worker_env.K}] K=Key <worker_env.WINDLASS_EXECUTOR_KEY> of <runner.host> " +
-				"S=${env:WINDLASS_EXECUTOR_KEY} ${runner.host} ${worker_env.K}"},
-		{name: "what is escaped stays", x: &executor{Kind: "process", Command: []string{"sh", "-c", "echo $${HOME} $1", "x", "${params.name}"},
-			Env: map[string]string{"L": "$${env:X}"}}, want: "[sh] [-c] [echo ${HOME} $1] [x] [Ann] L=${env:X}"},
-		{name: "a script from before it was checked", x: process("sh", "-c", "echo ${params.odd}"),
-			want: "!executor.command[2]: ${params.odd} is not allowed in a script"},
-		{name: "an option", x: process("a", "${params.option}"),
-			want: "!executor.command[1]: ${params.option} stands for something that begins with \"-\""},
-		{name: "an option behind nothing", x: process("a", "${params.empty}${params.option}"),
-			want: "!executor.command[1]: ${params.empty} stands for"},
+				"S=${env:WINDLASS_EXECUTOR_KEY} ${runner.host} ${worker_env.K}",
+		},
+		{name: "what is escaped stays", x: &executor{
+			Kind: "process", Command: []string{"sh", "-c", "echo $${HOME} $1", "x", "${params.name}"},
+			Env: map[string]string{"L": "$${env:X}"},
+		}, want: "[sh] [-c] [echo ${HOME} $1] [x] [Ann] L=${env:X}"},
+		{
+			name: "a script from before it was checked", x: process("sh", "-c", "echo ${params.odd}"),
+			want: "!executor.command[2]: ${params.odd} is not allowed in a script",
+		},
+		{
+			name: "an option", x: process("a", "${params.option}"),
+			want: "!executor.command[1]: ${params.option} stands for something that begins with \"-\"",
+		},
+		{
+			name: "an option behind nothing", x: process("a", "${params.empty}${params.option}"),
+			want: "!executor.command[1]: ${params.empty} stands for",
+		},
 		{name: "an option where the author wrote one", x: process("a", "--flag=${params.option}"), want: "[a] [--flag=--debug]"},
 		{name: "a NUL", x: process("a", "${params.nul}"), want: "!executor.command[1]: ${params.nul} stands for a text with a NUL byte"},
 		{name: "a folder", x: &executor{Kind: "process", Command: []string{"a"}, Dir: "/w/${params.name}"}, want: "[a] /w/Ann"},
-		{name: "a folder elsewhere", x: &executor{Kind: "process", Command: []string{"a"}, Dir: "/w/${params.dots}"},
-			want: "!executor.dir: ${params.dots} stands for something that is no part"},
-		{name: "path and query", x: at("http://h.example.com/a/${params.path}/${params.name}?q=${params.path}&r=1"),
-			want: "http://h.example.com/a/..%2F..%2Fadmin%3Fx=1%23y/Ann?q=..%2F..%2Fadmin%3Fx%3D1%23y&r=1"},
-		{name: "a step up", x: at("http://h.example.com/a/${params.dots}/b"),
-			want: "!executor.url: ${params.dots} stands for something that is no part of a path"},
+		{
+			name: "a folder elsewhere", x: &executor{Kind: "process", Command: []string{"a"}, Dir: "/w/${params.dots}"},
+			want: "!executor.dir: ${params.dots} stands for something that is no part",
+		},
+		{
+			name: "path and query", x: at("http://h.example.com/a/${params.path}/${params.name}?q=${params.path}&r=1"),
+			want: "http://h.example.com/a/..%2F..%2Fadmin%3Fx=1%23y/Ann?q=..%2F..%2Fadmin%3Fx%3D1%23y&r=1",
+		},
+		{
+			name: "a step up", x: at("http://h.example.com/a/${params.dots}/b"),
+			want: "!executor.url: ${params.dots} stands for something that is no part of a path",
+		},
 		{name: "a label", x: at("https://${params.name}.example.com/"), want: "https://Ann.example.com/"},
-		{name: "another host", x: at("https://${params.host}.example.com/"),
-			want: "!executor.url: ${params.host} stands for something that is no label"},
-		{name: "another host by its path", x: at("https://${params.path}.example.com/"),
-			want: "!executor.url: ${params.path} stands for something that is no label"},
+		{
+			name: "another host", x: at("https://${params.host}.example.com/"),
+			want: "!executor.url: ${params.host} stands for something that is no label",
+		},
+		{
+			name: "another host by its path", x: at("https://${params.path}.example.com/"),
+			want: "!executor.url: ${params.path} stands for something that is no label",
+		},
 		{name: "the operator's host", x: at("http://${env.REGION}/${runner.worker_id}"), want: "http://eu.example.com:8080/<runner.worker_id>"},
-		{name: "a header of another line", x: &executor{Kind: "http", URL: "http://x/", Headers: map[string]string{"X-A": "${params.line}"}},
-			want: "!executor.headers.X-A: ${params.line} stands for something that is no header's value"},
+		{
+			name: "a header of another line", x: &executor{Kind: "http", URL: "http://x/", Headers: map[string]string{"X-A": "${params.line}"}},
+			want: "!executor.headers.X-A: ${params.line} stands for something that is no header's value",
+		},
 		{name: "a missing claim", x: process("a", "${scope.claims.group}"), want: `!executor.command[1]: ${scope.claims.group} has no value`},
-		{name: "references alone are the worker's", x: &executor{Kind: "process", Command: []string{"a", "$x"},
-			Env: map[string]string{"A": "${env:B}"}}, want: "as it was"},
+		{name: "references alone are the worker's", x: &executor{
+			Kind: "process", Command: []string{"a", "$x"},
+			Env: map[string]string{"A": "${env:B}"},
+		}, want: "as it was"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			a := agentspec.Spec{Executor: row.x, ParamsSchema: object(t, `{"type":"object","additionalProperties":true}`)}

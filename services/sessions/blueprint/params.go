@@ -51,8 +51,10 @@ func checkDefaults(root map[string]any) string {
 	}
 	// A default is checked for itself: what the schema says of the object as a whole is for the params of a session.
 	parts := maps.Clone(root)
-	for _, keyword := range []string{"required", "minProperties", "dependentRequired", "allOf", "anyOf", "oneOf", "not", "if", "then",
-		"else"} {
+	for _, keyword := range []string{
+		"required", "minProperties", "dependentRequired", "allOf", "anyOf", "oneOf", "not", "if", "then",
+		"else",
+	} {
 		delete(parts, keyword)
 	}
 	text, err := json.Marshal(parts)

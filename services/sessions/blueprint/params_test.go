@@ -35,11 +35,15 @@ const customer = `{"type":"object","required":["name"],"additionalProperties":fa
 func TestParams(t *testing.T) {
 	for _, row := range []struct{ name, schema, params, want, wrong string }{
 		{"defaults", customer, `{"name":"Ann"}`, `{"name":"Ann","level":3}`, ""},
-		{"defaults inside what is there", customer, `{"name":"Ann","level":1,"address":{}}`, `{"name":"Ann","level":1,"address":{"city":"Ulm"}}`,
-			""},
+		{
+			"defaults inside what is there", customer, `{"name":"Ann","level":1,"address":{}}`, `{"name":"Ann","level":1,"address":{"city":"Ulm"}}`,
+			"",
+		},
 		{"one is missing", customer, ``, "", "params.name: is required"},
-		{"wrong ones are named", customer, `{"name":"A","level":"x","lines":[{"sku":1},{}]}`, "",
-			"params.level: got string, want integer; params.lines[1].sku: is required; params.name: minLength"},
+		{
+			"wrong ones are named", customer, `{"name":"A","level":"x","lines":[{"sku":1},{}]}`, "",
+			"params.level: got string, want integer; params.lines[1].sku: is required; params.name: minLength",
+		},
 		{"unknown ones", customer, `{"name":"Ann","nick":"x"}`, "", "params.nick: is not known"},
 		{"unknown ones of an open schema", `{"type":"object"}`, `{"x":[1,null]}`, `{"x":[1,null]}`, ""},
 		{"no schema, no params", "", "", "", ""},
@@ -97,12 +101,18 @@ func TestSchemasAreChecked(t *testing.T) {
 		{"a type that is none", `{"type":"object","properties":{"a":{"type":"text"}}}`, "/properties/a/type"},
 		{"another document", `{"type":"object","properties":{"a":{"$ref":"https://example.com/x.json"}}}`, "not followed"},
 		{"a dangling reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}}}`, "$defs/b"},
-		{"a default that does not fit", `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`,
-			`the default of "a" does not fit: got string, want integer`},
-		{"each applies the next twice", `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{` + doublingSchemas(30) + `}}`,
-			"over a limit"},
-		{"a default beside what else is required",
-			`{"type":"object","required":["b"],"properties":{"a":{"type":"integer","default":"x"},"b":{}}}`, `the default of "a"`},
+		{
+			"a default that does not fit", `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`,
+			`the default of "a" does not fit: got string, want integer`,
+		},
+		{
+			"each applies the next twice", `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{` + doublingSchemas(30) + `}}`,
+			"over a limit",
+		},
+		{
+			"a default beside what else is required",
+			`{"type":"object","required":["b"],"properties":{"a":{"type":"integer","default":"x"},"b":{}}}`, `the default of "a"`,
+		},
 		{"a default by reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n","default":1}},"$defs":{"n":{"type":"integer"}}}`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -87,7 +87,8 @@ type Resolved struct {
 
 // ResolveTurn resolves the agent of a turn of the principal.
 func (r Resolver) ResolveTurn(ctx context.Context, a store.Agent, t store.Turn, ses store.Session, p *policyv1.Principal) (Resolved,
-	error) {
+	error,
+) {
 	out := Resolved{Spec: a.Spec}
 	if constant(a, ses) {
 		return out, nil

@@ -145,8 +145,10 @@ func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []budgetdb.B
 		if b.Max.Calls == 0 {
 			continue
 		}
-		if err := hold(tx, b, budgetdb.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID,
-			Amount: budgetdb.Amount{Calls: 1}}); err != nil {
+		if err := hold(tx, b, budgetdb.Hold{
+			Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID,
+			Amount: budgetdb.Amount{Calls: 1},
+		}); err != nil {
 			return nil, err
 		}
 	}

@@ -63,8 +63,10 @@ func TestHostileBundlesAreBounded(t *testing.T) {
 		{"one key again and again", filled(agent, "id: a\n", "", below), "more mistakes"},
 		{"long keys", filled(agent, strings.Repeat("k", 100_000)+"%d: 1\n", "", below), "could not find expected ':'"},
 		{"a long key", agent + "? " + strings.Repeat("k", size-100) + "\n: 1", "is no field"},
-		{"a long id with mistakes", agent[:len(agent)-2] + strings.Repeat("x", size/2) + filled("\n", "k%d: 1\n", "", 1000)[:4000],
-			"more mistakes"},
+		{
+			"a long id with mistakes", agent[:len(agent)-2] + strings.Repeat("x", size/2) + filled("\n", "k%d: 1\n", "", 1000)[:4000],
+			"more mistakes",
+		},
 		{"two long ids", strings.Repeat("---\n"+agent[:len(agent)-2]+strings.Repeat("x", size/3)+"\n", 2), "is in document 1 already"},
 		{"flow without end", filled(agent+"params_schema: ", "[", "", 0), marks},
 		{"deep flow", filled(agent+"params_schema: ", "[", "", below), "max depth"},
@@ -81,8 +83,10 @@ func TestHostileBundlesAreBounded(t *testing.T) {
 		{"comments only, below", filled("", "# a comment\n\n", "", below), "holds no document"},
 		{"comments in a flow", filled(agent+"tools: [\n", "a, #\n", "]", below), values},
 		{"an alias", agent + "model: &m a\ninstructions: *m", "anchors and aliases"},
-		{"aliases of aliases", agent + "labels: &a [a,a,a]\ntools: &b [*a,*a,*a]\nshields: &c [*b,*b,*b]\nagents: [*c,*c,*c]",
-			"anchors and aliases"},
+		{
+			"aliases of aliases", agent + "labels: &a [a,a,a]\ntools: &b [*a,*a,*a]\nshields: &c [*b,*b,*b]\nagents: [*c,*c,*c]",
+			"anchors and aliases",
+		},
 		{"many anchors", filled(agent+"tools: [", "&a%d a,", "]", below), values},
 		{"merge keys", filled(agent+"params_schema:\n", " <<: {a: *a}\n", "", below), "unknown anchor"},
 		{"a large whole number", filled(agent+"max_output_tokens: ", "9", "", 0), "want a whole number"},
@@ -110,9 +114,11 @@ func TestHostileBundlesAreBounded(t *testing.T) {
 		{"binary", filled(agent+"model: !!binary ", "YQ==", "", 0), values},
 		{"a long tag", filled(agent+"model: !", "a", " a", 0), values},
 		{"tags", filled(agent+"tools: [", "!!str a,", "]", below), values},
-		{"dense prose is fine", filled(agent+"instructions: |\n",
-			"  # A heading, with a list:\n  - of one thing, or two\n  and words that follow it without a mark, as in most texts\n", "", below),
-			values},
+		{
+			"dense prose is fine", filled(agent+"instructions: |\n",
+				"  # A heading, with a list:\n  - of one thing, or two\n  and words that follow it without a mark, as in most texts\n", "", below),
+			values,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var before, after runtime.MemStats

@@ -45,7 +45,8 @@ func (s *Service) planSchedule(ctx context.Context, d *Document, find agentOf) (
 }
 
 func (s *Service) planNewSchedule(ctx context.Context, id string, spec scheduledb.ScheduleSpec, check schedule.AgentCheck) (planned,
-	error) {
+	error,
+) {
 	p := planned{action: Created, permission: "sessions.schedules.create", revision: 1}
 	v, err := s.deps.Schedules.New(ctx, id, spec, check)
 	p.write = func(ctx context.Context, tx *store.Tx, out *Applied) error {

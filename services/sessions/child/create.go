@@ -151,7 +151,8 @@ func limitReached(format string, args ...any) error {
 
 // start makes the child's session and turn on behalf of the subject that started the parent, unless they exist.
 func (s *Service) start(ctx context.Context, parent store.Turn, c store.Child, content []*turnv1.ContentPart,
-	params *structpb.Struct) error {
+	params *structpb.Struct,
+) error {
 	if _, err := s.deps.Store.Turn(ctx, c.Tenant, c.TurnID); err == nil || !errors.Is(err, store.ErrNotFound) {
 		return err
 	}

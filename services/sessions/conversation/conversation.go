@@ -90,7 +90,8 @@ func (s *Service) Each(ctx context.Context, ses store.Session, upTo int64, each 
 // OfTurn reads a turn's messages in the order of the conversation, including those that it took over. before is called for the
 // messages of the turns before it; nil leaves them out.
 func (s *Service) OfTurn(ctx context.Context, ses store.Session, t store.Turn, before func(*turnv1.Message) error) ([]*turnv1.Message,
-	error) {
+	error,
+) {
 	point := store.Beginning()
 	if before == nil {
 		point.TurnSeq = t.Place

@@ -44,8 +44,10 @@ func (s *Service) takeContext(ctx context.Context, c *Copy, from store.Session, 
 			return err
 		}
 		if to, ok := place[event.GetToMessageId()]; ok && keptAreTaken(event, place) {
-			c.compaction = &store.Compaction{Tenant: from.Tenant, SessionID: c.Session.ID, Seq: ForkedSeq, TurnID: row.TurnID,
-				To: store.Point{Seq: int64(to)}, Data: row.Data}
+			c.compaction = &store.Compaction{
+				Tenant: from.Tenant, SessionID: c.Session.ID, Seq: ForkedSeq, TurnID: row.TurnID,
+				To: store.Point{Seq: int64(to)}, Data: row.Data,
+			}
 			return nil
 		}
 		seq = row.Seq - 1

@@ -55,11 +55,14 @@ func (e *engine) DescribeWorkflow(context.Context, string, string) (*client.Work
 }
 
 func (e *engine) ListWorkflow(context.Context,
-	*workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	*workflowservice.ListWorkflowExecutionsRequest,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	for _, run := range e.runs {
-		out.Executions = append(out.Executions, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{WorkflowId: "trn_1",
-			RunId: run}})
+		out.Executions = append(out.Executions, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{
+			WorkflowId: "trn_1",
+			RunId:      run,
+		}})
 	}
 	return out, nil
 }
@@ -101,8 +104,10 @@ func TestForget(t *testing.T) {
 
 var start = outbox.Turn{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParentTurnID: "trn_0"}
 
-var started = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000,
-	ParentTurnID: "trn_0"}
+var started = contract.TurnInput{
+	Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000,
+	ParentTurnID: "trn_0",
+}
 
 // TestWake: a call that wakes a turn can start it as well, so that a parked one begins its next run.
 func TestWake(t *testing.T) {

@@ -103,7 +103,8 @@ func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.St
 // pastOf reads the conversation as it stood when a turn of it came to a model step: what was said before the turn, its input, and
 // what it did up to the message cut, "" = to its end.
 func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, from int, cut string) (p conversation.Snapshot,
-	input *turnv1.Message, err error) {
+	input *turnv1.Message, err error,
+) {
 	size := 0
 	add := func(m *turnv1.Message) error {
 		p.UpTo = max(p.UpTo, m.GetSeq())

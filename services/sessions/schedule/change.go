@@ -16,7 +16,8 @@ import (
 // Update changes a schedule that the caller may see. A revision other than 0 must be the current one. change sets fields of the
 // current spec.
 func (s *Service) Update(ctx context.Context, id string, revision int64, change func(*scheduledb.ScheduleSpec) error) (scheduledb.Schedule,
-	error) {
+	error,
+) {
 	v, _, err := s.Get(ctx, id, 0)
 	if err != nil {
 		return v, err
@@ -71,7 +72,8 @@ func (s *Service) save(ctx context.Context, seen scheduledb.Schedule, spec sched
 
 // Save stores a spec that Revise accepted for v, unless the schedule has changed since v was read. Call Changed after the transaction.
 func (s *Service) Save(ctx context.Context, tx *store.Tx, seen scheduledb.Schedule, spec scheduledb.ScheduleSpec) (scheduledb.Schedule,
-	error) {
+	error,
+) {
 	v, err := tx.LockSchedule(ctx, seen.Tenant, seen.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return v, errNotFound(seen.ID)

@@ -22,23 +22,33 @@ var lists = []struct {
 	{"turns", "turns_by_time (tenant=?)", store.TurnFilter{}},
 	{"turns, page two", "turns_by_time (tenant=? AND (create_us,id)<(?,?))", store.TurnFilter{BeforeUs: 5000, BeforeID: "trn_5000"}},
 	{"turns of a subject", "turns_by_owner (tenant=? AND owner=?)", store.TurnFilter{Subject: "rare"}},
-	{"turns of a subject, page two", "turns_by_owner (tenant=? AND owner=? AND (create_us,id)<(?,?))",
-		store.TurnFilter{Subject: "ann", BeforeUs: 5000, BeforeID: "trn_5000"}},
+	{
+		"turns of a subject, page two", "turns_by_owner (tenant=? AND owner=? AND (create_us,id)<(?,?))",
+		store.TurnFilter{Subject: "ann", BeforeUs: 5000, BeforeID: "trn_5000"},
+	},
 	{"running turns", "turns_unended_by_status (tenant=? AND status=?)", store.TurnFilter{Status: running}},
 	{"failed turns", "turns_ended_by_status (tenant=? AND status=?)", store.TurnFilter{Status: failed, Ended: true}},
 	{"completed turns", "turns_ended_by_status (tenant=? AND status=?)", store.TurnFilter{Status: completed, Ended: true}},
-	{"completed turns of a subject", "turns_ended_by_owner (tenant=? AND owner=? AND status=?)",
-		store.TurnFilter{Subject: "ann", Status: completed, Ended: true}},
-	{"failed turns of a subject", "turns_ended_by_owner (tenant=? AND owner=? AND status=?)",
-		store.TurnFilter{Subject: "ann", Status: failed, Ended: true}},
-	{"completed turns of a session", "turns_by_session (tenant=? AND session_id=?)",
-		store.TurnFilter{SessionID: "ses_7", Subject: "ann", Status: completed, Ended: true}},
+	{
+		"completed turns of a subject", "turns_ended_by_owner (tenant=? AND owner=? AND status=?)",
+		store.TurnFilter{Subject: "ann", Status: completed, Ended: true},
+	},
+	{
+		"failed turns of a subject", "turns_ended_by_owner (tenant=? AND owner=? AND status=?)",
+		store.TurnFilter{Subject: "ann", Status: failed, Ended: true},
+	},
+	{
+		"completed turns of a session", "turns_by_session (tenant=? AND session_id=?)",
+		store.TurnFilter{SessionID: "ses_7", Subject: "ann", Status: completed, Ended: true},
+	},
 	{"sessions", "sessions_by_time (tenant=?)", store.SessionFilter{}},
 	{"sessions, page two", "sessions_by_time (tenant=? AND (create_us,id)<(?,?))", store.SessionFilter{BeforeUs: 5000, BeforeID: "ses_5000"}},
 	{"sessions of a subject", "sessions_by_subject (tenant=? AND subject=?)", store.SessionFilter{Subject: "rare"}},
 	{"sessions with an agent", "sessions_by_agent (tenant=? AND agent_id=?)", store.SessionFilter{AgentID: "rare"}},
-	{"sessions of a subject with an agent", "sessions_by_subject_agent (tenant=? AND subject=? AND agent_id=?)",
-		store.SessionFilter{Subject: "ann", AgentID: "rare"}},
+	{
+		"sessions of a subject with an agent", "sessions_by_subject_agent (tenant=? AND subject=? AND agent_id=?)",
+		store.SessionFilter{Subject: "ann", AgentID: "rare"},
+	},
 }
 
 // statement is one of lists for the tenant of the test, with a page of 51.

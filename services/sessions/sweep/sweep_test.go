@@ -15,8 +15,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestBackoff(t *testing.T) {
-	for attempts, want := range map[int64]time.Duration{0: time.Second, 1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second,
-		10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
+	for attempts, want := range map[int64]time.Duration{
+		0: time.Second, 1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second,
+		10: 5 * time.Minute, 1 << 40: 5 * time.Minute,
+	} {
 		for range 50 {
 			if got := sweep.Backoff(attempts); got < want*4/5 || got > want*6/5+1 {
 				t.Fatalf("after %d attempts: %s, want about %s", attempts, got, want)

@@ -137,8 +137,10 @@ func TestNext(t *testing.T) {
 			name: "a step saw the cancel", want: "finish cancelled cancelled",
 			outcomes: outcomes(begun(), with(infer(1, "cancelled"), func(o *turnv1.StepOutcome) { o.Cancelled = true })),
 		},
-		{name: "a step that could not be done", failure: &turnv1.TurnError{Code: "not_found"}, outcomes: outcomes(begun()),
-			want: "finish failed error"},
+		{
+			name: "a step that could not be done", failure: &turnv1.TurnError{Code: "not_found"}, outcomes: outcomes(begun()),
+			want: "finish failed error",
+		},
 		{
 			name: "a step that could not be done in time", want: "finish completed deadline",
 			failure: &turnv1.TurnError{Code: "deadline_exceeded"}, outcomes: outcomes(begun()),

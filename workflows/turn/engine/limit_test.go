@@ -16,8 +16,10 @@ func TestALimitNamesItself(t *testing.T) {
 		DeadlineMicros: now.UnixMicro(),
 	}
 	begin := &turnv1.StepOutcome{Key: stepkey.Begin, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Surface: limits}
-	early := &turnv1.StepOutcome{Key: stepkey.Begin, Kind: turnv1.StepKind_STEP_KIND_BEGIN,
-		Surface: &turnv1.Surface{MaxSteps: 9, MaxIdenticalCalls: 1}}
+	early := &turnv1.StepOutcome{
+		Key: stepkey.Begin, Kind: turnv1.StepKind_STEP_KIND_BEGIN,
+		Surface: &turnv1.Surface{MaxSteps: 9, MaxIdenticalCalls: 1},
+	}
 	over := func(scope, budget, what string, limit int64) *turnv1.StepOutcome {
 		return with(infer(1, ""), func(o *turnv1.StepOutcome) {
 			o.Exhausted = &turnv1.LimitUse{Scope: scope, BudgetId: budget, What: what, Limit: limit}
@@ -28,25 +30,37 @@ func TestALimitNamesItself(t *testing.T) {
 		outcomes   []*turnv1.StepOutcome
 		failure    *turnv1.TurnError
 	}{
-		{name: "steps", want: "max_steps turn/ max_steps 2",
-			outcomes: outcomes(begin, infer(1, "tool_calls", "a"), tool(1, 0, "h"), infer(2, "tool_calls", "b"))},
-		{name: "tokens", want: "max_tokens turn/ max_tokens 100",
+		{
+			name: "steps", want: "max_steps turn/ max_steps 2",
+			outcomes: outcomes(begin, infer(1, "tool_calls", "a"), tool(1, 0, "h"), infer(2, "tool_calls", "b")),
+		},
+		{
+			name: "tokens", want: "max_tokens turn/ max_tokens 100",
 			outcomes: outcomes(begin, with(infer(1, "tool_calls", "a"), func(o *turnv1.StepOutcome) {
 				o.Usage = &turnv1.Usage{InputTokens: 90, OutputTokens: 10}
-			}))},
+			})),
+		},
 		{name: "one answer", want: "max_tokens turn/ max_output_tokens 50", outcomes: outcomes(begin, infer(1, "length"))},
 		{name: "time", want: "deadline turn/ turn_seconds 60", outcomes: outcomes(begin, infer(1, "tool_calls", "a"))},
-		{name: "a step that could not be done in time", want: "deadline turn/ turn_seconds 60", outcomes: outcomes(begin),
-			failure: &turnv1.TurnError{Code: engine.CodeDeadline}},
-		{name: "identical calls", want: "repetition turn/ max_identical_calls 1",
-			outcomes: outcomes(early, infer(1, "tool_calls", "a", "a"), tool(1, 0, "h"), tool(1, 1, "h"))},
+		{
+			name: "a step that could not be done in time", want: "deadline turn/ turn_seconds 60", outcomes: outcomes(begin),
+			failure: &turnv1.TurnError{Code: engine.CodeDeadline},
+		},
+		{
+			name: "identical calls", want: "repetition turn/ max_identical_calls 1",
+			outcomes: outcomes(early, infer(1, "tool_calls", "a", "a"), tool(1, 0, "h"), tool(1, 1, "h")),
+		},
 		{name: "an identical call is not made when it is one too many", want: "repetition turn/ max_identical_calls 1", outcomes: outcomes(early,
 			asking(infer(1, "tool_calls", "a"), "h"), tool(1, 0, "h"), asking(infer(2, "tool_calls", "a"), "h"))},
 		{name: "the turn's calls", want: "budget turn/trn_1 max_tool_calls 3", outcomes: outcomes(begin, over("turn", "trn_1", "tool_calls", 3))},
-		{name: "the turn's tokens, before a call", want: "max_tokens turn/trn_1 max_tokens 100",
-			outcomes: outcomes(begin, over("turn", "trn_1", "tokens", 100))},
-		{name: "a budget's money", want: "budget tenant/bgt_1 max_cost 250000",
-			outcomes: outcomes(begin, over("tenant", "bgt_1", "cost", 250000))},
+		{
+			name: "the turn's tokens, before a call", want: "max_tokens turn/trn_1 max_tokens 100",
+			outcomes: outcomes(begin, over("turn", "trn_1", "tokens", 100)),
+		},
+		{
+			name: "a budget's money", want: "budget tenant/bgt_1 max_cost 250000",
+			outcomes: outcomes(begin, over("tenant", "bgt_1", "cost", 250000)),
+		},
 		{name: "an answer is none", want: "end / ", outcomes: outcomes(begin, infer(1, "stop"))},
 		{name: "nor is a failure", want: "error / ", outcomes: outcomes(begin), failure: &turnv1.TurnError{Code: "x"}},
 	}

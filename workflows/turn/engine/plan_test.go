@@ -38,23 +38,35 @@ func TestNextOfPlansAndChoices(t *testing.T) {
 		cancelled bool
 		want      string // key, plan part and strategy of the steps
 	}{
-		{name: "text protocol is react to the engine",
-			outcomes: outcomes(thinking(turnv1.Strategy_STRATEGY_REACT_TEXT), infer(1, "tool_calls", "a")), want: "tool-1.0"},
+		{
+			name:     "text protocol is react to the engine",
+			outcomes: outcomes(thinking(turnv1.Strategy_STRATEGY_REACT_TEXT), infer(1, "tool_calls", "a")), want: "tool-1.0",
+		},
 		{name: "a planned turn begins with the plan", outcomes: outcomes(planning()), want: "plan-1"},
 		{name: "then its first step", outcomes: outcomes(planning(), plan(1, "a", "b")), want: "infer-1@1/2:rp"},
 		{name: "a step may use tools", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "tool_calls", "x")), want: "tool-1.0"},
-		{name: "and goes on with their results", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "tool_calls", "x"), tool(1, 0, "h")),
-			want: "infer-2@1/2:rp"},
+		{
+			name: "and goes on with their results", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "tool_calls", "x"), tool(1, 0, "h")),
+			want: "infer-2@1/2:rp",
+		},
 		{name: "a text ends it", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "stop")), want: "infer-2@2/2:cr"},
-		{name: "after the last the answer", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "stop"), infer(2, "stop")),
-			want: "infer-3@0/2:cc"},
-		{name: "which ends the turn", outcomes: outcomes(planning(), plan(1, "a"), infer(1, "stop"), infer(2, "stop")),
-			want: "finish completed end"},
-		{name: "also when it asks for tools", outcomes: outcomes(planning(), plan(1, "a"), infer(1, "stop"), infer(2, "tool_calls", "x")),
-			want: "finish completed end"},
+		{
+			name: "after the last the answer", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "stop"), infer(2, "stop")),
+			want: "infer-3@0/2:cc",
+		},
+		{
+			name: "which ends the turn", outcomes: outcomes(planning(), plan(1, "a"), infer(1, "stop"), infer(2, "stop")),
+			want: "finish completed end",
+		},
+		{
+			name: "also when it asks for tools", outcomes: outcomes(planning(), plan(1, "a"), infer(1, "stop"), infer(2, "tool_calls", "x")),
+			want: "finish completed end",
+		},
 		{name: "an empty plan is answered at once", outcomes: outcomes(planning(), plan(1)), want: "infer-1@0/0:"},
-		{name: "a step that failed has the rest planned again",
-			outcomes: outcomes(planning(), plan(1, "a", "b", "c"), infer(1, "stop"), gaveUp(2)), want: "plan-2@0/2:cf"},
+		{
+			name:     "a step that failed has the rest planned again",
+			outcomes: outcomes(planning(), plan(1, "a", "b", "c"), infer(1, "stop"), gaveUp(2)), want: "plan-2@0/2:cf",
+		},
 		{
 			name: "the new steps follow those that ended", want: "infer-3@3/4:cfrp",
 			outcomes: outcomes(planning(), plan(1, "a", "b", "c"), infer(1, "stop"), gaveUp(2), plan(2, "d", "e")),
@@ -81,15 +93,19 @@ func TestNextOfPlansAndChoices(t *testing.T) {
 			outcomes: outcomes(begun(func(s *turnv1.Surface) { s.Strategy = planned; s.MaxTokens = 20 }),
 				with(plan(1, "a"), func(o *turnv1.StepOutcome) { o.Usage = &turnv1.Usage{InputTokens: 5} }), infer(1, "stop")),
 		},
-		{name: "a part that was cut ends the turn", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "length")),
-			want: "finish completed max_tokens"},
+		{
+			name: "a part that was cut ends the turn", outcomes: outcomes(planning(), plan(1, "a", "b"), infer(1, "length")),
+			want: "finish completed max_tokens",
+		},
 		{name: "auto asks first", outcomes: outcomes(auto), want: "select"},
 		{name: "auto as react", outcomes: outcomes(auto, selected(react)), want: "infer-1=REACT"},
 		{name: "auto as direct", outcomes: outcomes(auto, selected(direct), infer(1, "tool_calls", "x")), want: "finish completed end"},
 		{name: "auto as plan", outcomes: outcomes(auto, selected(planned)), want: "plan-1"},
 		{name: "auto as plan goes on", outcomes: outcomes(auto, selected(planned), plan(1, "a")), want: "infer-1@1/1:r=PLAN"},
-		{name: "a choice that cannot be had fails the turn", outcomes: outcomes(auto, with(selected(0), failing("model_rejected"))),
-			want: "finish failed error"},
+		{
+			name: "a choice that cannot be had fails the turn", outcomes: outcomes(auto, with(selected(0), failing("model_rejected"))),
+			want: "finish failed error",
+		},
 		{name: "a cancel before the choice", outcomes: outcomes(auto), cancelled: true, want: "finish cancelled cancelled"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -153,8 +153,10 @@ func newHost(t *testing.T, change ...func(*executor.Config)) *executor.Host {
 
 // program is an executor that this program is, in a mode.
 func program(mode string, env ...string) *sessionsv1.Executor {
-	x := &sessionsv1.Executor{Kind: "process", Command: []string{os.Args[0]},
-		Env: map[string]string{"CHILD": mode, "GORACE": "atexit_sleep_ms=0"}}
+	x := &sessionsv1.Executor{
+		Kind: "process", Command: []string{os.Args[0]},
+		Env: map[string]string{"CHILD": mode, "GORACE": "atexit_sleep_ms=0"},
+	}
 	for i := 0; i+1 < len(env); i += 2 {
 		x.Env[env[i]] = env[i+1]
 	}

@@ -140,8 +140,10 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 		"wrong type":  {`{"type":"end","stay":"yes"}` + "\n", "executor_failed", "stay has the wrong type"},
 		"nothing":     {"", "executor_failed", "without an answer"},
 		"half a line": {`{"type":"answer","text":"x"`, "executor_failed", "without an answer"},
-		"another schema": {`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed",
-			"windlass.executor/v9"},
+		"another schema": {
+			`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed",
+			"windlass.executor/v9",
+		},
 		"a long line":      {`{"type":"answer","text":"` + long + `"}` + "\n", "executor_failed", "longer than"},
 		"nothing for ever": {strings.Repeat(`{"type":"x"}`+"\n", 1<<20+1), "executor_failed", "said more than"},
 		"an answer too large to be kept": {
@@ -159,8 +161,10 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 		"a long session id":   {`{"type":"session","executor_session_id":"` + long[:513] + `"}` + "\n", "executor_failed", "512"},
 		"an odd reason":       {`{"type":"end","finish_reason":"tired"}` + "\n", "executor_failed", "tired"},
 		"an error":            {`{"type":"error","code":"quota","message":"no credit"}` + "\n", "executor_failed", "quota: no credit"},
-		"a passing error": {`{"type":"error","code":"busy","message":"later","retryable":true}` + "\n", "executor_unavailable",
-			"busy: later"},
+		"a passing error": {
+			`{"type":"error","code":"busy","message":"later","retryable":true}` + "\n", "executor_unavailable",
+			"busy: later",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := program("say", "SAY", row.say)

@@ -34,8 +34,10 @@ func served(t *testing.T, handler http.HandlerFunc) *sessionsv1.Executor {
 func TestARoundOverHTTP(t *testing.T) {
 	t.Setenv("WINDLASS_EXECUTOR_TOKEN", "the-token")
 	for name, row := range map[string]struct{ media, body string }{
-		"events": {"text/event-stream; charset=utf-8",
-			": hello\n\nevent: x\ndata: {\"type\":\"text.delta\",\ndata: \"text\":\"hi\"}\r\n\r\nid: 7\ndata:{\"type\":\"end\"}\n\n"},
+		"events": {
+			"text/event-stream; charset=utf-8",
+			": hello\n\nevent: x\ndata: {\"type\":\"text.delta\",\ndata: \"text\":\"hi\"}\r\n\r\nid: 7\ndata:{\"type\":\"end\"}\n\n",
+		},
 		"lines": {"application/x-ndjson", "{\"type\":\"text.delta\",\"text\":\"hi\"}\n\n{\"type\":\"end\"}"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,10 +75,14 @@ func TestAnswersOverHTTPThatAreNone(t *testing.T) {
 			w.Header().Set("Retry-After", "7")
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		}, code: "executor_unavailable", want: "429: slow down", rest: 7 * time.Second},
-		"broken": {answer: func(w http.ResponseWriter) { http.Error(w, "oops", http.StatusInternalServerError) }, code: "executor_unavailable",
-			want: "500: oops"},
-		"refused": {answer: func(w http.ResponseWriter) { http.Error(w, "not you: the-token", http.StatusForbidden) }, code: "executor_failed",
-			want: "403: not you: Bearer"},
+		"broken": {
+			answer: func(w http.ResponseWriter) { http.Error(w, "oops", http.StatusInternalServerError) }, code: "executor_unavailable",
+			want: "500: oops",
+		},
+		"refused": {
+			answer: func(w http.ResponseWriter) { http.Error(w, "not you: the-token", http.StatusForbidden) }, code: "executor_failed",
+			want: "403: not you: Bearer",
+		},
 		"a page": {answer: func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, code: "executor_failed", want: "media type"},
 		"elsewhere": {answer: func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
@@ -158,8 +164,10 @@ func dialled(t *testing.T, run func(grpc.BidiStreamingServer[executorv1.RunReque
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-done })
-	return &sessionsv1.Executor{Kind: "grpc", Url: "grpc://" + l.Addr().String(),
-		Headers: map[string]string{"X-Token": "${env:WINDLASS_EXECUTOR_TOKEN}"}}
+	return &sessionsv1.Executor{
+		Kind: "grpc", Url: "grpc://" + l.Addr().String(),
+		Headers: map[string]string{"X-Token": "${env:WINDLASS_EXECUTOR_TOKEN}"},
+	}
 }
 
 func TestRoundsOverGRPC(t *testing.T) {

@@ -22,8 +22,10 @@ func TestARoundIsOneRequest(t *testing.T) {
 		"no end":   func(w http.ResponseWriter) { fmt.Fprint(w, "data: {\"type\":\"text.delta\",\"text\":\"hi\"}\n\n") },
 		"no event": func(http.ResponseWriter) {},
 	}
-	for _, status := range []int{201, 204, 301, 302, 307, 308, 400, 401, 403, 404, 408, 409, 410, 413, 421, 425, 429, 500, 501, 502, 503,
-		504} {
+	for _, status := range []int{
+		201, 204, 301, 302, 307, 308, 400, 401, 403, 404, 408, 409, 410, 413, 421, 425, 429, 500, 501, 502, 503,
+		504,
+	} {
 		for name, body := range map[string]string{"empty": "", "html": "<html>", "an end": "data: {\"type\":\"end\"}\n\n"} {
 			answers[fmt.Sprint(status, " ", name)] = func(w http.ResponseWriter) {
 				w.Header().Set("Location", "/elsewhere")

@@ -127,8 +127,10 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 
 // chats reports, judging by its name, whether a model of OpenAI's own is for conversations: the list does not say, and most are not.
 func chats(name string) bool {
-	for _, other := range []string{"audio", "realtime", "image", "transcribe", "tts", "search", "instruct", "embedding", "moderation",
-		"live"} {
+	for _, other := range []string{
+		"audio", "realtime", "image", "transcribe", "tts", "search", "instruct", "embedding", "moderation",
+		"live",
+	} {
 		if strings.Contains(name, other) {
 			return false
 		}

@@ -29,8 +29,10 @@ func FuzzGenerate(f *testing.F) {
 			return // these take time, space or a second attempt
 		}
 		req := provider.Request{
-			Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_USER,
-				Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: message}}}}},
+			Messages: []*turnv1.Message{{
+				Role:    turnv1.Role_ROLE_USER,
+				Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: message}}},
+			}},
 			Tools: []*inferencev1.ToolDefinition{{Name: "calculator__evaluate", Description: "Remember what the tool is.", InputSchemaJson: schema}},
 		}
 		said, arguments := play(t, model, req)

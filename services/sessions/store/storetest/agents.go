@@ -71,8 +71,10 @@ func blueprints(t *testing.T, s *store.Store) {
 func revisions(t *testing.T, s *store.Store) {
 	put := func(revision uint32) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
-			return tx.PutAgent(ctx, store.Agent{Tenant: tenant, ID: "a", Revision: revision,
-				Spec: agentspec.Spec{Model: fmt.Sprintf("p/%d", revision)}})
+			return tx.PutAgent(ctx, store.Agent{
+				Tenant: tenant, ID: "a", Revision: revision,
+				Spec: agentspec.Spec{Model: fmt.Sprintf("p/%d", revision)},
+			})
 		})
 	}
 	put(1)

@@ -47,8 +47,10 @@ func budgets(t *testing.T, s *store.Store) {
 			return err
 		}
 		for _, id := range []string{"bgt_1", "bgt_2"} {
-			h := budgetdb.Hold{Tenant: tenant, TurnID: "trn_1", Step: "infer-1", BudgetID: id, Amount: budgetdb.Amount{Tokens: 5}, MaxOutput: 3,
-				Bound: "tokens"}
+			h := budgetdb.Hold{
+				Tenant: tenant, TurnID: "trn_1", Step: "infer-1", BudgetID: id, Amount: budgetdb.Amount{Tokens: 5}, MaxOutput: 3,
+				Bound: "tokens",
+			}
 			if err := tx.AddHold(ctx, h); err != nil {
 				return err
 			}

@@ -11,8 +11,10 @@ import (
 func forkedMessages(t *testing.T, s *store.Store) {
 	const copies = 250 // more than one statement holds
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.AddSession(ctx, store.Session{Tenant: tenant, ID: "ses_2", AgentID: "a", ForkedFrom: "ses_1", ForkedSeq: 7,
-			Params: `{"a":"ä"}`, CreateUs: 1}); err != nil {
+		if err := tx.AddSession(ctx, store.Session{
+			Tenant: tenant, ID: "ses_2", AgentID: "a", ForkedFrom: "ses_1", ForkedSeq: 7,
+			Params: `{"a":"ä"}`, CreateUs: 1,
+		}); err != nil {
 			return err
 		}
 		var rows []store.Message
@@ -21,8 +23,10 @@ func forkedMessages(t *testing.T, s *store.Store) {
 				Tenant: tenant, SessionID: "ses_2", Seq: int64(i - copies), ID: fmt.Sprintf("m%03d", i), TurnID: "trn_of_ses_1", Data: []byte("d"),
 			})
 		}
-		return tx.AddMessages(ctx, append(rows, store.Message{Tenant: tenant, SessionID: "ses_2", Seq: 2, ID: "own", TurnID: "trn_2", TurnSeq: 2,
-			Data: []byte("d")})...)
+		return tx.AddMessages(ctx, append(rows, store.Message{
+			Tenant: tenant, SessionID: "ses_2", Seq: 2, ID: "own", TurnID: "trn_2", TurnSeq: 2,
+			Data: []byte("d"),
+		})...)
 	})
 	ses, err := s.Session(t.Context(), tenant, "ses_2")
 	must(t, err)

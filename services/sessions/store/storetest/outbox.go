@@ -38,8 +38,10 @@ func fillOutbox(t testing.TB, s *store.Store, n int) {
 		session, turn := fmt.Sprintf("ses_%03d", i), fmt.Sprintf("trn_%03d", i)
 		addSession(t, s, session, turn)
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
-			return tx.AddOutgoing(ctx, store.Outgoing{Tenant: tenant, TurnID: turn, SessionID: session, AgentID: "a",
-				CreateUs: int64(i)})
+			return tx.AddOutgoing(ctx, store.Outgoing{
+				Tenant: tenant, TurnID: turn, SessionID: session, AgentID: "a",
+				CreateUs: int64(i),
+			})
 		})
 	}
 }

@@ -69,12 +69,16 @@ func lists(t *testing.T, s *store.Store) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
 			id := fmt.Sprintf("ses_%d", i)
 			subject := []string{"alice", "bob"}[i%2]
-			if err := tx.AddSession(ctx, store.Session{Tenant: tenant, ID: id, AgentID: "a", Subject: subject,
-				CreateUs: int64(1e15) + int64(i/2)}); err != nil {
+			if err := tx.AddSession(ctx, store.Session{
+				Tenant: tenant, ID: id, AgentID: "a", Subject: subject,
+				CreateUs: int64(1e15) + int64(i/2),
+			}); err != nil {
 				return err
 			}
-			return tx.AddTurn(ctx, store.Turn{Tenant: tenant, ID: fmt.Sprintf("trn_%d", i), SessionID: id, Status: turnv1.TurnStatus(1 + i%2),
-				CreateUs: int64(1e15) + int64(i/2)})
+			return tx.AddTurn(ctx, store.Turn{
+				Tenant: tenant, ID: fmt.Sprintf("trn_%d", i), SessionID: id, Status: turnv1.TurnStatus(1 + i%2),
+				CreateUs: int64(1e15) + int64(i/2),
+			})
 		})
 	}
 	f := store.SessionFilter{Tenant: tenant, Limit: 2}
@@ -93,8 +97,10 @@ func lists(t *testing.T, s *store.Store) {
 	if fmt.Sprint(got) != "[ses_5 ses_4 ses_3 ses_2 ses_1 ses_0]" {
 		t.Errorf("sessions %v", got)
 	}
-	turns, err := s.Turns(t.Context(), store.TurnFilter{Tenant: tenant, Subject: "bob", Status: 2, BeforeUs: 1e15 + 2, BeforeID: "trn_0",
-		Limit: 9})
+	turns, err := s.Turns(t.Context(), store.TurnFilter{
+		Tenant: tenant, Subject: "bob", Status: 2, BeforeUs: 1e15 + 2, BeforeID: "trn_0",
+		Limit: 9,
+	})
 	must(t, err)
 	if len(turns) != 2 || turns[0].ID != "trn_3" || turns[1].ID != "trn_1" {
 		t.Errorf("turns %v", turns)
@@ -144,8 +150,10 @@ func deleteSession(t *testing.T, s *store.Store) {
 		}); err != nil {
 			return err
 		}
-		if err := tx.AddMessages(ctx, store.Message{Tenant: tenant, SessionID: "ses_000", Seq: 1, ID: "m", TurnID: "trn_000", TurnSeq: 1,
-			Data: []byte("d")}); err != nil {
+		if err := tx.AddMessages(ctx, store.Message{
+			Tenant: tenant, SessionID: "ses_000", Seq: 1, ID: "m", TurnID: "trn_000", TurnSeq: 1,
+			Data: []byte("d"),
+		}); err != nil {
 			return err
 		}
 		if err := tx.AddEvents(ctx, tenant, "ses_000", []store.Event{{Seq: 1, Data: []byte("e")}}); err != nil {

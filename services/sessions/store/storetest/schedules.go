@@ -37,8 +37,10 @@ func addSchedule(t *testing.T, s *store.Store, v scheduledb.Schedule) scheduledb
 
 func schedules(t *testing.T, s *store.Store) {
 	a := addSchedule(t, s, scheduledb.Schedule{ID: "a", Subject: "ann", NextSync: at(10), Spec: everything(t)})
-	b := addSchedule(t, s, scheduledb.Schedule{ID: "b", Subject: "bob", NextSync: at(20),
-		Spec: scheduledb.ScheduleSpec{Cron: "@daily", TimeZone: "Europe/Berlin", Paused: true}})
+	b := addSchedule(t, s, scheduledb.Schedule{
+		ID: "b", Subject: "bob", NextSync: at(20),
+		Spec: scheduledb.ScheduleSpec{Cron: "@daily", TimeZone: "Europe/Berlin", Paused: true},
+	})
 	list := func(subject, after string) string {
 		t.Helper()
 		rows, err := s.Schedules(t.Context(), tenant, subject, after, 9)

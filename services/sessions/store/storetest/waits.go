@@ -61,8 +61,11 @@ func waits(t *testing.T, s *store.Store) {
 		{"of roles", store.WaitFilter{Owner: "ann", Roles: []string{"x", "lead"}}, "3 0 "},
 		{"of nobody", store.WaitFilter{Owner: "ann"}, ""},
 		{"the next page", store.WaitFilter{BeforeUs: 11, BeforeID: "apr_3"}, "2 1 0 "},
-		{"everything at once", store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, BeforeUs: 11, BeforeID: "apr_3"},
-			"0 "},
+		{
+			"everything at once",
+			store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, BeforeUs: 11, BeforeID: "apr_3"},
+			"0 ",
+		},
 		{"a page", store.WaitFilter{Limit: 2}, "5 4 "},
 	} {
 		row.filter.Tenant = tenant

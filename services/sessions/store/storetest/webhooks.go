@@ -21,8 +21,10 @@ func addWebhook(t *testing.T, s *store.Store, w webhookdb.Webhook) {
 
 func addDelivery(t *testing.T, s *store.Store, id, webhook, session string, next int64) {
 	t.Helper()
-	d := webhookdb.Delivery{Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id),
-		NextAttempt: sqldb.Time(next), CreateTime: sqldb.Time(1)}
+	d := webhookdb.Delivery{
+		Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id),
+		NextAttempt: sqldb.Time(next), CreateTime: sqldb.Time(1),
+	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddDelivery(ctx, d) })
 }
 
