@@ -210,8 +210,8 @@ func TestBadInputIsExplained(t *testing.T) {
 func TestMethodNotAllowedNamesMethods(t *testing.T) {
 	s := serve(t, nil)
 	for path, want := range map[string]string{
-		"/v1/agents": "GET, POST", "/v1/agents/a": "DELETE, GET, PATCH", "/v1/turns/t/events": "GET", "/healthz": "GET, HEAD",
-		"/v1/tools/a:invoke": "GET, POST", // GET of a tool with that name
+		"/v1/agents": "GET, HEAD, POST", "/v1/agents/a": "DELETE, GET, HEAD, PATCH", "/v1/turns/t/events": "GET", "/healthz": "GET, HEAD",
+		"/v1/tools/a:invoke": "GET, HEAD, POST", // GET of a tool with that name
 	} {
 		if got := s.do("PUT", path, "{}").header.Get("Allow"); got != want {
 			t.Errorf("%s: Allow is %q, want %q", path, got, want)

@@ -63,7 +63,11 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.build(); err != nil {
 		return nil, fmt.Errorf("build gateway: %w", err)
 	}
-	g.handler = g.seen.middleware(headers(http.HandlerFunc(g.route)))
+	routes, err := compressed(http.HandlerFunc(g.route))
+	if err != nil {
+		return nil, fmt.Errorf("build gateway: %w", err)
+	}
+	g.handler = g.seen.middleware(headers(routes))
 	g.server = newServer(g.handler, deps.Log)
 	return g, nil
 }

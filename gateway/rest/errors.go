@@ -31,6 +31,10 @@ func (a *API) onError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshale
 	if e.Code == codes.Internal && e.Unwrap() != nil && !errors.Is(err, context.Canceled) {
 		a.deps.Log.ErrorContext(r.Context(), "request failed", "route", route.Pattern, "error", err)
 	}
+	if e.Reason == faultv1.Reason_REASON_CONFLICT && r.Header.Get(ifMatchHeader) != "" {
+		problem.WriteStatus(w, r, http.StatusPreconditionFailed, asWritten(e, route))
+		return
+	}
 	problem.Write(w, r, asWritten(e, route))
 }
 
@@ -106,6 +110,9 @@ func (a *API) allowed(path string) []string {
 		if matches(p, path) && !slices.Contains(out, http.MethodGet) {
 			out = append(out, http.MethodGet)
 		}
+	}
+	if slices.Contains(out, http.MethodGet) && !slices.ContainsFunc(a.streams, func(p string) bool { return matches(p, path) }) {
+		out = append(out, http.MethodHead)
 	}
 	slices.Sort(out)
 	return out

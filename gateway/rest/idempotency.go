@@ -28,10 +28,15 @@ func withKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyKey{}, key)
 }
 
-func idempotencyKey(h http.Header) (string, error) {
+// idempotencyKey returns the header's value. A POST that cannot keep its promise is refused; other methods are idempotent without a key.
+func idempotencyKey(h http.Header, route Route) (string, error) {
 	values := h.Values(KeyHeader)
 	if len(values) == 0 {
 		return "", nil
+	}
+	if route.Method == http.MethodPost && route.Input.Fields().ByName(keyField) == nil {
+		return "", fault.Invalid(KeyHeader, "is not supported by POST %s", route.Pattern).
+			Hint("Send the request without the header. Before you repeat it, read the resource to see whether it took effect.")
 	}
 	key := values[0]
 	if len(values) > 1 {
@@ -54,6 +59,9 @@ type keyed struct{ grpc.ClientConnInterface }
 // Invoke implements grpc.ClientConnInterface.
 func (c keyed) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	if err := setKey(ctx, args); err != nil {
+		return err
+	}
+	if err := setRevision(ctx, args); err != nil {
 		return err
 	}
 	if err := checkResumes(ctx, args); err != nil {

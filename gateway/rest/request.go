@@ -3,12 +3,8 @@ package rest
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +48,7 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 			next(w, r, vars) // added by HandlePath: it checks the request itself
 			return
 		}
-		ctx, cancel, err := a.admit(w, r, route)
+		ctx, cancel, err := a.admit(w, r, route, vars)
 		if err != nil {
 			problem.Write(w, r, err)
 			return
@@ -68,7 +64,9 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 }
 
 // admit checks query, body and headers, replaces the body by the bytes read, and sets the call's timeout.
-func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (context.Context, context.CancelFunc, error) {
+func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route, vars map[string]string) (
+	context.Context, context.CancelFunc, error,
+) {
 	values, err := checkQuery(r.URL, route)
 	if err != nil {
 		return nil, nil, err
@@ -80,16 +78,24 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (contex
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := idempotencyKey(r.Header)
+	key, err := idempotencyKey(r.Header, route)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, err := withIfMatch(r.Context(), r.Header, route)
 	if err != nil {
 		return nil, nil, err
 	}
 	if route.Body != "" {
-		if err := a.readBody(w, r); err != nil {
+		data, err := a.readBody(w, r)
+		if err == nil {
+			err = checkPath(data, route, vars)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(withKey(r.Context(), key), timeout)
+	ctx, cancel := context.WithTimeout(withKey(ctx, key), timeout)
 	return ctx, cancel, nil
 }
 
@@ -110,41 +116,6 @@ func (a *API) timeout(h http.Header) (time.Duration, error) {
 		return 0, fault.Invalid("Grpc-Timeout", "must be at most 8 digits and one of H, M, S, m, u, n: 30S is thirty seconds")
 	}
 	return min(time.Duration(min(n, uint64(a.deps.MaxTimeout/unit)+1))*unit, a.deps.MaxTimeout), nil
-}
-
-func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
-	ct := r.Header.Get("Content-Type")
-	if ct != "" {
-		media, _, err := mime.ParseMediaType(ct)
-		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNSUPPORTED_MEDIA_TYPE, "the body's type %q is not supported", ct).
-				Hint("Send JSON with the header Content-Type: application/json.")
-		}
-	}
-	tooLarge := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the body is larger than %d bytes", a.deps.MaxBody).
-		Hint("Send less, or raise gateway.max_body.")
-	if r.ContentLength > a.deps.MaxBody {
-		return tooLarge
-	}
-	if r.ContentLength != 0 {
-		rc := http.NewResponseController(w)
-		// Writers without deadlines (in tests) read without one.
-		if rc.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
-			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-		}
-	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.deps.MaxBody))
-	var limit *http.MaxBytesError
-	switch {
-	case errors.As(err, &limit):
-		return tooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the body did not arrive within %s", bodyTimeout)
-	case err != nil:
-		return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the body ended early").Cause(err)
-	}
-	r.Body = &body{Reader: bytes.NewReader(data), data: data}
-	return nil
 }
 
 // expandEnums replaces short names of enum values by those that the runtime reads, and drops empty ones. It reports whether there were any.

@@ -67,6 +67,7 @@ func New(deps Deps) (*API, error) {
 		runtime.WithMiddlewares(a.prepare),
 		runtime.WithErrorHandler(a.onError),
 		runtime.WithRoutingErrorHandler(a.onRoutingError),
+		runtime.WithForwardResponseOption(tagged),
 		runtime.WithForwardResponseOption(accepted),
 		runtime.WithForwardResponseOption(saved),
 		runtime.WithIncomingHeaderMatcher(incoming),
@@ -103,7 +104,10 @@ func (a *API) register() error {
 }
 
 // ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w, r = a.head(w, r)
+	a.mux.ServeHTTP(w, r)
+}
 
 // HandleStream adds a GET handler for a stream, for which no code is generated. Pattern variables are passed by name.
 func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error {

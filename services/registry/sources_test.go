@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -203,6 +204,9 @@ func TestUpdateSource(t *testing.T) {
 	}, "effects")
 	if err != nil || got.GetRevision() != 2 || len(got.GetLabels()) != 0 || got.GetUrl() != src.GetUrl() {
 		t.Errorf("masked: %v, %v", got, err)
+	}
+	if _, err := update(&registryv1.Source{Revision: 1, Labels: map[string]string{"a": "b"}}, "labels"); status.Code(err) != codes.Aborted {
+		t.Errorf("an update of an older revision: %v", err)
 	}
 	if e := r.pinned("notes__send").GetEffect(); e != turnv1.EffectClass_EFFECT_CLASS_READ {
 		t.Errorf("the owner's word on the effect: %v", e)

@@ -133,6 +133,9 @@ func (s *Sources) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 	if err != nil {
 		return nil, err
 	}
+	if want := req.GetSource().GetRevision(); want != 0 && want != have.Revision {
+		return nil, fault.Conflict("source %q is at revision %d, not %d", have.Name, have.Revision, want)
+	}
 	changed, err := applyUpdate(have, req)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,24 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/klauspost/compress/gzhttp"
+)
+
+// compressed compresses responses for callers that accept gzip. Event streams are left alone: each event must leave at once.
+func compressed(next http.Handler) (http.Handler, error) {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1<<10), gzhttp.EnableZstd(false))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the options are ours
+	}
+	gzipped := wrap(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		gzipped.ServeHTTP(w, r)
+	}), nil
+}

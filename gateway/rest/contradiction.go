@@ -1,0 +1,47 @@
+package rest
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+)
+
+// checkPath rejects a body that names another resource than the path. A resource that the path gives by name may have its ID in the body.
+func checkPath(data []byte, route Route, vars map[string]string) error {
+	if len(vars) == 0 || len(data) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return nil // the decoder explains what is wrong
+	}
+	md := route.bodyMessage()
+	for name, value := range vars {
+		path, inBody := strings.CutPrefix(name, route.Body+".")
+		if !inBody && route.Body != "*" {
+			continue
+		}
+		fd := md.Fields().ByTextName(path)
+		if fd == nil {
+			continue
+		}
+		for _, spelling := range []string{fd.TextName(), fd.JSONName()} {
+			given := text(fields[spelling])
+			if given != "" && given != value && (!inBody || text(fields["name"]) != value) {
+				return fault.Invalid(spelling, "is %q in the body and %q in the path", given, value).
+					Hint("Leave it out of the body: the path says which resource is meant.")
+			}
+		}
+	}
+	return nil
+}
+
+// text returns a JSON string's value, "" for anything else.
+func text(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,27 @@
+package rest
+
+import "net/http"
+
+// headWriter drops the body of the response to a HEAD request.
+type headWriter struct{ http.ResponseWriter }
+
+// Unwrap implements the interface of http.ResponseController.
+func (h headWriter) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (h headWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+// head returns a GET request that answers a HEAD request. Streams have no HEAD.
+func (a *API) head(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request) {
+	if r.Method != http.MethodHead {
+		return w, r
+	}
+	for _, pattern := range a.streams {
+		if matches(pattern, r.URL.Path) {
+			return w, r
+		}
+	}
+	get := r.Clone(r.Context())
+	get.Method = http.MethodGet
+	return headWriter{w}, get
+}
