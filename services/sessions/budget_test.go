@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/money"
@@ -115,61 +114,6 @@ func TestAModelStepIsReservedThenSettled(t *testing.T) {
 	})
 }
 
-func TestAStepThatDoesNotFitIsDoneAtOnce(t *testing.T) {
-	k := newKit(t, options{})
-	b := k.budget(&sessionsv1.Budget{Scope: "agent", Target: "assistant", MaxTokens: 400})
-	w := k.worker(k.newTurn("hello"))
-	w.beginWith(&turnv1.Surface{MaxOutputTokens: 100})
-	w.used("infer-1", w.lease("infer-1"), 300, 40, nil)
-	over := w.exhausted("infer-2")
-	want := &turnv1.LimitUse{Scope: "agent", BudgetId: b.GetId(), What: "tokens", Limit: 400, Used: 340}
-	if !proto.Equal(over, want) {
-		t.Errorf("exhausted %v, want %v", over, want)
-	}
-	if again := w.exhausted("infer-2"); !proto.Equal(again, want) {
-		t.Errorf("asked again: %v", again)
-	}
-	told := k.events(w.turn.GetSessionId(), "budget.exhausted")
-	if len(told) != 1 || told[0].GetStep() != "infer-2" || !proto.Equal(told[0].GetBudgetExhausted().GetUse(), want) {
-		t.Errorf("told %v", told)
-	}
-	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "budget")
-	if _, err := k.budgets().DeleteBudget(t.Context(), &sessionsv1.DeleteBudgetRequest{BudgetId: b.GetId()}); err != nil {
-		t.Fatal(err)
-	}
-	free := k.worker(k.turn(w.turn.GetSessionId(), "again"))
-	free.beginWith(&turnv1.Surface{})
-	if l := free.lease("infer-1"); l.GetMaxOutputTokens() != 0 {
-		t.Errorf("without a budget it may write %d tokens only", l.GetMaxOutputTokens())
-	}
-}
-
-func TestAnAnswerEndsWhereTheBudgetEnds(t *testing.T) {
-	k := newKit(t, options{})
-	b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 600})
-	w := k.worker(k.newTurn("hello"))
-	w.beginWith(&turnv1.Surface{})
-	l := w.lease("infer-1") // 4096 would not fit
-	if l.GetMaxOutputTokens() < 400 || l.GetMaxOutputTokens() > 600 {
-		t.Fatalf("may write %d tokens", l.GetMaxOutputTokens())
-	}
-	got := w.commit("infer-1", l, func(r *executionv1.CommitStepRequest) { // with the end as the worker expects it
-		r.Outcome.Usage, r.Outcome.FinishReason = &turnv1.Usage{InputTokens: 10, OutputTokens: l.GetMaxOutputTokens(), ModelCalls: 1}, "length"
-		r.Then = &executionv1.CommitStepRequest{
-			TurnId: w.turn.GetId(), Outcome: &turnv1.StepOutcome{Key: "finish"},
-			Ending: &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_tokens"},
-			Claim:  &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref("finish"), Owner: "w1", Ttl: durationpb.New(30 * time.Second)},
-		}
-	})
-	if got.GetThen() != nil {
-		t.Errorf("the turn was ended for another reason than the budget: %v", got.GetThen())
-	}
-	out := got.GetOutcome()
-	if out.GetExhausted().GetBudgetId() != b.GetId() || len(k.events(w.turn.GetSessionId(), "budget.exhausted")) != 1 {
-		t.Errorf("outcome %v", out)
-	}
-}
-
 func TestAReservationIsTheSteps(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
@@ -232,31 +176,6 @@ func (w *worker) claimRefSoon(step *turnv1.StepRef) (*executionv1.ClaimStepRespo
 			return got, err
 		}
 		<-time.After(got.GetBusy().GetExpiresIn().AsDuration())
-	}
-}
-
-func TestATurnsEndFreesWhatItHolds(t *testing.T) {
-	k := newKit(t, options{})
-	b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 100_000, MaxToolCalls: 5})
-	w := k.worker(k.newTurn("hello"))
-	w.beginWith(&turnv1.Surface{MaxTokens: 50_000, MaxToolCalls: 2})
-	w.used("infer-1", w.lease("infer-1"), 10, 10, nil)
-	w.lease("tool-1.0")
-	w.lease("tool-1.1")
-	if over := w.exhausted("tool-1.2"); over.GetScope() != "turn" || over.GetWhat() != "tool_calls" || over.GetLimit() != 2 {
-		t.Errorf("exhausted %v", over)
-	}
-	if now := k.stands(b.GetId()); now.GetReservedToolCalls() != 2 {
-		t.Errorf("held: %v", now)
-	}
-	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "budget")
-	if now := k.stands(b.GetId()); now.GetReservedToolCalls() != 0 || now.GetReservedTokens() != 0 || now.GetUsedTokens() != 20 {
-		t.Errorf("after the end: %v", now)
-	}
-	list, err := k.budgets().ListBudgets(t.Context(), &sessionsv1.ListBudgetsRequest{})
-	must(t, err)
-	if len(list.GetBudgets()) != 1 {
-		t.Errorf("the turn's own limits are still there, or listed: %v", list)
 	}
 }
 

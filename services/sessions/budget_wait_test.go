@@ -56,20 +56,3 @@ func TestACallThatWaitsAfterItWasSentCounts(t *testing.T) {
 		})
 	}
 }
-
-// A turn that is cancelled while a person is to say what became of its call has made that call.
-func TestACancelledTurnHasMadeItsUnknownCall(t *testing.T) {
-	k := newKit(t, options{})
-	b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxToolCalls: 3})
-	w := k.withCalls()
-	w.commit("tool-1.0", w.lease("tool-1.0"), func(c *executionv1.CommitStepRequest) {
-		c.Wait = &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c1", Tool: "bank__pay", ExecutionId: "exe_1"}
-		c.Outcome.Usage = &turnv1.Usage{ToolCalls: 1}
-	})
-	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: w.turn.GetId()})
-	must(t, err)
-	w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
-	if now := k.stands(b.GetId()); now.GetUsedToolCalls() != 1 || now.GetReservedToolCalls() != 0 {
-		t.Errorf("the budget is %v", now)
-	}
-}

@@ -7,7 +7,6 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
@@ -183,59 +182,5 @@ func TestACallThatWasCutOffHasNoRecording(t *testing.T) {
 	m := again.asked("infer-1", "x1", `{"n":"a"}`, "x2", `{"n":"b"}`)
 	if a, b := k.recording(turn, m, "x1"), k.recording(turn, m, "x2"); a != "a1" || b != "none" {
 		t.Errorf("recordings %s and %s", a, b)
-	}
-}
-
-func TestWhatCannotBeRunAgain(t *testing.T) {
-	k := newKit(t, options{cfg: sessions.Config{MaxForkBytes: 1000}})
-	k.agent("assistant")
-	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{
-		Id:       "planner",
-		Strategy: turnv1.Strategy_STRATEGY_PLAN,
-	}})
-	must(t, err)
-	over := k.twoRounds(k.session().GetId(), "two")
-	ses := k.session().GetId()
-	long := k.turn(ses, strings.Repeat("x", 1200))
-	waiting := k.turn(ses, "waits")
-	_, err = k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: waiting.GetId()})
-	must(t, err)
-	k.worker(long).run("y")
-	after := k.turn(ses, "after")
-	k.worker(after).run("z")
-	active := k.turn(ses, "active")
-	for _, tt := range []struct {
-		name   string
-		req    *sessionsv1.RerunTurnRequest
-		code   string
-		fields []string
-	}{
-		{"unknown turn", &sessionsv1.RerunTurnRequest{TurnId: "trn_nobody"}, "not_found", nil},
-		{"active turn", &sessionsv1.RerunTurnRequest{TurnId: active.GetId()}, "turn_active", nil},
-		{"turn that never began", &sessionsv1.RerunTurnRequest{TurnId: waiting.GetId()}, "failed_precondition", nil},
-		{"step it has not", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "4"}, "invalid_argument", []string{"from_step"}},
-		{
-			"step that is none", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "tool-1.0"}, "invalid_argument",
-			[]string{"from_step"},
-		},
-		{
-			"middle of a plan", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "2", AgentId: "planner"}, "invalid_argument",
-			[]string{"from_step"},
-		},
-		{"unknown agent", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), AgentId: "nobody"}, "not_found", nil},
-		{"what is no model", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Model: "gpt"}, "invalid_argument", []string{"model"}},
-		{
-			"live calls are never missing", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Tools: "live", Missing: "fail"}, "invalid_argument",
-			[]string{"missing"},
-		},
-		{"too much before it", &sessionsv1.RerunTurnRequest{TurnId: after.GetId()}, "too_large", nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := k.turns.RerunTurn(t.Context(), tt.req)
-			wantFault(t, err, tt.code, tt.fields...)
-		})
-	}
-	if turn := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: over.GetId(), AgentId: "planner"}); turn.GetAgentId() != "planner" {
-		t.Errorf("agent %s", turn.GetAgentId())
 	}
 }

@@ -19,6 +19,7 @@ type Engine struct {
 	states  map[string]outbox.WorkflowState
 	starts  []outbox.Turn
 	wakes   []string
+	cancels []string
 	fail    error
 	changed chan struct{}
 }
@@ -39,8 +40,8 @@ func (e *Engine) Start(_ context.Context, t outbox.Turn) error {
 }
 
 // Cancel implements outbox.Engine.
-func (e *Engine) Cancel(context.Context, string) error {
-	return e.call(func() {})
+func (e *Engine) Cancel(_ context.Context, turnID string) error {
+	return e.call(func() { e.cancels = append(e.cancels, turnID) })
 }
 
 // Wake implements outbox.Engine.
@@ -91,6 +92,13 @@ func (e *Engine) Woken() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.wakes)
+}
+
+// Cancelled returns the turns whose workflows were cancelled, in order.
+func (e *Engine) Cancelled() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.cancels)
 }
 
 // Changed returns a channel that is closed with the next call.
