@@ -160,3 +160,18 @@ func Time(us int64) time.Time {
 	}
 	return time.UnixMicro(us).UTC()
 }
+
+// TimeColumn is where a column of Unix microseconds goes: Scan sets at as Time does.
+func TimeColumn(at *time.Time) sql.Scanner { return (*timeColumn)(at) }
+
+type timeColumn time.Time
+
+// Scan implements sql.Scanner.
+func (c *timeColumn) Scan(src any) error {
+	us, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("a time is stored as %T, want microseconds", src)
+	}
+	*c = timeColumn(Time(us))
+	return nil
+}

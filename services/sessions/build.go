@@ -64,7 +64,7 @@ func newParts(s *Service, deps Deps) *parts {
 	s.workers = outbox.NewWorkers(st, deps.Bus, cfg.SweepInterval, deps.Log)
 	s.eraser = erase.New(erase.Eraser{
 		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval,
-		Now: st.NowUs,
+		Now: st.Now,
 	})
 	p.sessions = session.New(session.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Blueprints: p.blueprints, Conversations: p.conversations, Keys: p.keys,
@@ -147,7 +147,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
 		execution: api.NewExecution(api.ExecutionDeps{
 			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
-			Schedules: p.schedules, NowUs: p.store.NowUs,
+			Schedules: p.schedules, Now: p.store.Now,
 		}),
 	}
 	return nil

@@ -51,7 +51,7 @@ func (s *Service) forget(ctx context.Context) {
 	tick := time.NewTicker(forgetEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if err := s.store.ForgetOnce(ctx, s.store.NowUs()); err != nil && ctx.Err() == nil {
+		if err := s.store.ForgetOnce(ctx, s.store.Now()); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "expired idempotency keys cannot be removed", "error", err)
 		}
 		if err := s.webhooks.Maintain(ctx); err != nil && ctx.Err() == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -24,7 +25,7 @@ func BenchmarkListApprovals(b *testing.B) {
 				}
 				if err := tx.AddWait(b.Context(), store.Wait{
 					Tenant: authn.DefaultTenant, ID: fmt.Sprintf("apr_%05d", i), TurnID: fmt.Sprintf("trn_%05d", i), SessionID: "ses_1", Owner: "local",
-					StepKey: "tool-1.0", Kind: 1, CreateUs: int64(1000 + i), ExpiresUs: 1 << 60, Request: &store.WaitRequest{},
+					StepKey: "tool-1.0", Kind: 1, CreateTime: sqldb.Time(int64(1000 + i)), ExpireTime: sqldb.Time(1 << 60), Request: &store.WaitRequest{},
 					Answer: &store.WaitAnswer{},
 				}, roles); err != nil {
 					return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -132,7 +131,7 @@ func exists(a store.Agent) bool { return a.ID != "" && !a.Deleted }
 
 // put stores the revision after before, which may be deleted, or the zero agent.
 func (s *Service) put(ctx context.Context, tx *store.Tx, id string, spec agentspec.Spec, before store.Agent) (store.Agent, error) {
-	now := time.UnixMicro(tx.NowUs())
+	now := tx.Now()
 	a := store.Agent{Tenant: authn.Tenant(ctx), ID: id, Revision: before.Revision + 1, Spec: spec, CreateTime: now, UpdateTime: now}
 	if exists(before) {
 		a.CreateTime = before.CreateTime

@@ -43,12 +43,12 @@ func (s *Approvals) ListApprovals(ctx context.Context, req *sessionsv1.ListAppro
 	rows, err := s.approvals.List(ctx, approval.Filter{
 		Open: req.GetStatus() == sessionsv1.ApprovalStatus_APPROVAL_STATUS_PENDING, Verdict: convert.VerdictOf(req.GetStatus()),
 		Kind: req.GetKind(), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(),
-		BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
+		Before: at.time(), BeforeID: at.ID, Limit: size + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(w store.Wait) any { return timeCursor{w.CreateUs, w.ID} })
+	rows, next := page.Trim(rows, size, list, func(w store.Wait) any { return afterTime(w.CreateTime, w.ID) })
 	out := &sessionsv1.ListApprovalsResponse{NextPageToken: next}
 	for _, w := range rows {
 		out.Approvals = append(out.Approvals, convert.ApprovalToProto(w))

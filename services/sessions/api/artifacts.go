@@ -40,12 +40,12 @@ func (s *Artifacts) ListArtifacts(ctx context.Context, req *sessionsv1.ListArtif
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.artifacts.List(ctx, ses, after.Us, after.ID, size+1)
+	rows, err := s.artifacts.List(ctx, ses, after.time(), after.ID, size+1)
 	if err != nil {
 		return nil, err
 	}
 	out := &sessionsv1.ListArtifactsResponse{}
-	rows, out.NextPageToken = page.Trim(rows, size, list, func(a store.Artifact) any { return timeCursor{Us: a.CreateUs, ID: a.ID} })
+	rows, out.NextPageToken = page.Trim(rows, size, list, func(a store.Artifact) any { return afterTime(a.CreateTime, a.ID) })
 	for _, a := range rows {
 		out.Artifacts = append(out.Artifacts, artifactToProto(a))
 	}
@@ -56,6 +56,6 @@ func artifactToProto(a store.Artifact) *sessionsv1.Artifact {
 	return &sessionsv1.Artifact{
 		Id: a.ID, SessionId: a.SessionID, TurnId: a.TurnID, CallId: a.CallID, Name: a.Name, MediaType: a.MediaType, Size: a.Size,
 		Sha256:     a.SHA256,
-		CreateTime: timestamp.OfMicros(a.CreateUs),
+		CreateTime: timestamp.Of(a.CreateTime),
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -32,8 +33,8 @@ type ExecutionDeps struct {
 	Conversations *conversation.Service
 	Reruns        *rerun.Service
 	Schedules     *schedule.Service
-	// NowUs is the database's time, in Unix microseconds.
-	NowUs func() int64
+	// Now is the database's time.
+	Now func() time.Time
 }
 
 // Execution implements ExecutionService.
@@ -47,8 +48,8 @@ func NewExecution(deps ExecutionDeps) *Execution { return &Execution{deps: deps}
 
 // now returns the database's time, as new workers read it and as former ones do.
 func (s *Execution) now() (*timestamppb.Timestamp, int64) {
-	us := s.deps.NowUs()
-	return timestamp.OfMicros(us), us
+	now := s.deps.Now()
+	return timestamp.Of(now), now.UnixMicro()
 }
 
 // LoadTurn implements ExecutionService.

@@ -28,7 +28,7 @@ func TestExecution(t *testing.T) {
 		k := sessionstest.New(t, sessionstest.Config{})
 		server := api.NewExecution(api.ExecutionDeps{
 			Access: k.Access, Steps: k.Steps, Turns: k.Turns, Waits: k.Waits, Children: k.Children, Conversations: k.Conversations,
-			Reruns: k.Reruns, NowUs: k.Store.NowUs,
+			Reruns: k.Reruns, Now: k.Store.Now,
 		})
 		conn := rpctest.ServeAs(t, "sessions", func(r grpc.ServiceRegistrar) {
 			executionv1.RegisterExecutionServiceServer(r, server)

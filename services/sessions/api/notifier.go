@@ -39,7 +39,7 @@ func (n Notifier) TurnEnded(tx *journal.Tx, t store.Turn) error {
 		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = enum.Name(end.GetStatus()), end.GetStopReason(), end.GetError(), end.GetUsage(),
 			end.GetToolsUsed()
 		m.Output, m.OutputTruncated = truncate.Cut(end.GetOutput(), maxNotifiedOutput), len(end.GetOutput()) > maxNotifiedOutput
-		m.EndTime, m.LastSeq, m.LimitReached = timestamp.OfMicros(t.EndUs), t.LastSeq, end.GetLimitReached()
+		m.EndTime, m.LastSeq, m.LimitReached = timestamp.Of(t.EndTime), t.LastSeq, end.GetLimitReached()
 	}); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (n Notifier) WaitStarted(tx *journal.Tx, t store.Turn, w store.Wait) error 
 	return n.notify(tx, t, typ, func(m *sessionsv1.WebhookTurn) {
 		m.Status, m.Usage = enum.Name(turnv1.TurnStatus_TURN_STATUS_WAITING), convert.Usage(t)
 		m.Wait = &sessionsv1.WebhookWait{
-			ApprovalId: w.ID, Kind: enum.Name(w.Kind), CallId: w.CallID, Tool: w.Tool, ExpireTime: timestamp.OfMicros(w.ExpiresUs),
+			ApprovalId: w.ID, Kind: enum.Name(w.Kind), CallId: w.CallID, Tool: w.Tool, ExpireTime: timestamp.Of(w.ExpireTime),
 		}
 		m.Wait.Message = truncate.Cut(w.Request.GetMessage(), maxNotifiedMessage)
 	})
@@ -77,14 +77,14 @@ func (n Notifier) notify(tx *journal.Tx, t store.Turn, typ string, fill func(*se
 		Type: typ, Turn: t, Root: root, Agents: strings.Split(t.Path(), "/"),
 		Body: func() ([]byte, error) {
 			m := &sessionsv1.WebhookTurn{
-				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: timestamp.OfMicros(t.CreateUs),
-				StartTime: timestamp.OfMicros(t.StartUs),
+				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: timestamp.Of(t.CreateTime),
+				StartTime: timestamp.Of(t.StartTime),
 			}
 			if root.ID != t.ID {
 				m.RootTurnId = root.ID
 			}
 			fill(m)
-			return webhookBody(&sessionsv1.WebhookEvent{Type: typ, Timestamp: timestamp.OfMicros(tx.NowUs), Data: m})
+			return webhookBody(&sessionsv1.WebhookEvent{Type: typ, Timestamp: timestamp.Of(tx.Now()), Data: m})
 		},
 	})
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
@@ -34,6 +36,12 @@ type timeCursor struct {
 	ID string `json:"id"`
 }
 
+// afterTime is the cursor behind a row.
+func afterTime(at time.Time, id string) timeCursor { return timeCursor{Us: sqldb.Micros(at), ID: id} }
+
+// time returns when the row was made; zero for the first page.
+func (c timeCursor) time() time.Time { return sqldb.Time(c.Us) }
+
 // CreateSession implements SessionService.
 func (s *Sessions) CreateSession(ctx context.Context, req *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
 	return answerSession(s.sessions.Create(ctx, session.Spec{
@@ -54,11 +62,11 @@ func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSession
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.sessions.List(ctx, req.GetAgentId(), at.Us, at.ID, size+1)
+	rows, err := s.sessions.List(ctx, req.GetAgentId(), at.time(), at.ID, size+1)
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(v store.Session) any { return timeCursor{v.CreateUs, v.ID} })
+	rows, next := page.Trim(rows, size, list, func(v store.Session) any { return afterTime(v.CreateTime, v.ID) })
 	out := &sessionsv1.ListSessionsResponse{NextPageToken: next}
 	for _, row := range rows {
 		ses, err := convert.SessionToProto(row)

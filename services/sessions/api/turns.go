@@ -98,12 +98,12 @@ func (s *Turns) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest)
 		return nil, err
 	}
 	rows, err := s.deps.Turns.List(ctx, turn.Filter{
-		SessionID: req.GetSessionId(), Status: req.GetStatus(), BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
+		SessionID: req.GetSessionId(), Status: req.GetStatus(), Before: at.time(), BeforeID: at.ID, Limit: size + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(t store.Turn) any { return timeCursor{t.CreateUs, t.ID} })
+	rows, next := page.Trim(rows, size, list, func(t store.Turn) any { return afterTime(t.CreateTime, t.ID) })
 	views, err := s.deps.Turns.Views(ctx, authn.Tenant(ctx), rows)
 	return &sessionsv1.ListTurnsResponse{Turns: convert.TurnsToProto(views), NextPageToken: next}, err
 }

@@ -5,6 +5,7 @@ package approval
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -52,8 +53,8 @@ type Filter struct {
 	Verdict           turnv1.Verdict
 	Kind              turnv1.WaitKind
 	SessionID, TurnID string
-	// BeforeUs and BeforeID name the last wait of the page before; 0 = the first page.
-	BeforeUs int64
+	// Before and BeforeID name the last wait of the page before; zero = the first page.
+	Before   time.Time
 	BeforeID string
 	// Limit bounds the page.
 	Limit int
@@ -67,7 +68,7 @@ func (s *Service) List(ctx context.Context, f Filter) ([]store.Wait, error) {
 	return s.deps.Store.Waits(ctx, store.WaitFilter{
 		Tenant: authn.Tenant(ctx), Owner: access.Owner(ctx), Roles: authn.From(ctx).GetRoles(), Open: f.Open,
 		Verdict: f.Verdict, Kind: f.Kind, SessionID: f.SessionID, TurnID: f.TurnID,
-		BeforeUs: f.BeforeUs, BeforeID: f.BeforeID, Limit: f.Limit,
+		Before: f.Before, BeforeID: f.BeforeID, Limit: f.Limit,
 	})
 }
 
@@ -107,6 +108,6 @@ func denied(format string, args ...any) *fault.Error {
 // recordDecision adds what one person decided or answered.
 func recordDecision(tx *journal.Tx, w *store.Wait, who string, approve bool, comment string) {
 	w.Answer.Decisions = append(w.Answer.Decisions, &turnv1.ApprovalDecision{
-		Subject: who, Approve: approve, Comment: comment, Time: timestamp.OfMicros(tx.NowUs),
+		Subject: who, Approve: approve, Comment: comment, Time: timestamp.Of(tx.Now()),
 	})
 }

@@ -197,7 +197,7 @@ func TestDecisionsInARow(t *testing.T) {
 				k.WantFault(err, d.reason)
 			}
 			want(k, w.ID, row.verdict, row.kept)
-			if now := k.Read(w.TurnID); (now.OpenWaits == 0) != (row.verdict != 0) || (now.WakeUs != 0) != (row.verdict != 0) {
+			if now := k.Read(w.TurnID); (now.OpenWaits == 0) != (row.verdict != 0) || (!now.WakeTime.IsZero()) != (row.verdict != 0) {
 				t.Errorf("the turn is %+v", now)
 			}
 		})
@@ -476,7 +476,7 @@ func TestAListHasWhatTheCallerMaySee(t *testing.T) {
 		{"of a turn", boss(k), approval.Filter{TurnID: finance.TurnID}, []string{finance.ID}},
 		{"of a session", boss(k), approval.Filter{SessionID: plain.SessionID}, []string{plain.ID}},
 		{"of no session", boss(k), approval.Filter{SessionID: "\x00"}, nil},
-		{"older ones", boss(k), approval.Filter{BeforeUs: question.CreateUs, BeforeID: question.ID}, []string{plain.ID, finance.ID}},
+		{"older ones", boss(k), approval.Filter{Before: question.CreateTime, BeforeID: question.ID}, []string{plain.ID, finance.ID}},
 	} {
 		row.filter.Limit = 10
 		waits, err := k.Approvals.List(row.ctx, row.filter)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -35,7 +36,7 @@ func Write(tx *journal.Tx, t store.Turn, step store.Step, a New) error {
 	sum := sha256.Sum256(a.Data)
 	row := store.Artifact{
 		Tenant: t.Tenant, ID: a.ID, SessionID: t.SessionID, TurnID: t.ID, CallID: a.CallID, Name: a.Name,
-		MediaType: a.MediaType, Size: int64(len(a.Data)), SHA256: hex.EncodeToString(sum[:]), CreateUs: tx.NowUs,
+		MediaType: a.MediaType, Size: int64(len(a.Data)), SHA256: hex.EncodeToString(sum[:]), CreateTime: tx.Now(),
 	}
 	if err := tx.AddArtifact(tx.Context(), row, a.Data); err != nil {
 		return err
@@ -87,9 +88,9 @@ func (s *Service) Read(ctx context.Context, id, sessionID string, offset, length
 }
 
 // List returns at most limit artifacts of a session that the caller may see, in the order of their creation, from behind the one
-// that was made at afterUs with afterID.
-func (s *Service) List(ctx context.Context, ses store.Session, afterUs int64, afterID string, limit int) ([]store.Artifact, error) {
-	return s.store.Artifacts(ctx, ses.Tenant, ses.ID, afterUs, afterID, limit)
+// that was made at after with afterID.
+func (s *Service) List(ctx context.Context, ses store.Session, after time.Time, afterID string, limit int) ([]store.Artifact, error) {
+	return s.store.Artifacts(ctx, ses.Tenant, ses.ID, after, afterID, limit)
 }
 
 // Session returns the session whose artifacts a caller asks for.

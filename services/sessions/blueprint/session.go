@@ -108,7 +108,7 @@ func (r Resolver) ResolveTurn(ctx context.Context, a store.Agent, t store.Turn, 
 	out.ExecutorSealed = ExecutorNeeded(a.Spec)
 	var problems []string
 	out.Spec, problems = r.Resolve(a, Facts{
-		SessionID: ses.ID, TurnID: t.ID, Time: time.UnixMicro(t.CreateUs), Params: out.Params, Principal: p, Getenv: r.Getenv,
+		SessionID: ses.ID, TurnID: t.ID, Time: t.CreateTime, Params: out.Params, Principal: p, Getenv: r.Getenv,
 	})
 	if len(problems) > 0 {
 		out.Unresolved = unresolvable(a.ID, problems)

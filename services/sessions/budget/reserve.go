@@ -74,7 +74,8 @@ func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (Re
 	switch {
 	case d.Verdict == Exhausted:
 		return Reservation{Exhausted: d.Limit.exhausted(budgets[d.Budget])}, nil
-	case d.Verdict == Waits && !t.CancelRequested && (t.DeadlineUs == 0 || tx.NowUs < t.DeadlineUs): // a turn that is over calls no model
+	case d.Verdict == Waits && !t.CancelRequested && (t.Deadline.IsZero() ||
+		tx.Now().Before(t.Deadline)): // a turn that is over calls no model
 		return Reservation{WaitsFor: budgets[d.Budget].ID}, nil
 	}
 	return reserveTokens(tx, t, ref.GetKey(), step, d, budgets)

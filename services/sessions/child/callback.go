@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -63,8 +62,8 @@ const minOffers = 2
 // stands in its journal at once, with the reason; any other when it is given up. It gives the refusal back as long as the result
 // is offered again.
 func (s *Service) undelivered(ctx context.Context, c store.Child, end *end, text string, refused error) error {
-	until := time.UnixMicro(end.turn.EndUs).Add(s.deps.OfferResults)
-	over := time.UnixMicro(s.deps.Store.NowUs()).After(until) && c.Attempts >= minOffers
+	until := end.turn.EndTime.Add(s.deps.OfferResults)
+	over := s.deps.Store.Now().After(until) && c.Attempts >= minOffers
 	if !over && (!fault.Refused(refused) || fault.Is(refused, faultv1.Reason_REASON_RATE_LIMITED)) {
 		return refused
 	}

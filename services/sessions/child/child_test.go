@@ -181,7 +181,7 @@ func TestAChildThatEndsAnswersItsParent(t *testing.T) {
 	if w.Verdict != turnv1.Verdict_VERDICT_ANSWERED || w.Answer.GetResult().GetContent()[0].GetText() != "done" || !link(k, c).ParentNotified {
 		t.Errorf("the wait is %+v", w)
 	}
-	if k.Read(parent.ID).WakeUs == 0 {
+	if k.Read(parent.ID).WakeTime.IsZero() {
 		t.Error("the parent is not woken")
 	}
 }

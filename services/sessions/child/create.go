@@ -97,7 +97,7 @@ func link(tx *journal.Tx, parent *store.Turn, step store.Step, req Create, limit
 	c := store.Child{
 		Tenant: parent.Tenant, TurnID: ids.New(ids.Turn), SessionID: ids.New(ids.Session), AgentID: req.AgentID,
 		ParentTurnID: parent.ID, ParentSessionID: parent.SessionID, RootTurnID: parent.ID, StepKey: step.Key, CallID: req.CallID,
-		Depth: uint32(1 + strings.Count(parent.Path(), "/")), Background: req.Background, CreateUs: tx.NowUs,
+		Depth: uint32(1 + strings.Count(parent.Path(), "/")), Background: req.Background, CreateTime: tx.Now(),
 	}
 	if parent.AgentPath != "" {
 		above, err := tx.Child(ctx, parent.Tenant, parent.ID)

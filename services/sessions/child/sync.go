@@ -63,7 +63,7 @@ func (s *Service) take(do func(context.Context, string) error) func(context.Cont
 	return func(ctx context.Context, c store.Child) error {
 		taken := false
 		err := s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
-			taken, err = tx.TakeChild(ctx, c, s.deps.Store.NowUs()+childLease.Microseconds())
+			taken, err = tx.TakeChild(ctx, c, s.deps.Store.Now().Add(childLease))
 			return err
 		})
 		if err != nil || !taken {
@@ -72,7 +72,7 @@ func (s *Service) take(do func(context.Context, string) error) func(context.Cont
 		c.Attempts++
 		s.sync(ctx, c, do)
 		return s.deps.Store.Write(ctx, func(tx *store.Tx) error {
-			return tx.PostponeChild(ctx, c.Tenant, c.TurnID, s.deps.Store.NowUs()+sweep.Backoff(c.Attempts).Microseconds())
+			return tx.PostponeChild(ctx, c.Tenant, c.TurnID, s.deps.Store.Now().Add(sweep.Backoff(c.Attempts)))
 		})
 	}
 }

@@ -30,9 +30,9 @@ const (
 // Store keeps what is to be erased.
 type Store interface {
 	// TakeErasures returns turns of one tenant that are due, and hides them from other calls until the given time.
-	TakeErasures(ctx context.Context, nowUs, untilUs int64, limit int) ([]store.Erasure, error)
+	TakeErasures(ctx context.Context, now, until time.Time, limit int) ([]store.Erasure, error)
 	// PostponeErasures has turns taken again from the given time on.
-	PostponeErasures(ctx context.Context, turns []store.Erasure, untilUs int64) error
+	PostponeErasures(ctx context.Context, turns []store.Erasure, until time.Time) error
 	// Erased notes that nothing is left of turns.
 	Erased(ctx context.Context, turns []store.Erasure) error
 }
@@ -62,8 +62,8 @@ type Eraser struct {
 	Log       *slog.Logger
 	// Every is the time between two checks when nothing wakes it.
 	Every time.Duration
-	// Now returns the time in Unix microseconds.
-	Now func() int64
+	// Now returns the time.
+	Now func() time.Time
 
 	wake chan struct{}
 }
@@ -102,7 +102,7 @@ func (e *Eraser) Run(ctx context.Context) {
 // drain erases all that is due. What fails is due again later.
 func (e *Eraser) drain(ctx context.Context) error {
 	for {
-		turns, err := e.Store.TakeErasures(ctx, e.Now(), e.Now()+2*timeout.Microseconds(), batch)
+		turns, err := e.Store.TakeErasures(ctx, e.Now(), e.Now().Add(2*timeout), batch)
 		if err != nil || len(turns) == 0 {
 			return err
 		}
@@ -113,7 +113,7 @@ func (e *Eraser) drain(ctx context.Context) error {
 		if done {
 			err = e.Store.Erased(ctx, turns)
 		} else {
-			err = e.Store.PostponeErasures(context.WithoutCancel(ctx), turns, e.Now()+pause(turns).Microseconds())
+			err = e.Store.PostponeErasures(context.WithoutCancel(ctx), turns, e.Now().Add(pause(turns)))
 		}
 		if err != nil {
 			return err

@@ -73,7 +73,7 @@ func (k Keys) Earlier(ctx context.Context, once store.Once) (store.Once, bool, e
 	if once.Key == "" {
 		return store.Once{}, false, nil
 	}
-	found, err := k.store.Once(ctx, once, k.store.NowUs())
+	found, err := k.store.Once(ctx, once, k.store.Now())
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Once{}, false, nil
 	}
@@ -89,8 +89,8 @@ func (k Keys) Remember(tx *journal.Tx, once store.Once) (store.Once, bool, error
 	if once.Key == "" {
 		return once, true, nil
 	}
-	once.ExpiresUs = tx.NowUs + k.age.Microseconds()
-	found, added, err := tx.AddOnce(tx.Context(), once, tx.NowUs)
+	once.ExpireTime = tx.Now().Add(k.age)
+	found, added, err := tx.AddOnce(tx.Context(), once, tx.Now())
 	if err == nil && !added {
 		err = same(once, found)
 	}

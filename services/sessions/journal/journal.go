@@ -16,7 +16,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
-	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -51,12 +50,11 @@ type Tx struct {
 	*store.Tx
 	// Session is the locked session. Changes made to it are saved at the end of the transaction, after Touch or Append.
 	Session store.Session
-	// NowUs is the database's time at the start of the transaction, in Unix microseconds.
-	NowUs int64
 	// Said is the newest message that the transaction has added to the conversation, nil before the first.
 	Said *turnv1.Message
 
 	ctx     context.Context
+	now     time.Time
 	touched bool
 	turn    *store.Turn
 	after   []func(context.Context)
@@ -69,7 +67,7 @@ type Tx struct {
 func (j *Journal) Write(ctx context.Context, f func(*Tx) error) error {
 	var done *Tx
 	err := j.store.Write(ctx, func(stx *store.Tx) error {
-		tx := &Tx{Tx: stx, ctx: ctx, NowUs: stx.NowUs()}
+		tx := &Tx{Tx: stx, ctx: ctx, now: stx.Now()}
 		if err := f(tx); err != nil {
 			return err
 		}
@@ -107,7 +105,7 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 func (tx *Tx) Touch() { tx.touched = true }
 
 // Now is the database's time at the start of the transaction.
-func (tx *Tx) Now() time.Time { return sqldb.Time(tx.NowUs) }
+func (tx *Tx) Now() time.Time { return tx.now }
 
 // KeepTurn has a turn of the locked session saved as it is at the end of the transaction, once, however often it changes until then.
 func (tx *Tx) KeepTurn(t *store.Turn) { tx.turn = t }
@@ -128,7 +126,7 @@ func (tx *Tx) RecordStep(t store.Turn, outcome *turnv1.StepOutcome) error {
 	}
 	return tx.SaveStep(tx.ctx, store.Step{
 		Tenant: t.Tenant, TurnID: t.ID, Key: outcome.GetKey(), Kind: outcome.GetKind(), Fence: 1, Attempt: 1, Done: true,
-		StartedUs: tx.NowUs, FirstSeq: tx.Session.LastSeq, MessageID: outcome.GetMessageId(), Outcome: data,
+		StartTime: tx.Now(), FirstSeq: tx.Session.LastSeq, MessageID: outcome.GetMessageId(), Outcome: data,
 	})
 }
 
@@ -152,7 +150,7 @@ func (tx *Tx) Append(from Origin, e *turnv1.Event) (uint32, error) {
 	}
 	seq := tx.Session.LastSeq + 1
 	full := &turnv1.Event{
-		Seq: seq, Type: kind, Time: timestamppb.New(time.UnixMicro(tx.NowUs)), SessionId: tx.Session.ID, TurnId: from.TurnID,
+		Seq: seq, Type: kind, Time: timestamppb.New(tx.Now()), SessionId: tx.Session.ID, TurnId: from.TurnID,
 		Step: from.Step, Attempt: from.Attempt, Actor: authn.From(tx.ctx).GetSubject(), Data: e.GetData(),
 	}
 	if from.AgentPath != "" {
@@ -172,7 +170,7 @@ func (tx *Tx) Append(from Origin, e *turnv1.Event) (uint32, error) {
 	}
 	tx.Session.LastSeq, tx.Session.OpenSeq, tx.touched = seq, Open(tx.Session.OpenSeq, full), true
 	tx.rows = append(tx.rows, store.Event{
-		Seq: seq, TurnID: from.TurnID, Type: kind, OpenSeq: tx.Session.OpenSeq, TimeUs: tx.NowUs, Data: data,
+		Seq: seq, TurnID: from.TurnID, Type: kind, OpenSeq: tx.Session.OpenSeq, Time: tx.Now(), Data: data,
 	})
 	return seq, nil
 }
@@ -206,7 +204,7 @@ func (tx *Tx) flush() error {
 	if !tx.touched {
 		return nil
 	}
-	tx.Session.UpdateUs = tx.NowUs
+	tx.Session.UpdateTime = tx.Now()
 	return tx.SaveSession(tx.ctx, tx.Session)
 }
 

@@ -37,7 +37,7 @@ func run(k *sessionstest.Kit) {
 // due reports whether the outbox has a row to take at a time from now.
 func due(k *sessionstest.Kit, in time.Duration) bool {
 	k.Helper()
-	some, err := k.Store.HasOutgoing(k.Context(), k.Store.NowUs()+in.Microseconds())
+	some, err := k.Store.HasOutgoing(k.Context(), k.Store.Now().Add(in))
 	k.Must(err)
 	return some
 }
@@ -105,7 +105,7 @@ func TestWhatAWakeUpComesTo(t *testing.T) {
 				<-k.Outbox.Lost()
 			}
 			marked := func() bool {
-				some, err := k.Store.HasToWake(k.Context(), k.Store.NowUs()+time.Hour.Microseconds())
+				some, err := k.Store.HasToWake(k.Context(), k.Store.Now().Add(time.Hour))
 				k.Must(err)
 				return some
 			}

@@ -43,7 +43,7 @@ func (o *Outbox) drain(ctx context.Context, calls *sync.WaitGroup, sweep bool) e
 		if free == 0 {
 			return nil
 		}
-		now := o.store.NowUs()
+		now := o.store.Now()
 		started := o.startedRows()
 		if some, err := o.store.HasOutgoing(ctx, now); err != nil || !some && (!sweep || len(started) == 0) {
 			return err
@@ -54,7 +54,7 @@ func (o *Outbox) drain(ctx context.Context, calls *sync.WaitGroup, sweep bool) e
 			if err := drop(ctx, tx, started); err != nil {
 				return err
 			}
-			until := now + takenFor.Microseconds()
+			until := now.Add(takenFor)
 			if taken, err = tx.TakeOutgoing(ctx, now, until, free, o.cfg.MaxOpen); err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (o *Outbox) start(ctx context.Context, out store.Outgoing) {
 	}
 	pause := min(time.Second<<min(out.Attempts-1, 10), maxPause)
 	if err := o.store.Write(after, func(tx *store.Tx) error {
-		return tx.FreeOutgoing(after, out.Tenant, out.TurnID, o.store.NowUs()+pause.Microseconds())
+		return tx.FreeOutgoing(after, out.Tenant, out.TurnID, o.store.Now().Add(pause))
 	}); err != nil {
 		o.log.ErrorContext(ctx, "outbox cannot be written", "turn_id", out.TurnID, "error", err)
 	}

@@ -19,20 +19,20 @@ const (
 // NotifyWorkflow marks a turn for its workflow to be woken, since the journal has something new for it, and wakes it once the
 // transaction is committed. The turn's session must be locked.
 func (o *Outbox) NotifyWorkflow(tx *journal.Tx, t store.Turn) error {
-	t.WakeUs = tx.NowUs + wakeAgain.Microseconds()
+	t.WakeTime = tx.Now().Add(wakeAgain)
 	tx.After(func(context.Context) { o.wakeSoon(t) })
-	return tx.SetWake(tx.Context(), t.Tenant, t.ID, t.WakeUs)
+	return tx.SetWake(tx.Context(), t.Tenant, t.ID, t.WakeTime)
 }
 
 // WakeDue wakes the workflows that are marked and were not woken in time.
 func (o *Outbox) WakeDue(ctx context.Context) error {
-	if some, err := o.store.HasToWake(ctx, o.store.NowUs()); err != nil || !some {
+	if some, err := o.store.HasToWake(ctx, o.store.Now()); err != nil || !some {
 		return err
 	}
 	var turns []store.Turn
 	err := o.store.Write(ctx, func(tx *store.Tx) (err error) {
-		now := o.store.NowUs()
-		turns, err = tx.TakeToWake(ctx, now, now+(callTimeout+wakeAgain).Microseconds(), wakeBatch)
+		now := o.store.Now()
+		turns, err = tx.TakeToWake(ctx, now, now.Add(callTimeout+wakeAgain), wakeBatch)
 		return err
 	})
 	for _, t := range turns {
@@ -58,7 +58,7 @@ func (o *Outbox) wakeOne(ctx context.Context, t store.Turn) {
 		return
 	}
 	after := context.WithoutCancel(ctx)
-	if err := o.store.Write(after, func(tx *store.Tx) error { return tx.Woken(after, t.Tenant, t.ID, t.WakeUs, !open) }); err != nil {
+	if err := o.store.Write(after, func(tx *store.Tx) error { return tx.Woken(after, t.Tenant, t.ID, t.WakeTime, !open) }); err != nil {
 		o.log.ErrorContext(ctx, "wake-up of a turn's workflow cannot be recorded", "turn_id", t.ID, "error", err)
 		return
 	}

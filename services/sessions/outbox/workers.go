@@ -55,7 +55,7 @@ func (w *Workers) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		turns, err := w.store.ExpiredLeases(ctx, w.store.NowUs(), workersBatch)
+		turns, err := w.store.ExpiredLeases(ctx, w.store.Now(), workersBatch)
 		if err != nil && ctx.Err() == nil {
 			w.log.ErrorContext(ctx, "expired leases cannot be listed", "error", err)
 		}
@@ -71,7 +71,7 @@ func (w *Workers) Run(ctx context.Context) {
 // returns where the next call goes on. A turn whose worker lives and is merely slow to claim its next step is announced too; the
 // lease decides.
 func (w *Workers) wakeUnowned(ctx context.Context, after store.TurnPoint) store.TurnPoint {
-	turns, err := w.store.Unowned(ctx, w.store.NowUs()-w.interval.Microseconds(), after, workersBatch)
+	turns, err := w.store.Unowned(ctx, w.store.Now().Add(-w.interval), after, workersBatch)
 	if err != nil {
 		if ctx.Err() == nil {
 			w.log.ErrorContext(ctx, "unowned turns cannot be listed", "error", err)
@@ -85,7 +85,7 @@ func (w *Workers) wakeUnowned(ctx context.Context, after store.TurnPoint) store.
 		return store.TurnPoint{}
 	}
 	last := turns[len(turns)-1]
-	return store.TurnPoint{CreateUs: last.CreateUs, ID: last.ID}
+	return store.TurnPoint{CreateTime: last.CreateTime, ID: last.ID}
 }
 
 func (w *Workers) publish(ctx context.Context, subject string, t store.Turn) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -70,11 +71,11 @@ func (s *Service) NewWith(ctx context.Context, a store.Agent, spec Spec) (store.
 	if !access.Storable(spec.Title) {
 		return store.Session{}, fault.Invalid("title", "must not contain NUL")
 	}
-	now := s.deps.Store.NowUs()
+	now := s.deps.Store.Now()
 	p := authn.From(ctx)
 	ses := store.Session{
 		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: a.ID, Subject: p.GetSubject(), Title: spec.Title, Labels: spec.Labels,
-		CreateUs: now, UpdateUs: now,
+		CreateTime: now, UpdateTime: now,
 	}
 	if err := blueprint.SetSessionParams(ctx, &ses, a, spec.Params); err != nil {
 		return store.Session{}, err
@@ -102,14 +103,14 @@ func (s *Service) Get(ctx context.Context, id string) (store.Session, error) {
 	return s.deps.Access.Session(ctx, id)
 }
 
-// List returns at most limit sessions that the caller may see, the newest first, from behind the one that was made at beforeUs
+// List returns at most limit sessions that the caller may see, the newest first, from behind the one that was made at before
 // with beforeID. An agent narrows it down.
-func (s *Service) List(ctx context.Context, agentID string, beforeUs int64, beforeID string, limit int) ([]store.Session, error) {
+func (s *Service) List(ctx context.Context, agentID string, before time.Time, beforeID string, limit int) ([]store.Session, error) {
 	if !access.Storable(agentID) {
 		return nil, nil
 	}
 	return s.deps.Store.Sessions(ctx, store.SessionFilter{
-		Tenant: authn.Tenant(ctx), Subject: access.Owner(ctx), AgentID: agentID, BeforeUs: beforeUs, BeforeID: beforeID, Limit: limit,
+		Tenant: authn.Tenant(ctx), Subject: access.Owner(ctx), AgentID: agentID, Before: before, BeforeID: beforeID, Limit: limit,
 	})
 }
 

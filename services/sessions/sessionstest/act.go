@@ -261,7 +261,7 @@ func (k *Kit) Wait(t store.Turn, key string, req *store.WaitRequest) store.Wait 
 func (k *Kit) Dispatch() {
 	k.Helper()
 	k.Must(k.Store.Write(k.Context(), func(tx *store.Tx) error {
-		now := k.Store.NowUs()
+		now := k.Store.Now()
 		taken, err := tx.TakeOutgoing(k.Context(), now, now, 1000, 0)
 		if err != nil {
 			return err

@@ -93,8 +93,8 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, c Claim, optimistic
 	case tx.Session.ActiveTurnID != t.ID:
 		return out, step, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID,
 			tx.Session.ActiveTurnID)
-	case step.LeaseExpiresUs > tx.NowUs: // held, or backing off
-		out.Busy = busy(step, tx.NowUs)
+	case step.LeaseExpires.After(tx.Now()): // held, or backing off
+		out.Busy = busy(step, tx.Now())
 		return out, step, nil
 	}
 	got, err := s.deps.Budgets.Reserve(tx, *t, step, c.Step)
@@ -117,8 +117,8 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, c Claim, optimistic
 	return out, step, nil
 }
 
-func busy(step store.Step, nowUs int64) *Busy {
-	left := time.Duration(step.LeaseExpiresUs-nowUs) * time.Microsecond
+func busy(step store.Step, now time.Time) *Busy {
+	left := step.LeaseExpires.Sub(now)
 	return &Busy{Owner: step.Owner, ExpiresIn: left.Truncate(time.Millisecond) + time.Millisecond}
 }
 
@@ -141,8 +141,8 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim) (*Lease
 		}
 	}
 	step.Fence, step.Attempt = step.Fence+1, step.Attempt+1
-	step.Owner, step.StartedUs = c.Owner, tx.NowUs
-	step.LeaseExpiresUs = tx.NowUs + c.TTL.Microseconds()
+	step.Owner, step.StartTime = c.Owner, tx.Now()
+	step.LeaseExpires = tx.Now().Add(c.TTL)
 	for _, e := range claimEvents(*step, previous, c) {
 		if _, err := tx.Append(journal.OfStep(*t, *step), e); err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim) (*Lease
 	}
 	changed := previous != ""
 	if t.Status == turnv1.TurnStatus_TURN_STATUS_QUEUED {
-		t.Status, t.StartUs = turnv1.TurnStatus_TURN_STATUS_RUNNING, tx.NowUs
+		t.Status, t.StartTime = turnv1.TurnStatus_TURN_STATUS_RUNNING, tx.Now()
 		changed = true
 	}
 	if changed {

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -62,7 +63,7 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commi
 		return nil, fault.Invalid("ending.status", "must be completed, failed or cancelled")
 	}
 	outcome := proto.CloneOf(c.Outcome)
-	outcome.Kind, outcome.CommittedMicros = kind, tx.NowUs
+	outcome.Kind, outcome.CommittedMicros = kind, tx.Now().UnixMicro()
 	outcome.Cancelled = outcome.GetCancelled() || t.CancelRequested
 	if kind == turnv1.StepKind_STEP_KIND_TOOL && outcome.GetUsage() == nil && c.Wait == nil {
 		outcome.Usage = &turnv1.Usage{ToolCalls: 1}
@@ -149,7 +150,7 @@ func pin(tx *journal.Tx, t *store.Turn, pinned store.Surface) error {
 	if surface == nil { // the turn could not begin; it will be ended with an error
 		return nil
 	}
-	t.Model, t.BlueprintRevision, t.DeadlineUs = surface.GetModel(), surface.GetBlueprintRevision(), surface.GetDeadlineMicros()
+	t.Model, t.BlueprintRevision, t.Deadline = surface.GetModel(), surface.GetBlueprintRevision(), sqldb.Time(surface.GetDeadlineMicros())
 	tx.KeepTurn(t)
 	if err := budget.LimitTurn(tx, t, surface); err != nil {
 		return err

@@ -25,7 +25,7 @@ func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1
 		if m.GetId() == "" {
 			m.Id = ids.New(ids.Message)
 		}
-		m.SessionId, m.TurnId, m.CreateTime = t.SessionID, t.ID, timestamp.OfMicros(tx.NowUs)
+		m.SessionId, m.TurnId, m.CreateTime = t.SessionID, t.ID, timestamp.Of(tx.Now())
 		pending = append(pending, m)
 		if outcome.GetMessageId() == "" && step.Kind == turnv1.StepKind_STEP_KIND_INFER {
 			outcome.MessageId = m.GetId()

@@ -24,7 +24,7 @@ func attach(tx *journal.Tx, t store.Turn, e *turnv1.Event) error {
 		return fault.Invalid("events", "executor_session_id must have 1 to %d bytes, and no NUL", maxExecutorSession)
 	}
 	return tx.PutExecutor(tx.Context(), store.Executor{
-		Tenant: t.Tenant, SessionID: t.SessionID, Hash: a.GetExecutorHash(), ExecutorSessionID: a.GetExecutorSessionId(), UpdateUs: tx.NowUs,
+		Tenant: t.Tenant, SessionID: t.SessionID, Hash: a.GetExecutorHash(), ExecutorSessionID: a.GetExecutorSessionId(), UpdateTime: tx.Now(),
 	})
 }
 

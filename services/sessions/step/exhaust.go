@@ -15,10 +15,10 @@ import (
 func exhaust(tx *journal.Tx, t store.Turn, c Claim, over *turnv1.BudgetExhausted) (*turnv1.StepOutcome, error) {
 	step := store.Step{
 		Tenant: t.Tenant, TurnID: t.ID, Key: c.Step.GetKey(), Kind: c.Step.GetKind(), FirstSeq: tx.Session.LastSeq + 1,
-		Owner: c.Owner, Fence: 1, Attempt: 1, Done: true, StartedUs: tx.NowUs,
+		Owner: c.Owner, Fence: 1, Attempt: 1, Done: true, StartTime: tx.Now(),
 	}
 	outcome := &turnv1.StepOutcome{
-		Key: step.Key, Kind: c.Step.GetKind(), Exhausted: over.GetUse(), Cancelled: t.CancelRequested, CommittedMicros: tx.NowUs,
+		Key: step.Key, Kind: c.Step.GetKind(), Exhausted: over.GetUse(), Cancelled: t.CancelRequested, CommittedMicros: tx.Now().UnixMicro(),
 	}
 	var err error
 	if step.Outcome, err = proto.Marshal(outcome); err != nil {

@@ -1,6 +1,8 @@
 package step
 
 import (
+	"time"
+
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -89,6 +91,6 @@ func refuseStale(tx *journal.Tx, t store.Turn, c Commit) (*Committed, error) {
 	if err != nil || step.Done {
 		return out, err
 	}
-	step.Owner, step.LeaseExpiresUs = "", 0
+	step.Owner, step.LeaseExpires = "", time.Time{}
 	return out, tx.SaveStep(tx.Context(), step)
 }

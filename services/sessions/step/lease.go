@@ -22,7 +22,7 @@ func (s *Service) Renew(ctx context.Context, h Held, ttl time.Duration) (cancelR
 	tenant := authn.Tenant(ctx)
 	var held bool
 	err = s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
-		until := s.deps.Store.NowUs() + min(ttl, s.deps.MaxLease).Microseconds()
+		until := s.deps.Store.Now().Add(min(ttl, s.deps.MaxLease))
 		held, err = tx.RenewStep(ctx, tenant, h.TurnID, h.Step, h.Fence, until)
 		return err
 	})
@@ -76,9 +76,9 @@ func (s *Service) Release(ctx context.Context, h Held, after time.Duration) erro
 		if err != nil || step.Done {
 			return err
 		}
-		step.Owner, step.LeaseExpiresUs = "", 0
+		step.Owner, step.LeaseExpires = "", time.Time{}
 		if after > 0 {
-			step.LeaseExpiresUs = tx.NowUs + after.Microseconds()
+			step.LeaseExpires = tx.Now().Add(after)
 		}
 		return tx.SaveStep(ctx, step)
 	})
@@ -110,7 +110,7 @@ func (s *Service) outcomes(ctx context.Context, t store.Turn) (Outcomes, error) 
 		return Outcomes{}, err
 	}
 	out := Outcomes{Held: map[string]*Busy{}, Ended: t.Ended()}
-	now := s.deps.Store.NowUs()
+	now := s.deps.Store.Now()
 	for _, step := range steps {
 		switch {
 		case step.Done:
@@ -119,7 +119,7 @@ func (s *Service) outcomes(ctx context.Context, t store.Turn) (Outcomes, error) 
 				return Outcomes{}, err
 			}
 			out.Done = append(out.Done, outcome)
-		case step.LeaseExpiresUs > now:
+		case step.LeaseExpires.After(now):
 			out.Held[step.Key] = busy(step, now)
 		}
 	}

@@ -107,7 +107,7 @@ func (s *Service) resolveAgent(ctx context.Context, out *Loaded, a store.Agent) 
 // firstContext reads the conversation that the first model step of a turn reads; nil if that step is not the turn's first one, or
 // if turns before it are not over.
 func (s *Service) firstContext(ctx context.Context, l *Loaded) (*conversation.Window, error) {
-	if l.Turn.StartUs != 0 || l.Turn.Place == store.Unplaced || l.Input.Rerun != nil || !startsWithModel(l.Agent.Spec) {
+	if !l.Turn.StartTime.IsZero() || l.Turn.Place == store.Unplaced || l.Input.Rerun != nil || !startsWithModel(l.Agent.Spec) {
 		return nil, nil
 	}
 	read, err := s.deps.Conversations.Window(ctx, l.Turn, l.Session, 0)
@@ -126,7 +126,7 @@ func startsWithModel(a agentspec.Spec) bool {
 
 // readSurface reads what a turn was pinned to, if it has begun.
 func (s *Service) readSurface(ctx context.Context, out *Loaded) error {
-	if out.Turn.StartUs == 0 { // no step of it was ever claimed
+	if out.Turn.StartTime.IsZero() { // no step of it was ever claimed
 		return nil
 	}
 	pinned, err := s.deps.Store.Surface(ctx, out.Turn.Tenant, out.Turn.ID)

@@ -54,7 +54,7 @@ func TestAClaimThatMakesNoSenseIsRefused(t *testing.T) {
 		_, err := k.Steps.Claim(k.Worker(), c)
 		k.WantFault(err, row.reason, slices.DeleteFunc([]string{row.field}, func(f string) bool { return f == "" })...)
 	}
-	if now := k.Read(own.ID); now.StartUs != 0 {
+	if now := k.Read(own.ID); !now.StartTime.IsZero() {
 		t.Error("a claim that was refused began the turn")
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
@@ -19,14 +20,15 @@ type Artifact struct {
 	// Size in bytes, and the bytes' SHA-256, hex.
 	Size   int64
 	SHA256 string
-	// CreateUs is when it was made, in Unix microseconds.
-	CreateUs int64
+	// CreateTime is when it was made.
+	CreateTime time.Time
 }
 
 const artifactColumns = "tenant, id, session_id, turn_id, call_id, name, media_type, size, sha256, create_us"
 
 func scanArtifact(s sqldb.Scanner) (a Artifact, err error) {
-	err = s.Scan(&a.Tenant, &a.ID, &a.SessionID, &a.TurnID, &a.CallID, &a.Name, &a.MediaType, &a.Size, &a.SHA256, &a.CreateUs)
+	err = s.Scan(&a.Tenant, &a.ID, &a.SessionID, &a.TurnID, &a.CallID, &a.Name, &a.MediaType, &a.Size, &a.SHA256,
+		sqldb.TimeColumn(&a.CreateTime))
 	return a, err
 }
 
@@ -52,7 +54,7 @@ var insertArtifacts = sqldb.Insert("artifacts", artifactColumns)
 
 func (tx *agentTx) insertArtifact(ctx context.Context, a Artifact) error {
 	_, err := sqldb.Exec(ctx, tx, insertArtifacts,
-		a.Tenant, a.ID, a.SessionID, a.TurnID, a.CallID, a.Name, a.MediaType, a.Size, a.SHA256, a.CreateUs)
+		a.Tenant, a.ID, a.SessionID, a.TurnID, a.CallID, a.Name, a.MediaType, a.Size, a.SHA256, sqldb.Micros(a.CreateTime))
 	return err
 }
 
@@ -62,10 +64,12 @@ func (s *agentReader) Artifact(ctx context.Context, tenant, id, session string) 
 		WHERE tenant = $1 AND id = $2 AND ($3 = '' OR session_id = $3) ORDER BY create_us, session_id`, tenant, id, session)
 }
 
-// Artifacts lists the artifacts of a session by time, after the one made at afterUs with the id afterID.
-func (s *agentReader) Artifacts(ctx context.Context, tenant, session string, afterUs int64, afterID string, limit int) ([]Artifact, error) {
+// Artifacts lists the artifacts of a session by time, after the one made at after with the id afterID.
+func (s *agentReader) Artifacts(ctx context.Context, tenant, session string, after time.Time, afterID string, limit int) ([]Artifact,
+	error,
+) {
 	return rows.All(ctx, s.DB.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
-		WHERE tenant = $1 AND session_id = $2 AND (create_us, id) > ($3, $4) ORDER BY create_us, id LIMIT $5`, tenant, session, afterUs,
+		WHERE tenant = $1 AND session_id = $2 AND (create_us, id) > ($3, $4) ORDER BY create_us, id LIMIT $5`, tenant, session, sqldb.Micros(after),
 		afterID, limit)
 }
 

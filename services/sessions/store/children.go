@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
@@ -25,10 +26,11 @@ type Child struct {
 	Background bool
 	// ParentNotified: the parent knows of its end, or there is no parent to notify.
 	ParentNotified bool
-	// Attempts counts how often the sweeper took it, NextUs is when it is due again; only the sweeper changes them.
-	Attempts, NextUs int64
-	// CreateUs is when it was wanted, in Unix microseconds.
-	CreateUs int64
+	// Attempts counts how often the sweeper took it, NextTime is when it is due again; only the sweeper changes them.
+	Attempts int64
+	NextTime time.Time
+	// CreateTime is when it was wanted.
+	CreateTime time.Time
 }
 
 const childColumns = `turn_children.tenant, turn_children.turn_id, turn_children.session_id, turn_children.agent_id, parent_turn_id,
@@ -38,7 +40,7 @@ const childColumns = `turn_children.tenant, turn_children.turn_id, turn_children
 func scanChild(s sqldb.Scanner) (c Child, err error) {
 	var background, told int64
 	err = s.Scan(&c.Tenant, &c.TurnID, &c.SessionID, &c.AgentID, &c.ParentTurnID, &c.ParentSessionID, &c.RootTurnID, &c.OriginTurnID,
-		&c.StepKey, &c.CallID, &c.Depth, &background, &told, &c.CreateUs, &c.Attempts, &c.NextUs)
+		&c.StepKey, &c.CallID, &c.Depth, &background, &told, sqldb.TimeColumn(&c.CreateTime), &c.Attempts, sqldb.TimeColumn(&c.NextTime))
 	c.Background, c.ParentNotified = background != 0, told != 0
 	return c, err
 }
@@ -51,7 +53,7 @@ var insertTurnChildren = sqldb.Insert("turn_children", `tenant, turn_id, session
 func (tx *childTx) AddChild(ctx context.Context, c Child) error {
 	_, err := sqldb.Exec(ctx, tx, insertTurnChildren,
 		c.Tenant, c.TurnID, c.SessionID, c.AgentID, c.ParentTurnID, c.ParentSessionID, c.RootTurnID, c.OriginTurnID, c.StepKey, c.CallID,
-		int64(c.Depth), rows.Flag(c.Background), rows.Flag(c.ParentNotified), c.CreateUs)
+		int64(c.Depth), rows.Flag(c.Background), rows.Flag(c.ParentNotified), sqldb.Micros(c.CreateTime))
 	return err
 }
 
@@ -135,32 +137,32 @@ func (tx *childTx) SetParentNotified(ctx context.Context, tenant, turn string) e
 }
 
 // DueChildren returns ended children whose parents are to be notified by now. Those due longest come first.
-func (s *childReader) DueChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
+func (s *childReader) DueChildren(ctx context.Context, now time.Time, limit int) ([]Child, error) {
 	return rows.All(ctx, s.DB.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns ON turns.tenant = turn_children.tenant AND turns.id = turn_children.turn_id AND turns.end_us > 0
-		WHERE told = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
+		WHERE told = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, sqldb.Micros(now), limit)
 }
 
 // AbandonedChildren returns children that are not over although the turn that waited for them is, and that are to be stopped by
 // now. Those due longest come first.
-func (s *childReader) AbandonedChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
+func (s *childReader) AbandonedChildren(ctx context.Context, now time.Time, limit int) ([]Child, error) {
 	return rows.All(ctx, s.DB.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns p ON p.tenant = turn_children.tenant AND p.id = turn_children.parent_turn_id AND p.end_us > 0
 		JOIN turns c ON c.tenant = turn_children.tenant AND c.id = turn_children.turn_id AND c.end_us = 0 AND c.cancel_requested = 0
-		WHERE told = 0 AND background = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
+		WHERE told = 0 AND background = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, sqldb.Micros(now), limit)
 }
 
 // TakeChild keeps others from a due child until a time, unless it was taken since it was read.
-func (tx *childTx) TakeChild(ctx context.Context, c Child, untilUs int64) (bool, error) {
+func (tx *childTx) TakeChild(ctx context.Context, c Child, until time.Time) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, `UPDATE turn_children SET next_us = $4, attempts = attempts + 1
-		WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND next_us = $3`, c.Tenant, c.TurnID, c.NextUs, untilUs)
+		WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND next_us = $3`, c.Tenant, c.TurnID, sqldb.Micros(c.NextTime), sqldb.Micros(until))
 	return n == 1, err
 }
 
 // PostponeChild sets when a child whose parent is not notified is due again.
-func (tx *childTx) PostponeChild(ctx context.Context, tenant, turn string, nextUs int64) error {
+func (tx *childTx) PostponeChild(ctx context.Context, tenant, turn string, next time.Time) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET next_us = $3 WHERE tenant = $1 AND turn_id = $2 AND told = 0", tenant, turn,
-		nextUs)
+		sqldb.Micros(next))
 	return err
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
@@ -15,12 +16,12 @@ type Executor struct {
 	Hash string
 	// ExecutorSessionID is the executor's own id of the session.
 	ExecutorSessionID string
-	// UpdateUs is when it reported it, in Unix microseconds.
-	UpdateUs int64
+	// UpdateTime is when it reported it.
+	UpdateTime time.Time
 }
 
 func scanExecutor(s sqldb.Scanner) (e Executor, err error) {
-	err = s.Scan(&e.Tenant, &e.SessionID, &e.Hash, &e.ExecutorSessionID, &e.UpdateUs)
+	err = s.Scan(&e.Tenant, &e.SessionID, &e.Hash, &e.ExecutorSessionID, sqldb.TimeColumn(&e.UpdateTime))
 	return e, err
 }
 
@@ -37,6 +38,6 @@ var insertSessionExecutors = sqldb.Insert("session_executors", "tenant, session_
 // PutExecutor keeps what a locked session's executor calls it, in place of what was there.
 func (tx *sessionTx) PutExecutor(ctx context.Context, e Executor) error {
 	_, err := sqldb.Exec(ctx, tx, insertSessionExecutors,
-		e.Tenant, e.SessionID, e.Hash, e.ExecutorSessionID, e.UpdateUs)
+		e.Tenant, e.SessionID, e.Hash, e.ExecutorSessionID, sqldb.Micros(e.UpdateTime))
 	return err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
@@ -16,14 +17,14 @@ type Event struct {
 	TurnID, Type string
 	// OpenSeq is the seq that deltas hang on after this event, 0 when no message is open then.
 	OpenSeq uint32
-	// TimeUs is when it happened.
-	TimeUs int64
+	// Time is when it happened.
+	Time time.Time
 	// Data is the windlass.turn.v1.Event.
 	Data []byte
 }
 
 func scanEvent(s sqldb.Scanner) (e Event, err error) {
-	err = s.Scan(&e.Seq, &e.TurnID, &e.Type, &e.OpenSeq, &e.TimeUs, &e.Data)
+	err = s.Scan(&e.Seq, &e.TurnID, &e.Type, &e.OpenSeq, sqldb.TimeColumn(&e.Time), &e.Data)
 	return e, err
 }
 
@@ -52,7 +53,7 @@ func (tx *sessionTx) AddEvents(ctx context.Context, tenant, session string, even
 			query.WriteString(", ")
 		}
 		query.WriteString("(" + sqldb.Placeholders(i*columns+1, columns) + ")")
-		args = append(args, tenant, session, int64(e.Seq), e.TurnID, e.Type, int64(e.OpenSeq), e.TimeUs, e.Data)
+		args = append(args, tenant, session, int64(e.Seq), e.TurnID, e.Type, int64(e.OpenSeq), sqldb.Micros(e.Time), e.Data)
 	}
 	_, err := sqldb.Exec(ctx, tx, query.String(), args...)
 	return err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
@@ -15,10 +16,10 @@ type Outgoing struct {
 	ParentTurnID string
 	// Again: the turn had a workflow before, which is lost.
 	Again bool
-	// CreateUs orders the outbox.
-	CreateUs int64
-	// FromUs is when it may first be taken.
-	FromUs int64
+	// CreateTime orders the outbox.
+	CreateTime time.Time
+	// FromTime is when it may first be taken.
+	FromTime time.Time
 	// Attempts counts how often it was taken.
 	Attempts int
 	// TraceParent is the turn's; set when it is taken.
@@ -27,7 +28,8 @@ type Outgoing struct {
 
 func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
 	var again int64
-	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &again, &o.CreateUs, &o.Attempts, &o.TraceParent, &o.ParentTurnID)
+	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &again, sqldb.TimeColumn(&o.CreateTime), &o.Attempts, &o.TraceParent,
+		&o.ParentTurnID)
 	o.Again = again != 0
 	return o, err
 }
@@ -37,23 +39,23 @@ func (tx *outboxTx) AddOutgoing(ctx context.Context, o Outgoing) error {
 	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us,
 		claimed_until_us, attempts, ended)
 		VALUES ($1, $2, $3, $4, '', $5, $6, $7, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
-		o.Tenant, o.TurnID, o.SessionID, o.AgentID, rows.Flag(o.Again), o.CreateUs, o.FromUs)
+		o.Tenant, o.TurnID, o.SessionID, o.AgentID, rows.Flag(o.Again), sqldb.Micros(o.CreateTime), sqldb.Micros(o.FromTime))
 	return err
 }
 
 // HasOutgoing reports whether the outbox holds a turn that may be taken now.
-func (s *outboxReader) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
+func (s *outboxReader) HasOutgoing(ctx context.Context, now time.Time) (bool, error) {
 	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int], `SELECT count(*) FROM
-		(SELECT 1 FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1) AS o`, nowUs)
+		(SELECT 1 FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1) AS o`, sqldb.Micros(now))
 	return n > 0, err
 }
 
 // TakeOutgoing takes up to limit turns out of the outbox for a while, oldest first, and marks them dispatched: nobody else
-// gets them before untilUs. Turns are left in it while maxOpen turns are under way with a workflow, those that wait for people
+// gets them before until. Turns are left in it while maxOpen turns are under way with a workflow, those that wait for people
 // not counted; 0 = no such bound. A turn that was taken before, or had a workflow, has one already and comes first. A turn that
 // is over is not taken, see TakeOver.
-func (tx *outboxTx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
-	taken, err := tx.takeWhere(ctx, "ended = 0 AND (attempts > 0 OR again = 1)", nowUs, untilUs, limit)
+func (tx *outboxTx) TakeOutgoing(ctx context.Context, now, until time.Time, limit, maxOpen int) ([]Outgoing, error) {
+	taken, err := tx.takeWhere(ctx, "ended = 0 AND (attempts > 0 OR again = 1)", now, until, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -65,24 +67,24 @@ func (tx *outboxTx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limi
 		}
 		limit = min(limit, maxOpen-open)
 	}
-	fresh, err := tx.takeWhere(ctx, "ended = 0 AND attempts = 0 AND again = 0", nowUs, untilUs, limit)
+	fresh, err := tx.takeWhere(ctx, "ended = 0 AND attempts = 0 AND again = 0", now, until, limit)
 	return append(taken, fresh...), err
 }
 
 // TakeOver is TakeOutgoing for turns that were over before their workflow was started. No bound but limit holds for them: such a workflow
 // only notes what has happened.
-func (tx *outboxTx) TakeOver(ctx context.Context, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
-	return tx.takeWhere(ctx, "ended = 1", nowUs, untilUs, limit)
+func (tx *outboxTx) TakeOver(ctx context.Context, now, until time.Time, limit int) ([]Outgoing, error) {
+	return tx.takeWhere(ctx, "ended = 1", now, until, limit)
 }
 
-func (tx *outboxTx) takeWhere(ctx context.Context, which string, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
+func (tx *outboxTx) takeWhere(ctx context.Context, which string, now, until time.Time, limit int) ([]Outgoing, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
 	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, again, create_us, attempts,
 		COALESCE((SELECT trace_parent FROM turns t WHERE t.tenant = turn_outbox.tenant AND t.id = turn_outbox.turn_id), ''),
 		COALESCE((SELECT parent_turn_id FROM turn_children c WHERE c.tenant = turn_outbox.tenant AND c.turn_id = turn_outbox.turn_id), '')
-		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.DB.SkipLocked(), nowUs, limit)
+		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.DB.SkipLocked(), sqldb.Micros(now), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +93,11 @@ func (tx *outboxTx) takeWhere(ctx context.Context, which string, nowUs, untilUs 
 		o.Attempts++
 		if err := sqldb.ExecOne(ctx, tx,
 			"UPDATE turn_outbox SET claimed_until_us = $3, attempts = attempts + 1 WHERE tenant = $1 AND turn_id = $2",
-			o.Tenant, o.TurnID, untilUs); err != nil {
+			o.Tenant, o.TurnID, sqldb.Micros(until)); err != nil {
 			return nil, err
 		}
 		if _, err := sqldb.Exec(ctx, tx, "UPDATE turns SET dispatched_us = $3 WHERE tenant = $1 AND id = $2 AND dispatched_us = 0",
-			o.Tenant, o.TurnID, nowUs); err != nil {
+			o.Tenant, o.TurnID, sqldb.Micros(now)); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +132,8 @@ func (tx *outboxTx) OutgoingOver(ctx context.Context, tenant, turn string) error
 }
 
 // FreeOutgoing lets a taken turn be taken again from the given time on.
-func (tx *outboxTx) FreeOutgoing(ctx context.Context, tenant, turn string, fromUs int64) error {
-	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_outbox SET claimed_until_us = $3 WHERE tenant = $1 AND turn_id = $2", tenant, turn, fromUs)
+func (tx *outboxTx) FreeOutgoing(ctx context.Context, tenant, turn string, from time.Time) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_outbox SET claimed_until_us = $3 WHERE tenant = $1 AND turn_id = $2", tenant, turn,
+		sqldb.Micros(from))
 	return err
 }

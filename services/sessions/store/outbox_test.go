@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -39,7 +40,7 @@ func TestATurnEndsWhileItIsTaken(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			row.EndUs = 5
+			row.EndTime = sqldb.Time(5)
 			if err := tx.SaveTurn(t.Context(), row); err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ func TestATurnEndsWhileItIsTaken(t *testing.T) {
 			return err
 		}
 		close(taken)
-		got, err := tx.TakeOutgoing(ctx, 10, 20, 1, 0)
+		got, err := tx.TakeOutgoing(ctx, sqldb.Time(10), sqldb.Time(20), 1, 0)
 		if len(got) != 1 {
 			t.Errorf("taken: %v", got)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
@@ -33,8 +34,8 @@ type Session struct {
 	// ContextBytes is about how large the conversation is as models are shown it; CompactedSeq the event that last compacted it, 0 = none.
 	ContextBytes int64
 	CompactedSeq uint32
-	// CreateUs and UpdateUs are when it was opened and when something last happened, in Unix microseconds.
-	CreateUs, UpdateUs int64
+	// CreateTime and UpdateTime are when it was opened and when something last happened.
+	CreateTime, UpdateTime time.Time
 }
 
 const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us, " +
@@ -52,7 +53,8 @@ func scanSession(s sqldb.Scanner) (v Session, err error) {
 // columns are where sessionColumns go.
 func (v *Session) columns(labels *string) []any {
 	return []any{
-		&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs,
+		&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, sqldb.TimeColumn(&v.CreateTime),
+		sqldb.TimeColumn(&v.UpdateTime),
 		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn, &v.ContextBytes, &v.CompactedSeq,
 	}
 }
@@ -126,8 +128,8 @@ func (tx *sessionTx) LockTurn(ctx context.Context, tenant, turn string) (Session
 type SessionFilter struct {
 	// Tenant is required; the others only narrow when they are set.
 	Tenant, Subject, AgentID string
-	// BeforeUs and BeforeID name the last session of the page before; 0 = the first page.
-	BeforeUs int64
+	// Before and BeforeID name the last session of the page before; zero = the first page.
+	Before   time.Time
 	BeforeID string
 	// Limit bounds the page.
 	Limit int
@@ -147,8 +149,8 @@ func (f SessionFilter) selection() *rows.Selection {
 	if f.AgentID != "" {
 		list.Add(" AND agent_id = ?", f.AgentID)
 	}
-	if f.BeforeUs != 0 {
-		list.Add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+	if !f.Before.IsZero() {
+		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)
 	}
 	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
 	return list
@@ -167,7 +169,8 @@ func (tx *sessionTx) AddSession(ctx context.Context, v Session) error {
 		labels = string(text)
 	}
 	_, err := sqldb.Exec(ctx, tx, insertSessions,
-		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
+		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, sqldb.Micros(v.CreateTime),
+		sqldb.Micros(v.UpdateTime),
 		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq))
 	return rows.Unique(err)
 }
@@ -176,7 +179,7 @@ func (tx *sessionTx) AddSession(ctx context.Context, v Session) error {
 func (tx *sessionTx) SaveSession(ctx context.Context, v Session) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE sessions SET last_seq = $3, open_seq = $4, active_turn_id = $5, title = $6, update_us = $7,
 		context_bytes = $8, compacted_seq = $9 WHERE tenant = $1 AND id = $2`, v.Tenant, v.ID, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID,
-		v.Title, v.UpdateUs, v.ContextBytes, int64(v.CompactedSeq))
+		v.Title, sqldb.Micros(v.UpdateTime), v.ContextBytes, int64(v.CompactedSeq))
 }
 
 // DeleteSession removes a locked session with all that belongs to it here, and notes its turns for erasure elsewhere.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
-// Step is one step of a turn and the lease on it. Times are Unix microseconds.
+// Step is one step of a turn and the lease on it.
 type Step struct {
 	// Tenant, TurnID and Key name it.
 	Tenant, TurnID, Key string
@@ -24,8 +25,8 @@ type Step struct {
 	Fence, Attempt uint32
 	// Done steps have an outcome.
 	Done bool
-	// LeaseExpiresUs is until when the lease holds; StartedUs when the newest attempt began.
-	LeaseExpiresUs, StartedUs int64
+	// LeaseExpires is until when the lease holds; StartTime when the newest attempt began.
+	LeaseExpires, StartTime time.Time
 	// FirstSeq is the seq of step.started.
 	FirstSeq uint32
 	// MessageID is reserved for what an infer step will write.
@@ -50,8 +51,9 @@ const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attemp
 
 func scanStep(s sqldb.Scanner) (v Step, err error) {
 	var done int64
-	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, (*int32)(&v.Kind), &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done, &v.LeaseExpiresUs,
-		&v.StartedUs,
+	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, (*int32)(&v.Kind), &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done,
+		sqldb.TimeColumn(&v.LeaseExpires),
+		sqldb.TimeColumn(&v.StartTime),
 		&v.FirstSeq, &v.MessageID, &v.Outcome)
 	v.Done = done != 0
 	return v, err
@@ -84,7 +86,7 @@ func (tx *turnTx) StepsOf(ctx context.Context, tenant, turn string, kind turnv1.
 
 // ExpiredLeases returns turns with a step whose lease, or backoff, has expired: no worker may have them. Those that expired last come
 // first. Only what names the turn and its trace is read.
-func (s *turnReader) ExpiredLeases(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+func (s *turnReader) ExpiredLeases(ctx context.Context, now time.Time, limit int) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {
 		err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.TraceParent)
 		return t, err
@@ -92,7 +94,7 @@ func (s *turnReader) ExpiredLeases(ctx context.Context, nowUs int64, limit int) 
 	return rows.All(ctx, s.DB.Reader(), scan, `SELECT DISTINCT t.tenant, t.id, t.session_id, t.agent_id, t.trace_parent
 		FROM (SELECT tenant, turn_id FROM turn_steps WHERE done = 0 AND lease_expires_us > 0 AND lease_expires_us <= $1
 			ORDER BY lease_expires_us DESC LIMIT $2) AS s
-		JOIN turns t ON t.tenant = s.tenant AND t.id = s.turn_id WHERE t.end_us = 0`, nowUs, limit)
+		JOIN turns t ON t.tenant = s.tenant AND t.id = s.turn_id WHERE t.end_us = 0`, sqldb.Micros(now), limit)
 }
 
 var insertStep = sqldb.Insert("turn_steps", stepColumns) + " ON CONFLICT (tenant, turn_id, step_key) DO "
@@ -105,7 +107,7 @@ func (tx *turnTx) SaveStep(ctx context.Context, v Step) error {
 		statement = insertStep + "NOTHING"
 	}
 	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt),
-		rows.Flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
+		rows.Flag(v.Done), sqldb.Micros(v.LeaseExpires), sqldb.Micros(v.StartTime),
 		int64(v.FirstSeq), v.MessageID, v.Outcome)
 	if err == nil && v.Optimistic && n == 0 {
 		return ErrNotNew
@@ -115,10 +117,10 @@ func (tx *turnTx) SaveStep(ctx context.Context, v Step) error {
 
 // RenewStep prolongs a lease without the session's lock: it changes nothing if the fence is stale or the step done, and then
 // reports false.
-func (tx *turnTx) RenewStep(ctx context.Context, tenant, turn, key string, fence uint32, expiresUs int64) (bool, error) {
+func (tx *turnTx) RenewStep(ctx context.Context, tenant, turn, key string, fence uint32, expires time.Time) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, `UPDATE turn_steps SET lease_expires_us = $5
 		WHERE tenant = $1 AND turn_id = $2 AND step_key = $3 AND fence = $4 AND done = 0 AND owner <> ''`,
-		tenant, turn, key, int64(fence), expiresUs)
+		tenant, turn, key, int64(fence), sqldb.Micros(expires))
 	return n == 1, err
 }
 

@@ -101,11 +101,8 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 	return s.Transact(ctx, func(tx *rows.Tx) error { return f(newTx(*tx)) })
 }
 
-// Now is the database's time, in microseconds as columns hold it.
-func (s *Store) Now() time.Time { return sqldb.Time(s.NowUs()) }
-
-// NowUs is the database's time in Unix microseconds: all that is stored and judged by time uses it.
-func (s *Store) NowUs() int64 { return sqldb.Micros(s.DB.Now()) }
+// Now is the database's time, in whole microseconds as columns have them: all that is stored and judged by time uses it.
+func (s *Store) Now() time.Time { return sqldb.Time(sqldb.Micros(s.DB.Now())) }
 
 func newTx(tx rows.Tx) *Tx {
 	return &Tx{

@@ -3,13 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
-// Turn is one user input until its final answer. Times are Unix microseconds, 0 = not yet.
+// Turn is one user input until its final answer. A time that has not come yet is zero.
 type Turn struct {
 	// Tenant and ID name it.
 	Tenant, ID string
@@ -22,8 +23,8 @@ type Turn struct {
 	// Model and BlueprintRevision are set at the start.
 	Model             string
 	BlueprintRevision uint32
-	// DeadlineUs is when it must have ended; set at the start.
-	DeadlineUs int64
+	// Deadline is when it must have ended; set at the start.
+	Deadline time.Time
 	// InputSeq is the seq of its user message; FirstSeq that of turn.queued; LastSeq that of the terminal event.
 	InputSeq, FirstSeq, LastSeq uint32
 	// Place orders the conversation: its messages stand there, after those of turns with a lower place. Unplaced until it becomes the active
@@ -31,25 +32,25 @@ type Turn struct {
 	Place uint32
 	// Urgent turns run before others that wait, the newest first.
 	Urgent bool
-	// DispatchedUs is when the dispatcher took it; CheckUs when the sweeper should next look whether its workflow lives.
-	DispatchedUs, CheckUs int64
+	// DispatchTime is when the dispatcher took it; CheckTime when the sweeper should next look whether its workflow lives.
+	DispatchTime, CheckTime time.Time
 	// Restarts counts workflows started for it after the first was lost.
 	Restarts uint32
-	// CreateUs, StartUs and EndUs are when it was accepted, begun and over.
-	CreateUs, StartUs, EndUs int64
+	// CreateTime, StartTime and EndTime are when it was accepted, begun and over.
+	CreateTime, StartTime, EndTime time.Time
 	// Usage is what it used so far, nil for nothing; End is how it ended, nil until it does.
 	Usage *turnv1.Usage
 	End   *turnv1.TurnEnded
 	// TraceParent is the W3C traceparent of the request that made it, empty without a trace.
 	TraceParent string
-	// OpenWaits counts what it waits for; PeopleWaits those of them that wait for people. PausedUs is since when it waits for
-	// people, 0 = it does not.
+	// OpenWaits counts what it waits for; PeopleWaits those of them that wait for people. PausedSince is since when it waits for
+	// people, zero = it does not.
 	OpenWaits, PeopleWaits int64
-	PausedUs               int64
+	PausedSince            time.Time
 	// Inputs counts what it was given while it runs.
 	Inputs uint32
-	// WakeUs is when its workflow is to be woken, 0 = it is not. SetWake changes it.
-	WakeUs int64
+	// WakeTime is when its workflow is to be woken, zero = it is not. SetWake changes it.
+	WakeTime time.Time
 	// AgentPath are, for the turn of a sub-agent, the agents from the outermost to its own, separated by "/"; else empty.
 	AgentPath string
 	// Children is how many turns of sub-agents it began.
@@ -59,7 +60,7 @@ type Turn struct {
 }
 
 // Ended reports whether the turn is over.
-func (t Turn) Ended() bool { return t.EndUs != 0 }
+func (t Turn) Ended() bool { return !t.EndTime.IsZero() }
 
 // Waiting reports whether the turn waits for people.
 func (t Turn) Waiting() bool { return t.Status == turnv1.TurnStatus_TURN_STATUS_WAITING }
@@ -85,9 +86,11 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 	var cancel, urgent int64
 	var usage, end []byte
 	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, (*int32)(&t.Status), &cancel, &t.Model, &t.BlueprintRevision,
-		&t.DeadlineUs,
-		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &usage, &end,
-		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.WakeUs, &t.AgentPath, &t.Children)
+		sqldb.TimeColumn(&t.Deadline),
+		&t.InputSeq, &t.FirstSeq, &t.LastSeq, sqldb.TimeColumn(&t.DispatchTime), sqldb.TimeColumn(&t.CheckTime), &t.Restarts,
+		sqldb.TimeColumn(&t.CreateTime), sqldb.TimeColumn(&t.StartTime), sqldb.TimeColumn(&t.EndTime), &usage, &end,
+		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, sqldb.TimeColumn(&t.PausedSince), &t.Inputs,
+		sqldb.TimeColumn(&t.WakeTime), &t.AgentPath, &t.Children)
 	if err != nil {
 		return t, err
 	}
@@ -124,8 +127,8 @@ type TurnFilter struct {
 	// Status narrows to one, 0 = all. Ended reports whether turns with this status have ended.
 	Status turnv1.TurnStatus
 	Ended  bool
-	// BeforeUs and BeforeID name the last turn of the page before; 0 = the first page.
-	BeforeUs int64
+	// Before and BeforeID name the last turn of the page before; zero = the first page.
+	Before   time.Time
 	BeforeID string
 	// Limit bounds the page.
 	Limit int
@@ -161,8 +164,8 @@ func (f TurnFilter) selection() *rows.Selection {
 			list.Add(" AND end_us = 0")
 		}
 	}
-	if f.BeforeUs != 0 {
-		list.Add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+	if !f.Before.IsZero() {
+		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)
 	}
 	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
 	return list
@@ -179,15 +182,17 @@ func (tx *turnTx) AddTurn(ctx context.Context, t Turn) error {
 	}
 	_, err = sqldb.Exec(ctx, tx, insertTurns,
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision),
-		t.DeadlineUs,
-		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs,
+		sqldb.Micros(t.Deadline),
+		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), sqldb.Micros(t.DispatchTime), sqldb.Micros(t.CheckTime), int64(t.Restarts),
+		sqldb.Micros(t.CreateTime), sqldb.Micros(t.StartTime), sqldb.Micros(t.EndTime),
+		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, sqldb.Micros(t.PausedSince),
+		int64(t.Inputs), sqldb.Micros(t.WakeTime),
 		t.AgentPath, int64(t.Children))
 	return err
 }
 
-// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts,
-// WakeUs). Its session must be locked.
+// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchTime, CheckTime, Restarts,
+// WakeTime). Its session must be locked.
 func (tx *turnTx) SaveTurn(ctx context.Context, t Turn) error {
 	args, err := t.changing()
 	if err != nil {
@@ -229,15 +234,16 @@ func (t Turn) encode() (usage, end []byte, err error) {
 func (t Turn) changing() ([]any, error) {
 	usage, end, err := t.encode()
 	return []any{
-		t.Tenant, t.ID, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs, int64(t.LastSeq),
-		t.StartUs, t.EndUs, usage, end, t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs),
+		t.Tenant, t.ID, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), sqldb.Micros(t.Deadline),
+		int64(t.LastSeq),
+		sqldb.Micros(t.StartTime), sqldb.Micros(t.EndTime), usage, end, t.OpenWaits, t.PeopleWaits, sqldb.Micros(t.PausedSince), int64(t.Inputs),
 	}, err
 }
 
 // SetCheck says when the sweeper should look at a turn next, and how many workflows it had.
-func (tx *turnTx) SetCheck(ctx context.Context, tenant, id string, checkUs int64, restarts uint32) error {
+func (tx *turnTx) SetCheck(ctx context.Context, tenant, id string, check time.Time, restarts uint32) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET check_us = $3, restarts = $4 WHERE tenant = $1 AND id = $2",
-		tenant, id, checkUs, int64(restarts))
+		tenant, id, sqldb.Micros(check), int64(restarts))
 }
 
 // NextQueued reads the turn of a locked session that is to run next: the newest of the urgent ones, else the oldest that waits.
@@ -265,10 +271,10 @@ func (tx *turnTx) CountOpen(ctx context.Context, tenant, session string) (int, e
 
 // Stale lists turns that were dispatched, are not over, do not wait for people, and whose time to be looked at has come: no lease
 // of a step is live, and the outbox does not hold them.
-func (s *turnReader) Stale(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+func (s *turnReader) Stale(ctx context.Context, now time.Time, limit int) ([]Turn, error) {
 	return rows.All(ctx, s.DB.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.paused_us = 0 AND
 		t.dispatched_us > 0
 		AND t.check_us <= $1 AND NOT EXISTS (SELECT 1 FROM turn_steps s WHERE s.tenant = t.tenant AND s.turn_id = t.id
 		AND s.done = 0 AND s.lease_expires_us > $1)
-		AND NOT EXISTS (SELECT 1 FROM turn_outbox o WHERE o.tenant = t.tenant AND o.turn_id = t.id) ORDER BY t.check_us LIMIT $2`, nowUs, limit)
+		AND NOT EXISTS (SELECT 1 FROM turn_outbox o WHERE o.tenant = t.tenant AND o.turn_id = t.id) ORDER BY t.check_us LIMIT $2`, sqldb.Micros(now), limit)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -22,7 +23,7 @@ type (
 	WaitAnswer = storev1.StoredWaitAnswer
 )
 
-// Wait is something that a turn waits for, or waited for. Times are Unix microseconds.
+// Wait is something that a turn waits for, or waited for.
 type Wait struct {
 	// Tenant and ID name it.
 	Tenant, ID string
@@ -37,8 +38,8 @@ type Wait struct {
 	CallID, Tool string
 	// Verdict is how it ended, 0 while it is open.
 	Verdict turnv1.Verdict
-	// CreateUs is when it began; ExpiresUs when it expires, 0 = never; EndUs when it ended, 0 = not yet.
-	CreateUs, ExpiresUs, EndUs int64
+	// CreateTime is when it began; ExpireTime when it expires, zero = never; EndTime when it ended, zero = not yet.
+	CreateTime, ExpireTime, EndTime time.Time
 	// Request says what is waited for; Answer is the answer so far. Neither is nil.
 	Request *WaitRequest
 	Answer  *WaitAnswer
@@ -50,7 +51,9 @@ type Wait struct {
 func (w Wait) Open() bool { return w.Verdict == 0 }
 
 // Due reports whether it is open and has expired.
-func (w Wait) Due(nowUs int64) bool { return w.Open() && w.ExpiresUs > 0 && w.ExpiresUs <= nowUs }
+func (w Wait) Due(now time.Time) bool {
+	return w.Open() && !w.ExpireTime.IsZero() && !w.ExpireTime.After(now)
+}
 
 // ForPeople reports whether it waits for a person, so that the turn's time does not run.
 func (w Wait) ForPeople() bool { return w.Kind != turnv1.WaitKind_WAIT_KIND_CHILD }
@@ -60,7 +63,7 @@ func (w Wait) Quorum() uint32 { return max(w.Request.GetQuorum(), 1) }
 
 // Ref is the wait as the outcome of its step names it.
 func (w Wait) Ref() *turnv1.WaitRef {
-	return &turnv1.WaitRef{Id: w.ID, Kind: w.Kind, ExpireMicros: w.ExpiresUs}
+	return &turnv1.WaitRef{Id: w.ID, Kind: w.Kind, ExpireMicros: sqldb.Micros(w.ExpireTime)}
 }
 
 const waitColumns = `tenant, id, turn_id, session_id, agent_id, owner, requester, step_key, kind, call_id, tool, verdict, create_us,
@@ -72,7 +75,8 @@ func scanWait(s sqldb.Scanner) (w Wait, err error) {
 	var requesters string
 	if err := s.Scan(&w.Tenant, &w.ID, &w.TurnID, &w.SessionID, &w.AgentID, &w.Owner, &w.Requester, &w.StepKey, (*int32)(&w.Kind), &w.CallID,
 		&w.Tool,
-		(*int32)(&w.Verdict), &w.CreateUs, &w.ExpiresUs, &w.EndUs, &request, &answer, &requesters); err != nil {
+		(*int32)(&w.Verdict), sqldb.TimeColumn(&w.CreateTime), sqldb.TimeColumn(&w.ExpireTime), sqldb.TimeColumn(&w.EndTime), &request,
+		&answer, &requesters); err != nil {
 		return w, err
 	}
 	w.Request, w.Answer, w.Requesters = &WaitRequest{}, &WaitAnswer{}, []string{w.Requester}
@@ -110,7 +114,7 @@ func (tx *waitTx) AddWait(ctx context.Context, w Wait, roles []string) error {
 	}
 	_, err = sqldb.Exec(ctx, tx, insertTurnWaits,
 		w.Tenant, w.ID, w.TurnID, w.SessionID, w.AgentID, w.Owner, w.Requester, w.StepKey, int64(w.Kind), w.CallID, w.Tool,
-		int64(w.Verdict), w.CreateUs, w.ExpiresUs, w.EndUs, request, answer, requesters)
+		int64(w.Verdict), sqldb.Micros(w.CreateTime), sqldb.Micros(w.ExpireTime), sqldb.Micros(w.EndTime), request, answer, requesters)
 	if err != nil {
 		return err
 	}
@@ -130,7 +134,7 @@ func (tx *waitTx) SaveWait(ctx context.Context, w Wait) error {
 		return fmt.Errorf("wait %s: %w", w.ID, err)
 	}
 	return sqldb.ExecOne(ctx, tx, "UPDATE turn_waits SET verdict = $3, answer = $4, end_us = $5 WHERE tenant = $1 AND id = $2",
-		w.Tenant, w.ID, int64(w.Verdict), answer, w.EndUs)
+		w.Tenant, w.ID, int64(w.Verdict), answer, sqldb.Micros(w.EndTime))
 }
 
 const (
@@ -171,8 +175,8 @@ type WaitFilter struct {
 	Kind    turnv1.WaitKind
 	// SessionID and TurnID narrow to those of one.
 	SessionID, TurnID string
-	// BeforeUs and BeforeID name the last wait of the page before; 0 = the first page.
-	BeforeUs int64
+	// Before and BeforeID name the last wait of the page before; zero = the first page.
+	Before   time.Time
 	BeforeID string
 	// Limit bounds the page.
 	Limit int
@@ -196,8 +200,8 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 	if f.TurnID != "" {
 		list.Add(" AND turn_id = ?", f.TurnID)
 	}
-	if f.BeforeUs != 0 {
-		list.Add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+	if !f.Before.IsZero() {
+		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)
 	}
 	if f.Owner != "" {
 		list.Add(" AND (owner = ?", f.Owner)
@@ -215,38 +219,38 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 }
 
 // DueWaits lists turns that have an open wait whose time is up. Only what names them is read.
-func (s *waitReader) DueWaits(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+func (s *waitReader) DueWaits(ctx context.Context, now time.Time, limit int) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {
 		err = s.Scan(&t.Tenant, &t.ID)
 		return t, err
 	}
 	return rows.All(ctx, s.DB.Reader(), scan, `SELECT DISTINCT tenant, turn_id FROM (SELECT tenant, turn_id FROM turn_waits
-		WHERE verdict = 0 AND expires_us > 0 AND expires_us <= $1 AND check_us <= $1 ORDER BY expires_us LIMIT $2) AS w`, nowUs, limit)
+		WHERE verdict = 0 AND expires_us > 0 AND expires_us <= $1 AND check_us <= $1 ORDER BY expires_us LIMIT $2) AS w`, sqldb.Micros(now), limit)
 }
 
 // PostponeWaits says when the open waits of a turn whose time is up are looked at again.
-func (tx *waitTx) PostponeWaits(ctx context.Context, tenant, turn string, nowUs, nextUs int64) error {
+func (tx *waitTx) PostponeWaits(ctx context.Context, tenant, turn string, now, next time.Time) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_waits SET check_us = $4 WHERE tenant = $1 AND turn_id = $2 AND verdict = 0 AND expires_us > 0
-		AND expires_us <= $3`, tenant, turn, nowUs, nextUs)
+		AND expires_us <= $3`, tenant, turn, sqldb.Micros(now), sqldb.Micros(next))
 	return err
 }
 
 // SetWake marks a turn whose session is locked for its workflow to be woken. TakeToWake returns it from the given time on.
-func (tx *waitTx) SetWake(ctx context.Context, tenant, turn string, atUs int64) error {
-	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET rouse_us = $3 WHERE tenant = $1 AND id = $2", tenant, turn, atUs)
+func (tx *waitTx) SetWake(ctx context.Context, tenant, turn string, at time.Time) error {
+	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET rouse_us = $3 WHERE tenant = $1 AND id = $2", tenant, turn, sqldb.Micros(at))
 }
 
-// TakeToWake returns turns whose workflow is to be woken by now, and hides them from other calls until untilUs.
-func (tx *waitTx) TakeToWake(ctx context.Context, nowUs, untilUs int64, limit int) ([]Turn, error) {
+// TakeToWake returns turns whose workflow is to be woken by now, and hides them from other calls until until.
+func (tx *waitTx) TakeToWake(ctx context.Context, now, until time.Time, limit int) ([]Turn, error) {
 	turns, err := sqldb.All(ctx, tx, scanTurn, "SELECT "+turnColumns+" FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 ORDER BY rouse_us "+
 		"LIMIT $2"+
-		tx.DB.SkipLocked(), nowUs, limit)
+		tx.DB.SkipLocked(), sqldb.Micros(now), limit)
 	if err != nil {
 		return nil, err
 	}
 	for i := range turns {
-		turns[i].WakeUs = untilUs
-		if err := tx.SetWake(ctx, turns[i].Tenant, turns[i].ID, untilUs); err != nil {
+		turns[i].WakeTime = until
+		if err := tx.SetWake(ctx, turns[i].Tenant, turns[i].ID, until); err != nil {
 			return nil, err
 		}
 	}
@@ -254,19 +258,20 @@ func (tx *waitTx) TakeToWake(ctx context.Context, nowUs, untilUs int64, limit in
 }
 
 // HasToWake reports whether the workflow of any turn is to be woken by now.
-func (s *waitReader) HasToWake(ctx context.Context, nowUs int64) (bool, error) {
+func (s *waitReader) HasToWake(ctx context.Context, now time.Time) (bool, error) {
 	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int], `SELECT count(*) FROM
-		(SELECT 1 FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 LIMIT 1) AS t`, nowUs)
+		(SELECT 1 FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 LIMIT 1) AS t`, sqldb.Micros(now))
 	return n > 0, err
 }
 
-// Woken removes the mark of a turn unless it was marked again after seenUs. A turn whose workflow was lost is due for a check at once.
-func (tx *waitTx) Woken(ctx context.Context, tenant, turn string, seenUs int64, lost bool) error {
+// Woken removes the mark of a turn unless it was marked again after seen. A turn whose workflow was lost is due for a check at once.
+func (tx *waitTx) Woken(ctx context.Context, tenant, turn string, seen time.Time, lost bool) error {
 	if lost {
 		if _, err := sqldb.Exec(ctx, tx, "UPDATE turns SET check_us = 0 WHERE tenant = $1 AND id = $2 AND end_us = 0", tenant, turn); err != nil {
 			return err
 		}
 	}
-	_, err := sqldb.Exec(ctx, tx, "UPDATE turns SET rouse_us = 0 WHERE tenant = $1 AND id = $2 AND rouse_us = $3", tenant, turn, seenUs)
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turns SET rouse_us = 0 WHERE tenant = $1 AND id = $2 AND rouse_us = $3", tenant, turn,
+		sqldb.Micros(seen))
 	return err
 }

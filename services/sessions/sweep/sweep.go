@@ -60,7 +60,7 @@ func Due[T any](ctx context.Context, list func(context.Context, int) ([]T, error
 
 // ByNow returns a list for Due of what is due by the clock's time.
 func ByNow[T any](
-	clock interface{ NowUs() int64 }, list func(ctx context.Context, nowUs int64, limit int) ([]T, error),
+	clock interface{ Now() time.Time }, list func(ctx context.Context, now time.Time, limit int) ([]T, error),
 ) func(context.Context, int) ([]T, error) {
-	return func(ctx context.Context, limit int) ([]T, error) { return list(ctx, clock.NowUs(), limit) }
+	return func(ctx context.Context, limit int) ([]T, error) { return list(ctx, clock.Now(), limit) }
 }

@@ -147,7 +147,7 @@ func (s *Service) newTurn(tx *journal.Tx, spec Spec) store.Turn {
 	ctx := tx.Context()
 	return store.Turn{
 		Tenant: spec.Session.Tenant, ID: id, AgentPath: spec.Path, SessionID: spec.Session.ID, AgentID: spec.Session.AgentID,
-		Subject: authn.From(ctx).GetSubject(), Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, CreateUs: tx.NowUs,
-		CheckUs: tx.NowUs + s.cfg.LostAfter.Microseconds(), TraceParent: telemetry.TraceParent(ctx), Urgent: spec.Mode == ModeInterrupt,
+		Subject: authn.From(ctx).GetSubject(), Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, CreateTime: tx.Now(),
+		CheckTime: tx.Now().Add(s.cfg.LostAfter), TraceParent: telemetry.TraceParent(ctx), Urgent: spec.Mode == ModeInterrupt,
 	}
 }

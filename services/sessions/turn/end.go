@@ -33,7 +33,7 @@ func (s *Service) End(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (nex
 	if t.LastSeq, err = tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnEnded{TurnEnded: end}}); err != nil {
 		return "", err
 	}
-	t.Status, t.EndUs, t.End = ending.GetStatus(), tx.NowUs, end
+	t.Status, t.EndTime, t.End = ending.GetStatus(), tx.Now(), end
 	subscribed, err := tx.EndTurn(ctx, *t)
 	if err != nil {
 		return "", err

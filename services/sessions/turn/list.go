@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -13,8 +14,8 @@ import (
 type Filter struct {
 	SessionID string
 	Status    turnv1.TurnStatus
-	// BeforeUs and BeforeID name the last turn of the page before; 0 = the first page.
-	BeforeUs int64
+	// Before and BeforeID name the last turn of the page before; zero = the first page.
+	Before   time.Time
 	BeforeID string
 	// Limit bounds the page.
 	Limit int
@@ -29,6 +30,6 @@ func (s *Service) List(ctx context.Context, f Filter) ([]store.Turn, error) {
 	}
 	return s.deps.Store.Turns(ctx, store.TurnFilter{
 		Tenant: authn.Tenant(ctx), SessionID: f.SessionID, Subject: access.Owner(ctx), Status: f.Status, Ended: Terminal(f.Status),
-		BeforeUs: f.BeforeUs, BeforeID: f.BeforeID, Limit: f.Limit,
+		Before: f.Before, BeforeID: f.BeforeID, Limit: f.Limit,
 	})
 }

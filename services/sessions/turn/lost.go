@@ -44,7 +44,7 @@ func (s *Service) checkLost(ctx context.Context, t store.Turn) error {
 	}
 	s.deps.Log.DebugContext(ctx, "state of a turn is not known", "turn_id", t.ID, "error", cause)
 	err := s.deps.Store.Write(ctx, func(tx *store.Tx) error {
-		return tx.SetCheck(ctx, t.Tenant, t.ID, s.deps.Store.NowUs()+checkAgain.Microseconds(), t.Restarts)
+		return tx.SetCheck(ctx, t.Tenant, t.ID, s.deps.Store.Now().Add(checkAgain), t.Restarts)
 	})
 	if away && err == nil {
 		return sweep.ErrStop
@@ -58,13 +58,13 @@ func (s *Service) checkLost(ctx context.Context, t store.Turn) error {
 // recoverLost starts the workflow of a lost turn again, or ends the turn when that was done too often. A turn that is not lost is
 // checked again later.
 func (s *Service) recoverLost(ctx context.Context, seen store.Turn, lost bool) error {
-	later := s.deps.Store.NowUs() + s.cfg.LostAfter.Microseconds()
+	later := s.deps.Store.Now().Add(s.cfg.LostAfter)
 	if !lost {
 		return s.deps.Store.Write(ctx, func(tx *store.Tx) error { return tx.SetCheck(ctx, seen.Tenant, seen.ID, later, seen.Restarts) })
 	}
 	err := s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(seen.Tenant, seen.ID)
-		if err != nil || t.Ended() || t.CheckUs != seen.CheckUs { // another replica was faster
+		if err != nil || t.Ended() || !t.CheckTime.Equal(seen.CheckTime) { // another replica was faster
 			return err
 		}
 		if int(t.Restarts) >= s.cfg.MaxRestarts {

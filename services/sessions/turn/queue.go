@@ -107,7 +107,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, spec Spec, text string, c
 	}
 	m := &turnv1.Message{
 		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: spec.Content,
-		CreateTime: timestamp.OfMicros(tx.NowUs), FromAgent: spec.FromAgent,
+		CreateTime: timestamp.Of(tx.Now()), FromAgent: spec.FromAgent,
 	}
 	seq, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
 		AgentId: t.AgentID, MessageId: m.GetId(), Input: spec.Content, Position: uint32(position),
@@ -147,7 +147,7 @@ func (s *Service) send(tx *journal.Tx, t store.Turn, again bool) error {
 		s.deps.Waker.Outbox.TriggerAfter(s.cfg.StartDelay)
 	})
 	return tx.AddOutgoing(tx.Context(), store.Outgoing{
-		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Again: again, CreateUs: t.CreateUs,
-		FromUs: tx.NowUs + s.cfg.StartDelay.Microseconds(),
+		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Again: again, CreateTime: t.CreateTime,
+		FromTime: tx.Now().Add(s.cfg.StartDelay),
 	})
 }

@@ -105,13 +105,13 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	}
 	m := &turnv1.Message{
 		Id: message, SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: content,
-		CreateTime: timestamp.OfMicros(tx.NowUs), Seq: seq,
+		CreateTime: timestamp.Of(tx.Now()), Seq: seq,
 	}
 	if err := conversation.Add(tx, *t, m); err != nil {
 		return 0, err
 	}
 	if err := tx.RecordStep(*t, &turnv1.StepOutcome{
-		Key: stepkey.Steer(int(t.Inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: message, CommittedMicros: tx.NowUs,
+		Key: stepkey.Steer(int(t.Inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: message, CommittedMicros: tx.Now().UnixMicro(),
 		ContextTokens: conversation.MessageTokens(m),
 	}); err != nil {
 		return 0, err

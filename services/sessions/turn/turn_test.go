@@ -384,7 +384,7 @@ func TestATurnWhoseWorkflowRunsIsNotLost(t *testing.T) {
 	k.Engine.Set(own.ID, outbox.WorkflowOpen)
 	k.Clock.Advance(sessionstest.LostAfter)
 	k.Must(k.Turns.SweepLost(k.Worker()))
-	if now := k.Read(own.ID); now.Restarts != 0 || now.CheckUs != k.Store.NowUs()+sessionstest.LostAfter.Microseconds() {
+	if now := k.Read(own.ID); now.Restarts != 0 || !now.CheckTime.Equal(k.Store.Now().Add(sessionstest.LostAfter)) {
 		t.Errorf("the turn is %+v", now)
 	}
 }
@@ -396,7 +396,7 @@ func TestAnEngineThatIsAwayIsAskedAgain(t *testing.T) {
 	k.Engine.Fail(errors.New("the engine is away"))
 	k.Clock.Advance(sessionstest.LostAfter)
 	k.Must(k.Turns.SweepLost(k.Worker()))
-	if now := k.Read(own.ID); now.Restarts != 0 || now.CheckUs != k.Store.NowUs()+(5*time.Second).Microseconds() {
+	if now := k.Read(own.ID); now.Restarts != 0 || !now.CheckTime.Equal(k.Store.Now().Add(5*time.Second)) {
 		t.Fatalf("the turn is %+v", now)
 	}
 	k.Engine.Fail(nil)
@@ -443,7 +443,7 @@ func TestAListHasTheTurnsOfTheCaller(t *testing.T) {
 		{"of a session", k.Ctx(), turn.Filter{SessionID: first.SessionID}, []string{first.ID}},
 		{"cancelled ones", k.Ctx(), turn.Filter{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED}, []string{first.ID}},
 		{"queued ones", k.Ctx(), turn.Filter{Status: turnv1.TurnStatus_TURN_STATUS_QUEUED}, []string{second.ID}},
-		{"the next page", k.Ctx(), turn.Filter{BeforeUs: second.CreateUs, BeforeID: second.ID}, []string{first.ID}},
+		{"the next page", k.Ctx(), turn.Filter{Before: second.CreateTime, BeforeID: second.ID}, []string{first.ID}},
 	} {
 		row.filter.Limit = 10
 		turns, err := k.Turns.List(row.ctx, row.filter)

@@ -3,7 +3,9 @@ package wait
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -17,14 +19,14 @@ func (s *Service) End(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turn
 		return err
 	}
 	outcome := &turnv1.StepOutcome{
-		Key: stepkey.Wait(w.StepKey), Kind: turnv1.StepKind_STEP_KIND_WAIT, Cancelled: t.CancelRequested, CommittedMicros: tx.NowUs,
+		Key: stepkey.Wait(w.StepKey), Kind: turnv1.StepKind_STEP_KIND_WAIT, Cancelled: t.CancelRequested, CommittedMicros: tx.Now().UnixMicro(),
 		Answer: &turnv1.WaitAnswer{WaitId: w.ID, Verdict: verdict},
 	}
-	if t.PausedUs > 0 && t.PeopleWaits == 0 {
+	if !t.PausedSince.IsZero() && t.PeopleWaits == 0 {
 		if err := resume(tx, t); err != nil {
 			return err
 		}
-		outcome.DeadlineMicros = t.DeadlineUs
+		outcome.DeadlineMicros = sqldb.Micros(t.Deadline)
 	}
 	if err := tx.RecordStep(*t, outcome); err != nil {
 		return err
@@ -42,7 +44,7 @@ func (s *Service) EndAndWake(tx *journal.Tx, t *store.Turn, w *store.Wait, verdi
 
 // end writes that a wait is over, and takes it off the turn's counts, which are not saved.
 func end(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turnv1.Verdict, subject string) error {
-	w.Verdict, w.EndUs = verdict, tx.NowUs
+	w.Verdict, w.EndTime = verdict, tx.Now()
 	if err := tx.SaveWait(tx.Context(), *w); err != nil {
 		return err
 	}
@@ -60,13 +62,13 @@ func end(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turnv1.Verdict, s
 
 // resume lets the turn's time run again. Its deadline is later by as long as it waited for people.
 func resume(tx *journal.Tx, t *store.Turn) error {
-	paused := max(tx.NowUs-t.PausedUs, 0)
-	t.PausedUs, t.Status = 0, turnv1.TurnStatus_TURN_STATUS_RUNNING
-	if t.DeadlineUs > 0 {
-		t.DeadlineUs += paused
+	paused := max(tx.Now().Sub(t.PausedSince), 0)
+	t.PausedSince, t.Status = time.Time{}, turnv1.TurnStatus_TURN_STATUS_RUNNING
+	if !t.Deadline.IsZero() {
+		t.Deadline = t.Deadline.Add(paused)
 	}
 	_, err := tx.Append(journal.OfTurn(*t),
-		&turnv1.Event{Data: &turnv1.Event_TurnResumed{TurnResumed: &turnv1.TurnResumed{PausedMs: paused / 1000}}})
+		&turnv1.Event{Data: &turnv1.Event_TurnResumed{TurnResumed: &turnv1.TurnResumed{PausedMs: paused.Milliseconds()}}})
 	return err
 }
 
@@ -113,7 +115,7 @@ func Close(tx *journal.Tx, t *store.Turn) error {
 			return err
 		}
 	}
-	t.PausedUs = 0
+	t.PausedSince = time.Time{}
 	return nil
 }
 
@@ -133,7 +135,7 @@ func (s *Service) Update(
 		if now, err = tx.Wait(ctx, seen.Tenant, seen.ID); err != nil {
 			return err
 		}
-		if !now.Due(tx.NowUs) {
+		if !now.Due(tx.Now()) {
 			return f(tx, &t, &now)
 		}
 		err = s.EndAndWake(tx, &t, &now, turnv1.Verdict_VERDICT_EXPIRED, "")

@@ -24,12 +24,12 @@ func requested(w store.Wait) *turnv1.Event {
 		return &turnv1.Event{Data: &turnv1.Event_ApprovalRequested{ApprovalRequested: &turnv1.ApprovalRequested{
 			ApprovalId: w.ID, CallId: r.GetCallId(), Tool: r.GetTool(), Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(),
 			DefinitionHash: r.GetDefinitionHash(), Effect: r.GetEffect(), Rule: r.GetRule(), Reason: r.GetMessage(),
-			ApproverRoles: r.GetApproverRoles(), Quorum: w.Quorum(), ExpireTime: timestamp.OfMicros(w.ExpiresUs),
+			ApproverRoles: r.GetApproverRoles(), Quorum: w.Quorum(), ExpireTime: timestamp.Of(w.ExpireTime),
 		}}}
 	case turnv1.WaitKind_WAIT_KIND_INPUT, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
 		return &turnv1.Event{Data: &turnv1.Event_InputRequested{InputRequested: &turnv1.InputRequested{
 			ApprovalId: w.ID, Kind: w.Kind, CallId: r.GetCallId(), Tool: r.GetTool(), Message: r.GetMessage(), Schema: Schema(w),
-			Arguments: r.GetArguments(), ExpireTime: timestamp.OfMicros(w.ExpiresUs),
+			Arguments: r.GetArguments(), ExpireTime: timestamp.Of(w.ExpireTime),
 		}}}
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return &turnv1.Event{Data: &turnv1.Event_ToolCallUnresolved{ToolCallUnresolved: &turnv1.ToolCallUnresolved{

@@ -29,8 +29,8 @@ func (s *Service) expireDue(ctx context.Context, t store.Turn) error {
 	}
 	s.deps.Log.WarnContext(ctx, "waits of a turn cannot be ended yet", "turn_id", t.ID, "error", cause)
 	return s.deps.Store.Write(ctx, func(tx *store.Tx) error {
-		now := s.deps.Store.NowUs()
-		return tx.PostponeWaits(ctx, t.Tenant, t.ID, now, now+expireAgain.Microseconds())
+		now := s.deps.Store.Now()
+		return tx.PostponeWaits(ctx, t.Tenant, t.ID, now, now.Add(expireAgain))
 	})
 }
 
@@ -46,7 +46,7 @@ func (s *Service) expire(ctx context.Context, seen store.Turn, wake bool) error 
 		}
 		expired := 0
 		for i := range open {
-			if !open[i].Due(tx.NowUs) {
+			if !open[i].Due(tx.Now()) {
 				continue
 			}
 			expired++

@@ -78,10 +78,10 @@ func (s *Service) Begin(tx *journal.Tx, t *store.Turn, step store.Step, req *sto
 	w := store.Wait{
 		Tenant: t.Tenant, ID: ids.New(ids.Approval), TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID,
 		Owner: tx.Session.Subject, Requester: t.Subject, StepKey: step.Key, Kind: req.GetKind(), CallID: req.GetCallId(),
-		Tool: req.GetTool(), CreateUs: tx.NowUs, Request: req, Answer: &store.WaitAnswer{},
+		Tool: req.GetTool(), CreateTime: tx.Now(), Request: req, Answer: &store.WaitAnswer{},
 	}
 	if in := s.expiresIn(req); in > 0 {
-		w.ExpiresUs = tx.NowUs + in.Microseconds()
+		w.ExpireTime = tx.Now().Add(in)
 	}
 	var err error
 	if w.Requesters, err = requester.Of(tx, *t); err != nil {
@@ -130,7 +130,7 @@ func (s *Service) expiresIn(req *store.WaitRequest) time.Duration {
 
 // pause stops the time of a turn, which waits for people from now on.
 func pause(tx *journal.Tx, t *store.Turn, w store.Wait) error {
-	t.PausedUs, t.Status = tx.NowUs, turnv1.TurnStatus_TURN_STATUS_WAITING
+	t.PausedSince, t.Status = tx.Now(), turnv1.TurnStatus_TURN_STATUS_WAITING
 	_, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnPaused{TurnPaused: &turnv1.TurnPaused{
 		WaitingFor: w.Kind, ApprovalId: w.ID,
 	}}})

@@ -65,7 +65,7 @@ func TestEachKindOfWaitHasItsTime(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			k := newKit(t)
 			w := k.Wait(k.Begun("hello"), "tool-1.1", request(kind))
-			if got := time.Duration(w.ExpiresUs-w.CreateUs) * time.Microsecond; got != want {
+			if got := w.ExpireTime.Sub(w.CreateTime); got != want {
 				t.Errorf("it may last %s, want %s", got, want)
 			}
 			if got := k.Notifier.Waits(); len(got) != 1 || got[0].ID != w.ID {
@@ -80,7 +80,7 @@ func TestAStepMayAskForAnotherTime(t *testing.T) {
 	req := request(approval)
 	req.ExpiresIn = durationpb.New(1500 * time.Millisecond)
 	w := k.Wait(k.Begun("hello"), "tool-1.1", req)
-	if got := time.Duration(w.ExpiresUs-w.CreateUs) * time.Microsecond; got != 1500*time.Millisecond {
+	if got := w.ExpireTime.Sub(w.CreateTime); got != 1500*time.Millisecond {
 		t.Errorf("it may last %s", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestAWaitForAChildLastsForEver(t *testing.T) {
 	k := newKit(t)
 	k.Must(k.Write(k.Begun("hello").ID, func(tx *journal.Tx, t *store.Turn) error {
 		ref, err := k.Waits.Begin(tx, t, store.Step{Key: "tool-1.1"}, request(turnv1.WaitKind_WAIT_KIND_CHILD))
-		if ref.GetExpireMicros() != 0 || t.PausedUs != 0 || t.PeopleWaits != 0 || t.OpenWaits != 1 {
+		if ref.GetExpireMicros() != 0 || !t.PausedSince.IsZero() || t.PeopleWaits != 0 || t.OpenWaits != 1 {
 			k.Errorf("the wait is %v of %+v", ref, t)
 		}
 		return err
@@ -99,22 +99,22 @@ func TestAWaitForAChildLastsForEver(t *testing.T) {
 func TestATurnsTimeStandsStillWhileItWaitsForPeople(t *testing.T) {
 	k := newKit(t)
 	own := k.NewTurn("hello")
-	deadline := k.Store.NowUs() + time.Minute.Microseconds()
-	k.Begin(own, &turnv1.Surface{DeadlineMicros: deadline})
+	deadline := k.Store.Now().Add(time.Minute)
+	k.Begin(own, &turnv1.Surface{DeadlineMicros: deadline.UnixMicro()})
 	first := k.Wait(own, "tool-1.1", request(approval))
 	second := k.Wait(own, "tool-1.2", request(question))
-	if now := k.Read(own.ID); !now.Waiting() || now.PausedUs == 0 || now.PeopleWaits != 2 || now.OpenWaits != 2 {
+	if now := k.Read(own.ID); !now.Waiting() || now.PausedSince.IsZero() || now.PeopleWaits != 2 || now.OpenWaits != 2 {
 		t.Fatalf("the turn is %+v", now)
 	}
 	k.Clock.Advance(10 * time.Minute)
 	k.Must(end(k, first, turnv1.Verdict_VERDICT_APPROVED))
-	if now := k.Read(own.ID); !now.Waiting() || now.DeadlineUs != deadline {
+	if now := k.Read(own.ID); !now.Waiting() || !now.Deadline.Equal(deadline) {
 		t.Fatalf("with one wait left the turn is %+v", now)
 	}
 	k.Clock.Advance(5 * time.Minute)
 	k.Must(end(k, second, turnv1.Verdict_VERDICT_ANSWERED))
 	now := k.Read(own.ID)
-	if now.Waiting() || now.PausedUs != 0 || now.OpenWaits != 0 || now.DeadlineUs != deadline+(15*time.Minute).Microseconds() {
+	if now.Waiting() || !now.PausedSince.IsZero() || now.OpenWaits != 0 || !now.Deadline.Equal(deadline.Add(15*time.Minute)) {
 		t.Errorf("without waits the turn is %+v", now)
 	}
 	if got := k.Types(own.SessionID); !slices.Contains(got, "turn.paused") || !slices.Contains(got, "turn.resumed") {
@@ -134,7 +134,7 @@ func TestTheEndOfAWaitIsAnOutcomeOfItsOwn(t *testing.T) {
 		last.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_APPROVED {
 		t.Errorf("the outcome is %v", last)
 	}
-	if now := k.Read(own.ID); now.WakeUs == 0 {
+	if now := k.Read(own.ID); now.WakeTime.IsZero() {
 		t.Error("the turn's workflow is not to be woken")
 	}
 }
@@ -172,12 +172,12 @@ func TestCancellingATurnEndsAllItsWaits(t *testing.T) {
 	waits := []store.Wait{k.Wait(own, "tool-1.1", request(approval)), k.Wait(own, "tool-1.2", request(clientTool))}
 	k.Must(k.Turns.Cancel(k.Ctx(), own, "enough"))
 	for _, w := range waits {
-		if got := read(k, w.ID); got.Verdict != turnv1.Verdict_VERDICT_CANCELLED || got.EndUs == 0 {
+		if got := read(k, w.ID); got.Verdict != turnv1.Verdict_VERDICT_CANCELLED || got.EndTime.IsZero() {
 			t.Errorf("the wait is %+v", got)
 		}
 	}
 	now := k.Read(own.ID)
-	if now.Ended() || !now.CancelRequested || now.OpenWaits != 0 || now.PeopleWaits != 0 || now.PausedUs != 0 {
+	if now.Ended() || !now.CancelRequested || now.OpenWaits != 0 || now.PeopleWaits != 0 || !now.PausedSince.IsZero() {
 		t.Errorf("the turn is %+v", now)
 	}
 }
@@ -190,7 +190,7 @@ func TestATurnThatEndsLeavesNoWaitOpen(t *testing.T) {
 	if got := read(k, w.ID); got.Open() {
 		t.Errorf("the wait is %+v", got)
 	}
-	if now := k.Read(own.ID); !now.Ended() || now.OpenWaits != 0 || now.PausedUs != 0 {
+	if now := k.Read(own.ID); !now.Ended() || now.OpenWaits != 0 || !now.PausedSince.IsZero() {
 		t.Errorf("the turn is %+v", now)
 	}
 }
@@ -213,7 +213,7 @@ func TestAWaitExpiresAtItsTime(t *testing.T) {
 	if !read(k, later.ID).Open() {
 		t.Error("another wait has ended with it")
 	}
-	if k.Read(own.ID).WakeUs == 0 {
+	if k.Read(own.ID).WakeTime.IsZero() {
 		t.Error("the turn is not woken")
 	}
 	before := len(k.Events(own.SessionID))
@@ -229,7 +229,7 @@ func TestAWorkflowThatAsksIsNotWoken(t *testing.T) {
 	w := k.Wait(own, "tool-1.1", request(approval))
 	k.Clock.Advance(time.Hour)
 	k.Must(k.Waits.Expire(k.Worker(), own))
-	if read(k, w.ID).Open() || k.Read(own.ID).WakeUs != 0 {
+	if read(k, w.ID).Open() || !k.Read(own.ID).WakeTime.IsZero() {
 		t.Errorf("the wait is %+v of %+v", read(k, w.ID), k.Read(own.ID))
 	}
 }
@@ -268,7 +268,7 @@ func TestAnAnswerThatComesTooLateEndsTheWaitAsExpired(t *testing.T) {
 	if err == nil || err.Error() != w.ID+" is late" || got.Verdict != turnv1.Verdict_VERDICT_EXPIRED {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if read(k, w.ID).Verdict != turnv1.Verdict_VERDICT_EXPIRED || k.Read(own.ID).WakeUs == 0 {
+	if read(k, w.ID).Verdict != turnv1.Verdict_VERDICT_EXPIRED || k.Read(own.ID).WakeTime.IsZero() {
 		t.Error("the expiry is not stored, or the turn not woken")
 	}
 }

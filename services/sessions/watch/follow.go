@@ -76,7 +76,7 @@ func (f *feed) load(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("watch session %s: %w", f.key.session, err)
 		}
-		f.opened = time.UnixMicro(e.TimeUs)
+		f.opened = e.Time
 	}
 	f.mu.Lock()
 	f.snap = Snapshot{Last: ses.LastSeq, Open: ses.OpenSeq}

@@ -118,7 +118,7 @@ func openStore(t *testing.T) *store.Store {
 			return err
 		}
 		return tx.AddEvents(t.Context(), tenant, session,
-			[]store.Event{{Seq: openSeq, Type: "message.started", TimeUs: time.Now().UnixMicro(), Data: []byte{}}})
+			[]store.Event{{Seq: openSeq, Type: "message.started", Time: sqldb.Time(time.Now().UnixMicro()), Data: []byte{}}})
 	})
 	if err != nil {
 		t.Fatal(err)

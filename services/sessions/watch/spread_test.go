@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
@@ -86,7 +87,10 @@ func commit(t *testing.T, s *store.Store, last uint32) {
 		if err := tx.SaveSession(ctx, ses); err != nil || last == was {
 			return err
 		}
-		return tx.AddEvents(ctx, tenant, session, []store.Event{{Seq: last, Type: "turn.queued", TimeUs: time.Now().UnixMicro(), Data: data}})
+		return tx.AddEvents(ctx, tenant, session, []store.Event{{
+			Seq: last, Type: "turn.queued", Time: sqldb.Time(time.Now().UnixMicro()),
+			Data: data,
+		}})
 	}); err != nil {
 		t.Error(err)
 	}

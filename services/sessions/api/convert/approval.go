@@ -21,8 +21,8 @@ func ApprovalToProto(w store.Wait) *sessionsv1.Approval {
 		CallId:  w.CallID, Tool: w.Tool, Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(), DefinitionHash: r.GetDefinitionHash(),
 		Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(), Schema: wait.Schema(w), ApproverRoles: r.GetApproverRoles(),
 		AllowRequester: r.GetAllowRequester(), Decisions: w.Answer.GetDecisions(), Requester: w.Requester, Requesters: w.Requesters,
-		ExecutionId: r.GetExecutionId(), CreateTime: timestamp.OfMicros(w.CreateUs), ExpireTime: timestamp.OfMicros(w.ExpiresUs),
-		EndTime: timestamp.OfMicros(w.EndUs),
+		ExecutionId: r.GetExecutionId(), CreateTime: timestamp.Of(w.CreateTime), ExpireTime: timestamp.Of(w.ExpireTime),
+		EndTime: timestamp.Of(w.EndTime),
 	}
 	if w.Kind == turnv1.WaitKind_WAIT_KIND_APPROVAL {
 		out.Quorum = w.Quorum()

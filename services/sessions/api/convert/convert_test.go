@@ -98,7 +98,7 @@ func TestATurnIsConvertedWithAllItsFields(t *testing.T) {
 			t.Errorf("the %s is %q, want %q", what, pair[0], pair[1])
 		}
 	}
-	if c, s := got.GetCreateTime().AsTime(), got.GetStartTime().AsTime(); c.UnixMicro() != v.CreateUs || s.UnixMicro() != v.StartUs {
+	if c, s := got.GetCreateTime().AsTime(), got.GetStartTime().AsTime(); !c.Equal(v.CreateTime) || !s.Equal(v.StartTime) {
 		t.Errorf("it was made at %s and began at %s", c, s)
 	}
 	if list := convert.TurnsToProto([]turn.View{v, v}); len(list) != 2 || !proto.Equal(list[1], got) {
@@ -108,16 +108,16 @@ func TestATurnIsConvertedWithAllItsFields(t *testing.T) {
 
 func TestAComparedTurnHasADurationOnceItIsOver(t *testing.T) {
 	v := sessionstest.Struct[turn.View]()
-	v.StartUs, v.EndUs = 1_000_000, 3_500_000
+	v.StartTime, v.EndTime = time.UnixMilli(1000), time.UnixMilli(3500)
 	got := convert.ComparedTurn(v)
 	wantAll(t, got, "steps", "model_calls")
 	if got.GetDurationMs() != 2500 {
 		t.Errorf("it took %d ms", got.GetDurationMs())
 	}
-	for _, times := range [][2]int64{{0, 0}, {1, 0}, {0, 1}} {
-		v.StartUs, v.EndUs = times[0], times[1]
+	for _, times := range [][2]time.Time{{}, {time.UnixMicro(1), {}}, {{}, time.UnixMicro(1)}} {
+		v.StartTime, v.EndTime = times[0], times[1]
 		if got := convert.ComparedTurn(v).GetDurationMs(); got != 0 {
-			t.Errorf("from %d to %d it took %d ms", times[0], times[1], got)
+			t.Errorf("from %s to %s it took %d ms", times[0], times[1], got)
 		}
 	}
 }

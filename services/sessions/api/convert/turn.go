@@ -17,7 +17,7 @@ func TurnToProto(v turn.View) *sessionsv1.Turn {
 	return &sessionsv1.Turn{
 		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: t.Status, Input: v.Input.Input, Usage: Usage(t),
 		Model: t.Model, BlueprintRevision: t.BlueprintRevision, Subject: t.Subject, FirstSeq: t.FirstSeq, LastSeq: t.LastSeq,
-		CreateTime: timestamp.OfMicros(t.CreateUs), StartTime: timestamp.OfMicros(t.StartUs), EndTime: timestamp.OfMicros(t.EndUs),
+		CreateTime: timestamp.Of(t.CreateTime), StartTime: timestamp.Of(t.StartTime), EndTime: timestamp.Of(t.EndTime),
 		Output: t.End.GetOutput(), StopReason: t.End.GetStopReason(), ToolsUsed: t.End.GetToolsUsed(), Error: t.End.GetError(),
 		LimitReached: t.End.GetLimitReached(), ScheduleId: v.Input.ScheduleID, RerunOf: v.Input.Rerun.GetOfTurn(),
 		Limits:       LimitsToProto(v.Input.Limits),
@@ -41,8 +41,8 @@ func ComparedTurn(v turn.View) *sessionsv1.ComparedTurn {
 		TurnId: t.GetId(), SessionId: t.GetSessionId(), AgentId: t.GetAgentId(), BlueprintRevision: t.GetBlueprintRevision(), Model: t.GetModel(),
 		Status: t.GetStatus(), StopReason: t.GetStopReason(), Usage: t.GetUsage(), RerunOf: t.GetRerunOf(),
 	}
-	if v.StartUs != 0 && v.EndUs != 0 {
-		out.DurationMs = (v.EndUs - v.StartUs) / 1000
+	if !v.StartTime.IsZero() && !v.EndTime.IsZero() {
+		out.DurationMs = v.EndTime.Sub(v.StartTime).Milliseconds()
 	}
 	return out
 }
@@ -52,7 +52,7 @@ func SessionToProto(s store.Session) (*sessionsv1.Session, error) {
 	params, err := blueprint.SessionParams(s)
 	return &sessionsv1.Session{
 		Id: s.ID, AgentId: s.AgentID, Title: s.Title, Subject: s.Subject, Labels: s.Labels, LastSeq: s.LastSeq,
-		ActiveTurnId: s.ActiveTurnID, CreateTime: timestamp.OfMicros(s.CreateUs), UpdateTime: timestamp.OfMicros(s.UpdateUs),
+		ActiveTurnId: s.ActiveTurnID, CreateTime: timestamp.Of(s.CreateTime), UpdateTime: timestamp.Of(s.UpdateTime),
 		ForkedFromSession: s.ForkedFrom, ForkedFromSeq: s.ForkedSeq, Params: params,
 		ParentSessionId: s.ParentSession, ParentTurnId: s.ParentTurn,
 	}, err

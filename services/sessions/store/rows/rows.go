@@ -26,8 +26,8 @@ type Tx struct {
 	DB *sqldb.DB
 }
 
-// NowUs is the database's time in Unix microseconds.
-func (tx *Tx) NowUs() int64 { return sqldb.Micros(tx.DB.Now()) }
+// Now is the database's time, in whole microseconds as columns have them.
+func (tx *Tx) Now() time.Time { return sqldb.Time(sqldb.Micros(tx.DB.Now())) }
 
 // Reader reads outside a transaction.
 type Reader struct{ DB *sqldb.DB }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -14,7 +15,7 @@ func executors(t *testing.T, s *store.Store) {
 		t.Errorf("before any was told: %v", err)
 	}
 	for _, id := range []string{"first", "second"} {
-		want := store.Executor{Tenant: tenant, SessionID: "ses_1", Hash: "h", ExecutorSessionID: id, UpdateUs: 7}
+		want := store.Executor{Tenant: tenant, SessionID: "ses_1", Hash: "h", ExecutorSessionID: id, UpdateTime: sqldb.Time(7)}
 		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.PutExecutor(ctx, want) })
 		if got, err := s.Executor(t.Context(), tenant, "ses_1"); err != nil || got != want {
 			t.Errorf("got %v, %v, want %v", got, err, want)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -13,7 +14,7 @@ func forkedMessages(t *testing.T, s *store.Store) {
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.AddSession(ctx, store.Session{
 			Tenant: tenant, ID: "ses_2", AgentID: "a", ForkedFrom: "ses_1", ForkedSeq: 7,
-			Params: `{"a":"ä"}`, CreateUs: 1,
+			Params: `{"a":"ä"}`, CreateTime: sqldb.Time(1),
 		}); err != nil {
 			return err
 		}
@@ -53,16 +54,17 @@ func forkedMessages(t *testing.T, s *store.Store) {
 	if got := names(rows); got != "m249 " {
 		t.Errorf("up to 1: %s", got)
 	}
-	key := store.Once{Tenant: tenant, Subject: "local", Method: "fork_session", Key: "k", Hash: "h", SessionID: "ses_2", ExpiresUs: 100}
+	key := store.Once{Tenant: tenant, Subject: "local", Method: "fork_session", Key: "k", Hash: "h", SessionID: "ses_2",
+		ExpireTime: sqldb.Time(100)}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		_, _, err := tx.AddOnce(ctx, key, 1)
+		_, _, err := tx.AddOnce(ctx, key, sqldb.Time(1))
 		return err
 	})
-	if stands, err := s.Once(t.Context(), key, 1); err != nil || stands != key {
+	if stands, err := s.Once(t.Context(), key, sqldb.Time(1)); err != nil || stands != key {
 		t.Errorf("key %+v, %v", stands, err)
 	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteSession(ctx, tenant, "ses_2") })
-	if stands, err := s.Once(t.Context(), key, 1); err == nil {
+	if stands, err := s.Once(t.Context(), key, sqldb.Time(1)); err == nil {
 		t.Errorf("the key of a deleted session stands: %+v", stands)
 	}
 }

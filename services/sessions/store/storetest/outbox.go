@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -18,7 +19,7 @@ func take(t testing.TB, s *store.Store, now int64, limit, maxOpen int) []string 
 	t.Helper()
 	var ids []string
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		taken, err := tx.TakeOutgoing(ctx, now, now+100, limit, maxOpen)
+		taken, err := tx.TakeOutgoing(ctx, sqldb.Time(now), sqldb.Time(now+100), limit, maxOpen)
 		ids = nil
 		for _, o := range taken {
 			ids = append(ids, o.TurnID)
@@ -40,7 +41,7 @@ func fillOutbox(t testing.TB, s *store.Store, n int) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
 			return tx.AddOutgoing(ctx, store.Outgoing{
 				Tenant: tenant, TurnID: turn, SessionID: session, AgentID: "a",
-				CreateUs: int64(i),
+				CreateTime: sqldb.Time(int64(i)),
 			})
 		})
 	}
@@ -90,17 +91,19 @@ func outboxBound(t *testing.T, s *store.Store) {
 			return err
 		}
 		_, done, err := tx.LockTurn(ctx, tenant, "trn_000")
-		done.EndUs = 5
+		done.EndTime = sqldb.Time(5)
 		return errors.Join(err, tx.SaveTurn(ctx, done))
 	})
 	if got := fmt.Sprint(take(t, s, 10, 10, 3)); got != "[trn_003]" {
 		t.Fatalf("taken %s after one ended", got)
 	}
-	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.FreeOutgoing(ctx, tenant, "trn_001", 0) })
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		return tx.FreeOutgoing(ctx, tenant, "trn_001", sqldb.Time(0))
+	})
 	if got := fmt.Sprint(take(t, s, 10, 10, 3)); got != "[trn_001]" {
 		t.Fatalf("taken %s after one start failed", got)
 	}
-	some, err := s.HasOutgoing(t.Context(), 10)
+	some, err := s.HasOutgoing(t.Context(), sqldb.Time(10))
 	must(t, err)
 	if !some {
 		t.Error("the outbox holds a turn that waits")
@@ -130,8 +133,8 @@ func once(t *testing.T, s *store.Store) {
 	add := func(hash, turn string, now int64) (stands store.Once, added bool) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
 			stands, added, err = tx.AddOnce(ctx, store.Once{
-				Tenant: tenant, Subject: "local", Method: "m", Key: "k", Hash: hash, TurnID: turn, ExpiresUs: now + 100,
-			}, now)
+				Tenant: tenant, Subject: "local", Method: "m", Key: "k", Hash: hash, TurnID: turn, ExpireTime: sqldb.Time(now + 100),
+			}, sqldb.Time(now))
 			return err
 		})
 		return stands, added
@@ -145,8 +148,8 @@ func once(t *testing.T, s *store.Store) {
 	if stands, added := add("h3", "trn_3", 110); !added || stands.TurnID != "trn_3" {
 		t.Fatalf("after expiry: %v %+v", added, stands)
 	}
-	must(t, s.ForgetOnce(t.Context(), 210))
-	_, err := s.Once(t.Context(), store.Once{Tenant: tenant, Subject: "local", Method: "m", Key: "k"}, 0)
+	must(t, s.ForgetOnce(t.Context(), sqldb.Time(210)))
+	_, err := s.Once(t.Context(), store.Once{Tenant: tenant, Subject: "local", Method: "m", Key: "k"}, sqldb.Time(0))
 	if !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("after forgetting: %v", err)
 	}

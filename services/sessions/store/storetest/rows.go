@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -71,13 +72,13 @@ func lists(t *testing.T, s *store.Store) {
 			subject := []string{"alice", "bob"}[i%2]
 			if err := tx.AddSession(ctx, store.Session{
 				Tenant: tenant, ID: id, AgentID: "a", Subject: subject,
-				CreateUs: int64(1e15) + int64(i/2),
+				CreateTime: sqldb.Time(int64(1e15) + int64(i/2)),
 			}); err != nil {
 				return err
 			}
 			return tx.AddTurn(ctx, store.Turn{
 				Tenant: tenant, ID: fmt.Sprintf("trn_%d", i), SessionID: id, Status: turnv1.TurnStatus(1 + i%2),
-				CreateUs: int64(1e15) + int64(i/2),
+				CreateTime: sqldb.Time(int64(1e15) + int64(i/2)),
 			})
 		})
 	}
@@ -92,13 +93,13 @@ func lists(t *testing.T, s *store.Store) {
 		for _, r := range rows {
 			got = append(got, r.ID)
 		}
-		f.BeforeUs, f.BeforeID = rows[len(rows)-1].CreateUs, rows[len(rows)-1].ID
+		f.Before, f.BeforeID = rows[len(rows)-1].CreateTime, rows[len(rows)-1].ID
 	}
 	if fmt.Sprint(got) != "[ses_5 ses_4 ses_3 ses_2 ses_1 ses_0]" {
 		t.Errorf("sessions %v", got)
 	}
 	turns, err := s.Turns(t.Context(), store.TurnFilter{
-		Tenant: tenant, Subject: "bob", Status: 2, BeforeUs: 1e15 + 2, BeforeID: "trn_0",
+		Tenant: tenant, Subject: "bob", Status: 2, Before: sqldb.Time(1e15 + 2), BeforeID: "trn_0",
 		Limit: 9,
 	})
 	must(t, err)
@@ -119,10 +120,11 @@ func stale(t *testing.T, s *store.Store) {
 				return err
 			}
 		}
-		return tx.SaveStep(ctx, store.Step{Tenant: tenant, TurnID: "trn_001", Key: "k", Owner: "w", Fence: 1, Attempt: 1, LeaseExpiresUs: 50})
+		return tx.SaveStep(ctx, store.Step{Tenant: tenant, TurnID: "trn_001", Key: "k", Owner: "w", Fence: 1, Attempt: 1,
+			LeaseExpires: sqldb.Time(50)})
 	})
 	ids := func(now int64) string {
-		turns, err := s.Stale(t.Context(), now, 9)
+		turns, err := s.Stale(t.Context(), sqldb.Time(now), 9)
 		must(t, err)
 		var out strings.Builder
 		for _, turn := range turns {
@@ -136,7 +138,9 @@ func stale(t *testing.T, s *store.Store) {
 	if got := ids(60); got != "trn_000 trn_001 " {
 		t.Errorf("stale after it: %s", got)
 	}
-	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetCheck(ctx, tenant, "trn_000", 100, 2) })
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		return tx.SetCheck(ctx, tenant, "trn_000", sqldb.Time(100), 2)
+	})
 	if got := ids(60); got != "trn_001 " {
 		t.Errorf("stale after a look: %s", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -71,7 +72,10 @@ func write(t testing.TB, s *store.Store, f func(ctx context.Context, tx *store.T
 func addSession(t testing.TB, s *store.Store, id string, turns ...string) {
 	t.Helper()
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.AddSession(ctx, store.Session{Tenant: tenant, ID: id, AgentID: "a", Subject: "local", CreateUs: 1}); err != nil {
+		if err := tx.AddSession(ctx, store.Session{
+			Tenant: tenant, ID: id, AgentID: "a", Subject: "local",
+			CreateTime: sqldb.Time(1),
+		}); err != nil {
 			return err
 		}
 		for i, turn := range turns {
@@ -85,7 +89,8 @@ func addSession(t testing.TB, s *store.Store, id string, turns ...string) {
 
 func addTurn(ctx context.Context, tx *store.Tx, session, id string, seq uint32) error {
 	if err := tx.AddTurn(ctx, store.Turn{
-		Tenant: tenant, ID: id, SessionID: session, AgentID: "a", Subject: "local", Status: 1, FirstSeq: seq, InputSeq: seq, CreateUs: int64(seq),
+		Tenant: tenant, ID: id, SessionID: session, AgentID: "a", Subject: "local", Status: 1, FirstSeq: seq, InputSeq: seq,
+		CreateTime:  sqldb.Time(int64(seq)),
 		TraceParent: "trace of " + id,
 	}); err != nil {
 		return err
@@ -106,7 +111,7 @@ func appendersLeaveNoGap(t *testing.T, s *store.Store) {
 						return err
 					}
 					first := store.Event{Seq: ses.LastSeq + 1, TurnID: "trn_1", Type: "a", Data: []byte("1")}
-					second := store.Event{Seq: ses.LastSeq + 2, TurnID: "trn_1", Type: "b", OpenSeq: 7, TimeUs: 9, Data: []byte("2")}
+					second := store.Event{Seq: ses.LastSeq + 2, TurnID: "trn_1", Type: "b", OpenSeq: 7, Time: sqldb.Time(9), Data: []byte("2")}
 					if err := tx.AddEvents(t.Context(), tenant, "ses_1", []store.Event{first, second}); err != nil {
 						return err
 					}
@@ -130,7 +135,7 @@ func appendersLeaveNoGap(t *testing.T, s *store.Store) {
 			t.Fatalf("event %d has seq %d", i, e.Seq)
 		}
 	}
-	if e := events[1]; e.Type != "b" || e.OpenSeq != 7 || e.TimeUs != 9 || string(e.Data) != "2" || e.TurnID != "trn_1" {
+	if e := events[1]; e.Type != "b" || e.OpenSeq != 7 || sqldb.Micros(e.Time) != 9 || string(e.Data) != "2" || e.TurnID != "trn_1" {
 		t.Errorf("event came back as %+v", e)
 	}
 }
@@ -147,13 +152,13 @@ func claim(ctx context.Context, s *store.Store, owner string, now int64) (bool, 
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if step.Owner != "" && step.LeaseExpiresUs > now {
+		if step.Owner != "" && sqldb.Micros(step.LeaseExpires) > now {
 			return nil
 		}
 		won = true
 		return tx.SaveStep(ctx, store.Step{
 			Tenant: tenant, TurnID: "trn_1", Key: "infer-1", Kind: 2, Owner: owner, Fence: step.Fence + 1, Attempt: step.Attempt + 1,
-			LeaseExpiresUs: now + 1000, StartedUs: now, FirstSeq: 3, MessageID: "msg_1",
+			LeaseExpires: sqldb.Time(now + 1000), StartTime: sqldb.Time(now), FirstSeq: 3, MessageID: "msg_1",
 		})
 	})
 	return won, err
@@ -194,7 +199,7 @@ func staleFence(t *testing.T, s *store.Store) {
 	renew := func(fence uint32) bool {
 		var ok bool
 		write(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
-			ok, err = tx.RenewStep(ctx, tenant, "trn_1", "infer-1", fence, 5000)
+			ok, err = tx.RenewStep(ctx, tenant, "trn_1", "infer-1", fence, sqldb.Time(5000))
 			return err
 		})
 		return ok

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -16,18 +17,21 @@ func unowned(t *testing.T, s *store.Store) {
 			if err != nil {
 				return err
 			}
-			ses.ActiveTurnID, ses.UpdateUs = turn.ID, 50
+			ses.ActiveTurnID, ses.UpdateTime = turn.ID, sqldb.Time(50)
 			switch i {
 			case 2: // somebody has it
-				err = tx.SaveStep(ctx, store.Step{Tenant: tenant, TurnID: turn.ID, Key: "k", Owner: "w", Fence: 1, Attempt: 1, LeaseExpiresUs: 10})
+				err = tx.SaveStep(ctx, store.Step{
+					Tenant: tenant, TurnID: turn.ID, Key: "k", Owner: "w", Fence: 1, Attempt: 1,
+					LeaseExpires: sqldb.Time(10),
+				})
 			case 3:
 				turn.OpenWaits = 1
 			case 4:
-				turn.EndUs = 9
+				turn.EndTime = sqldb.Time(9)
 			case 5:
 				ses.ActiveTurnID = "another"
 			case 6: // something has happened just now
-				ses.UpdateUs = 90
+				ses.UpdateTime = sqldb.Time(90)
 			}
 			if err != nil {
 				return err
@@ -42,11 +46,11 @@ func unowned(t *testing.T, s *store.Store) {
 		return nil
 	})
 	ids := func(after store.TurnPoint, limit int) (all string, last store.TurnPoint) {
-		turns, err := s.Unowned(t.Context(), 60, after, limit)
+		turns, err := s.Unowned(t.Context(), sqldb.Time(60), after, limit)
 		must(t, err)
 		for _, turn := range turns {
 			all += turn.ID + " "
-			last = store.TurnPoint{CreateUs: turn.CreateUs, ID: turn.ID}
+			last = store.TurnPoint{CreateTime: turn.CreateTime, ID: turn.ID}
 		}
 		return all, last
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -24,9 +25,9 @@ func addWaits(t *testing.T, s *store.Store, n int) {
 			}
 			if err := tx.AddWait(ctx, store.Wait{
 				Tenant: tenant, ID: fmt.Sprintf("apr_%d", i), TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Owner: "local", Requester: "bob",
-				StepKey: stepkey.Tool(1, i), Kind: turnv1.WaitKind(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2),
-				ExpiresUs: int64(100 + i),
-				Request:   &store.WaitRequest{Message: "r"}, Answer: &store.WaitAnswer{}, Requesters: []string{"bob"},
+				StepKey: stepkey.Tool(1, i), Kind: turnv1.WaitKind(1 + i%2), CallID: "c", Tool: "t", CreateTime: sqldb.Time(int64(10 + i/2)),
+				ExpireTime: sqldb.Time(int64(100 + i)),
+				Request:    &store.WaitRequest{Message: "r"}, Answer: &store.WaitAnswer{}, Requesters: []string{"bob"},
 			}, roles); err != nil {
 				return err
 			}
@@ -43,7 +44,7 @@ func waits(t *testing.T, s *store.Store) {
 		if err != nil {
 			return err
 		}
-		w.Verdict, w.EndUs, w.Answer = 2, 50, &store.WaitAnswer{Action: "a"}
+		w.Verdict, w.EndTime, w.Answer = 2, sqldb.Time(50), &store.WaitAnswer{Action: "a"}
 		return tx.SaveWait(ctx, w)
 	})
 	for _, row := range []struct {
@@ -60,10 +61,10 @@ func waits(t *testing.T, s *store.Store) {
 		{"of the owner", store.WaitFilter{Owner: "local", Roles: []string{"x"}}, "5 4 3 2 1 0 "},
 		{"of roles", store.WaitFilter{Owner: "ann", Roles: []string{"x", "lead"}}, "3 0 "},
 		{"of nobody", store.WaitFilter{Owner: "ann"}, ""},
-		{"the next page", store.WaitFilter{BeforeUs: 11, BeforeID: "apr_3"}, "2 1 0 "},
+		{"the next page", store.WaitFilter{Before: sqldb.Time(11), BeforeID: "apr_3"}, "2 1 0 "},
 		{
 			"everything at once",
-			store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, BeforeUs: 11, BeforeID: "apr_3"},
+			store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, Before: sqldb.Time(11), BeforeID: "apr_3"},
 			"0 ",
 		},
 		{"a page", store.WaitFilter{Limit: 2}, "5 4 "},
@@ -82,7 +83,7 @@ func waits(t *testing.T, s *store.Store) {
 			t.Errorf("%s: %s, want %s", row.name, got.String(), row.want)
 		}
 	}
-	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || got.Answer.GetAction() != "a" || got.EndUs != 50 ||
+	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || got.Answer.GetAction() != "a" || sqldb.Micros(got.EndTime) != 50 ||
 		got.Requester != "bob" || got.StepKey != "tool-1.3" {
 		t.Errorf("wait %+v, %v", got, err)
 	}
@@ -90,7 +91,7 @@ func waits(t *testing.T, s *store.Store) {
 		t.Errorf("another tenant's: %v", err)
 	}
 	for now, want := range map[int64]int{99: 0, 100: 1, 1000: 1} {
-		if due, err := s.DueWaits(t.Context(), now, 10); err != nil || len(due) != want {
+		if due, err := s.DueWaits(t.Context(), sqldb.Time(now), 10); err != nil || len(due) != want {
 			t.Errorf("at %d %d turns are due, %v", now, len(due), err)
 		}
 	}
@@ -113,15 +114,15 @@ func pausedTurns(t *testing.T, s *store.Store) {
 		if err != nil {
 			return err
 		}
-		turn.PausedUs, turn.OpenWaits, turn.PeopleWaits, turn.Inputs = 5, 2, 1, 3
+		turn.PausedSince, turn.OpenWaits, turn.PeopleWaits, turn.Inputs = sqldb.Time(5), 2, 1, 3
 		return tx.SaveTurn(ctx, turn)
 	})
 	turn, err := s.Turn(t.Context(), tenant, "trn_000")
 	must(t, err)
-	if turn.PausedUs != 5 || turn.OpenWaits != 2 || turn.PeopleWaits != 1 || turn.Inputs != 3 {
+	if sqldb.Micros(turn.PausedSince) != 5 || turn.OpenWaits != 2 || turn.PeopleWaits != 1 || turn.Inputs != 3 {
 		t.Errorf("turn %+v", turn)
 	}
-	if lost, err := s.Stale(t.Context(), 1e9, 9); err != nil || len(lost) != 0 {
+	if lost, err := s.Stale(t.Context(), sqldb.Time(1e9), 9); err != nil || len(lost) != 0 {
 		t.Errorf("a turn that waits counts as lost: %v, %v", lost, err)
 	}
 	if got := fmt.Sprint(take(t, s, 10, 2, 2)); got != "[trn_002]" {
@@ -132,28 +133,32 @@ func pausedTurns(t *testing.T, s *store.Store) {
 func news(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1")
 	some := func(now int64) bool {
-		got, err := s.HasToWake(t.Context(), now)
+		got, err := s.HasToWake(t.Context(), sqldb.Time(now))
 		must(t, err)
 		return got
 	}
 	takeNews := func(now, until int64) (out []store.Turn) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
-			out, err = tx.TakeToWake(ctx, now, until, 10)
+			out, err = tx.TakeToWake(ctx, sqldb.Time(now), sqldb.Time(until), 10)
 			return err
 		})
 		return out
 	}
 	woken := func(seen int64, lost bool) {
-		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.Woken(ctx, tenant, "trn_1", seen, lost) })
+		write(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Woken(ctx, tenant, "trn_1", sqldb.Time(seen), lost)
+		})
 	}
 	if some(1000) {
 		t.Error("news of a turn without any")
 	}
-	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetWake(ctx, tenant, "trn_1", 100) })
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		return tx.SetWake(ctx, tenant, "trn_1", sqldb.Time(100))
+	})
 	if some(99) || len(takeNews(99, 200)) != 0 || !some(100) {
 		t.Error("want news from 100 on")
 	}
-	if got := takeNews(100, 200); len(got) != 1 || got[0].WakeUs != 200 {
+	if got := takeNews(100, 200); len(got) != 1 || sqldb.Micros(got[0].WakeTime) != 200 {
 		t.Errorf("took %v", got)
 	}
 	woken(100, false) // an older look: there are newer ones
@@ -164,7 +169,7 @@ func news(t *testing.T, s *store.Store) {
 	if some(1000) {
 		t.Error("the news were told")
 	}
-	if turn, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || turn.CheckUs != 0 {
+	if turn, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || !turn.CheckTime.IsZero() {
 		t.Errorf("turn %+v, %v", turn, err)
 	}
 }

@@ -110,7 +110,7 @@ func toldEnds(t *testing.T, s *store.Store) {
 			if err != nil {
 				return err
 			}
-			row.EndUs, row.Usage, row.End = 7, &turnv1.Usage{ToolCalls: 1}, &turnv1.TurnEnded{Output: "e"}
+			row.EndTime, row.Usage, row.End = sqldb.Time(7), &turnv1.Usage{ToolCalls: 1}, &turnv1.TurnEnded{Output: "e"}
 			if told, err = tx.EndTurn(ctx, row); err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func toldEnds(t *testing.T, s *store.Store) {
 	if told, _ := end("trn_1"); told {
 		t.Error("told of without any webhook")
 	}
-	if row, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || row.EndUs != 7 || row.End.GetOutput() != "e" ||
+	if row, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || sqldb.Micros(row.EndTime) != 7 || row.End.GetOutput() != "e" ||
 		row.Usage.GetToolCalls() != 1 {
 		t.Errorf("ended turn %+v, %v", row, err)
 	}
