@@ -2,7 +2,6 @@ package turn_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -16,14 +15,12 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
-	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 func create(k *sessionstest.Kit, ses store.Session, mode turn.Mode) (turn.View, error) {
@@ -283,145 +280,6 @@ func TestATurnWithoutAnAnswerHasNoOutput(t *testing.T) {
 	k.Finish(second)
 	if got := k.Read(second.ID).End.GetOutput(); got != "" {
 		t.Errorf("it says %q", got)
-	}
-}
-
-func TestOnlyARunningTurnIsSteered(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{MaxInputs: 2})
-	ses := k.Session()
-	own, waiting := k.Turn(ses, "one"), k.Turn(ses, "two")
-	steer := func(ctx context.Context, id string) error {
-		_, err := k.Turns.Steer(ctx, id, "more", nil, store.Once{})
-		return err
-	}
-	k.WantFault(steer(k.Ctx(), waiting.ID), faultv1.Reason_REASON_FAILED_PRECONDITION)
-	k.WantFault(steer(k.As("eve"), own.ID), faultv1.Reason_REASON_NOT_FOUND)
-	k.Must(steer(k.Ctx(), own.ID))
-	k.Must(steer(k.Ctx(), own.ID))
-	k.WantFault(steer(k.Ctx(), own.ID), faultv1.Reason_REASON_RATE_LIMITED)
-	k.Begin(own, &turnv1.Surface{})
-	k.Must(k.Turns.Cancel(k.Ctx(), own, ""))
-	k.WantFault(steer(k.Ctx(), own.ID), faultv1.Reason_REASON_TURN_ENDED)
-	k.Finish(k.Read(own.ID))
-	k.WantFault(steer(k.Ctx(), own.ID), faultv1.Reason_REASON_TURN_ENDED)
-}
-
-func TestTheSameInputIsGivenOnce(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{})
-	own := k.Begun("hello")
-	once, err := idempotency.Of(k.Ctx(), "steer", "key", wrapperspb.String("more"))
-	k.Must(err)
-	first, err := k.Turns.Steer(k.Ctx(), own.ID, "more", nil, once)
-	k.Must(err)
-	second, err := k.Turns.Steer(k.Ctx(), own.ID, "more", nil, once)
-	k.Must(err)
-	if first != second || first.Seq == 0 || k.Read(own.ID).Inputs != 1 {
-		t.Errorf("the requests gave %+v and %+v", first, second)
-	}
-}
-
-func TestInputThatAModelDidNotReadStandsBehindItsAnswer(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{})
-	own := k.Begun("hello")
-	l := k.Lease(own, "infer-1")
-	_, err := k.Turns.Steer(k.Ctx(), own.ID, "wait", nil, store.Once{})
-	k.Must(err)
-	_, err = k.Steps.Commit(k.Worker(), step.Commit{
-		TurnID: own.ID, Fence: l.Fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"},
-		Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("hi")}},
-	})
-	k.Must(err)
-	w, err := k.Conversations.Window(k.Ctx(), k.Read(own.ID), k.ReadSession(own.SessionID), 0)
-	k.Must(err)
-	var said []string
-	for _, m := range w.Messages {
-		said = append(said, m.GetContent()[0].GetText())
-	}
-	if !slices.Equal(said, []string{"hello", "hi", "wait"}) || w.Inputs != 1 {
-		t.Errorf("the next step reads %q with %d inputs", said, w.Inputs)
-	}
-}
-
-func TestALostWorkflowIsStartedAgainAndTheTurnFailsInTheEnd(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{MaxRestarts: 2})
-	own := k.Begun("hello")
-	k.Dispatch()
-	for restarts := range uint32(2) {
-		k.Clock.Advance(sessionstest.LostAfter)
-		k.Must(k.Turns.SweepLost(k.Worker()))
-		if now := k.Read(own.ID); now.Ended() || now.Restarts != restarts+1 {
-			t.Fatalf("after the sweep the turn is %+v", now)
-		}
-		k.Dispatch()
-		k.Must(k.Turns.SweepLost(k.Worker())) // it is not due
-	}
-	k.Clock.Advance(sessionstest.LostAfter)
-	k.Must(k.Turns.SweepLost(k.Worker()))
-	if now := k.Read(own.ID); now.Status != turnv1.TurnStatus_TURN_STATUS_FAILED || now.End.GetError().GetCode() != "internal" {
-		t.Errorf("in the end the turn is %+v", now)
-	}
-}
-
-func TestALostTurnThatWasToBeCancelledIsCancelled(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{MaxRestarts: 1})
-	own := k.Begun("hello")
-	k.Dispatch()
-	k.Must(k.Turns.Cancel(k.Ctx(), own, ""))
-	for range 2 {
-		k.Clock.Advance(sessionstest.LostAfter)
-		k.Must(k.Turns.SweepLost(k.Worker()))
-		k.Dispatch()
-	}
-	if got := k.Read(own.ID).Status; got != turnv1.TurnStatus_TURN_STATUS_CANCELLED {
-		t.Errorf("the turn is %s", got)
-	}
-}
-
-func TestATurnWhoseWorkflowRunsIsNotLost(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{})
-	own := k.Begun("hello")
-	k.Dispatch()
-	k.Engine.Set(own.ID, outbox.WorkflowOpen)
-	k.Clock.Advance(sessionstest.LostAfter)
-	k.Must(k.Turns.SweepLost(k.Worker()))
-	if now := k.Read(own.ID); now.Restarts != 0 || !now.CheckTime.Equal(k.Store.Now().Add(sessionstest.LostAfter)) {
-		t.Errorf("the turn is %+v", now)
-	}
-}
-
-func TestAnEngineThatIsAwayIsAskedAgain(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{})
-	own := k.Begun("hello")
-	k.Dispatch()
-	k.Engine.Fail(errors.New("the engine is away"))
-	k.Clock.Advance(sessionstest.LostAfter)
-	k.Must(k.Turns.SweepLost(k.Worker()))
-	if now := k.Read(own.ID); now.Restarts != 0 || !now.CheckTime.Equal(k.Store.Now().Add(5*time.Second)) {
-		t.Fatalf("the turn is %+v", now)
-	}
-	k.Engine.Fail(nil)
-	k.Clock.Advance(5 * time.Second)
-	k.Must(k.Turns.SweepLost(k.Worker()))
-	if now := k.Read(own.ID); now.Restarts != 1 {
-		t.Errorf("the turn is %+v", now)
-	}
-}
-
-func TestARestartThatCannotBeWrittenIsTriedAgain(t *testing.T) {
-	k := sessionstest.New(t, sessionstest.Config{})
-	own := k.Begun("hello")
-	k.Dispatch()
-	k.Clock.Advance(sessionstest.LostAfter)
-	heal := k.FailWrites("INSERT", "turn_outbox")
-	k.Must(k.Turns.SweepLost(k.Worker()))
-	heal()
-	if now := k.Read(own.ID); now.Restarts != 0 {
-		t.Fatalf("the turn is %+v", now)
-	}
-	k.Clock.Advance(5 * time.Second)
-	k.Must(k.Turns.SweepLost(k.Worker()))
-	if now := k.Read(own.ID); now.Restarts != 1 {
-		t.Errorf("the turn is %+v", now)
 	}
 }
 
