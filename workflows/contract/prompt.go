@@ -1,46 +1,46 @@
 package contract
 
-// Marks stand in the instructions of model calls that are more than a conversation, so that builtin/scripted, which reads no
-// instructions, can tell what it is asked for. To any other model they are a heading.
+// Marks say in the instructions of a model call what it is for. builtin/scripted does not understand instructions and recognizes such calls
+// by the marks; for other models they are headings. Conversations without a special purpose have none.
 const (
-	// MarkSelect asks for a strategy, as JSON.
+	// MarkSelect requests a strategy, as JSON.
 	MarkSelect = "[windlass: select a strategy]"
-	// MarkRoute asks which agent fits, as JSON. The agents stand behind AgentList, each as a line ToolPrefix, name, ": ", description.
+	// MarkRoute requests the agent that fits best, as JSON. The agents follow AgentList, one per line: ToolPrefix, name, ": ", description.
 	MarkRoute = "[windlass: choose an agent]"
-	// MarkPlan asks for a plan, as JSON.
+	// MarkPlan requests a plan, as JSON.
 	MarkPlan = "[windlass: write a plan]"
-	// MarkPlanStep asks to work at one step of a plan. The last user message names its goal behind GoalPrefix.
+	// MarkPlanStep requests one step of a plan. The last user message has its goal after GoalPrefix.
 	MarkPlanStep = "[windlass: do one step of a plan]"
-	// MarkPlanAnswer asks for the answer over the results of a plan. The last user message holds them behind ResultsPrefix.
+	// MarkPlanAnswer requests the answer from the results of a plan. The last user message has them after ResultsPrefix.
 	MarkPlanAnswer = "[windlass: answer over all results]"
-	// MarkCompact asks for a summary of older messages. The one user message begins with the line CompactPrefix, how many they are, and
-	// each of them begins with a line EntryPrefix, who speaks.
+	// MarkCompact requests a summary of older messages. The only user message starts with a line of CompactPrefix and their number; each of
+	// them starts with a line of EntryPrefix and its author.
 	MarkCompact = "[windlass: summarise older messages]"
-	// MarkReactText asks for the Thought / Action / Action Input / Observation protocol. The tools stand behind it, each as a line
-	// ToolPrefix, name, ": ", description, and a line SchemaPrefix, JSON Schema.
+	// MarkReactText requests the Thought / Action / Action Input / Observation protocol. The tools follow, each as two lines: ToolPrefix,
+	// name, ": ", description; and SchemaPrefix, JSON Schema.
 	MarkReactText = "[windlass: think and act in text]"
 )
 
-// Beginnings of lines that builtin/scripted looks for.
+// Texts in prompts that builtin/scripted looks for.
 const (
-	// GoalPrefix is followed by the goal of the plan step to do, on one line.
+	// GoalPrefix is followed by the goal of the current plan step, on the same line.
 	GoalPrefix = "Goal: "
-	// ResultsPrefix is a line of its own; the results of all steps follow.
+	// ResultsPrefix is a line of its own, followed by the results of all steps.
 	ResultsPrefix = "Results so far:"
-	// PlanRest ends the last user message when the rest of a plan is asked for.
+	// PlanRest ends the last user message when the remaining plan is requested.
 	PlanRest = "Plan the rest."
-	// NoTools stands in the instructions of a selector or planner when there are no tools.
+	// NoTools is in the instructions for selecting a strategy or planning when the agent has no tools.
 	NoTools = "The agent has no tools."
-	// AgentList is a line of its own; the agents follow.
+	// AgentList is a line of its own, followed by the agents.
 	AgentList = "The agents are:"
-	// ToolPrefix is followed by a tool's name, ": " and its description on one line.
+	// ToolPrefix is followed by the name of a tool or agent, ": " and its description, on the same line.
 	ToolPrefix = "- "
-	// SchemaPrefix is followed by a tool's input schema on one line.
+	// SchemaPrefix is followed by the input schema of a tool, on the same line.
 	SchemaPrefix = "  input schema: "
-	// CompactPrefix is followed by how many messages are to be summarised.
+	// CompactPrefix is followed by the number of messages to summarise.
 	CompactPrefix = "Messages to summarise: "
-	// EntryPrefix is followed by who speaks: "user", "assistant", "tool NAME", or "earlier summary".
+	// EntryPrefix is followed by the author of a message: "user", "assistant", "tool NAME" or "earlier summary".
 	EntryPrefix = "### "
-	// SummaryPrefix is the first line of a user's message that is a summary of what was said before.
+	// SummaryPrefix is the first line of a user message that summarises earlier messages.
 	SummaryPrefix = "Summary of the conversation so far (older messages were left out to save room):"
 )

@@ -1,5 +1,5 @@
-// Package turntest is a mesh for tests of turns: a journal in memory that keeps leases and fences as the sessions service does, a model
-// that follows a script, and tools that are functions. All are reached through generated clients over the in-memory network.
+// Package turntest has fakes of the services that run a turn: a journal in memory that behaves as the sessions service does, a scripted
+// model, tools that are functions, and shields. Runners call them through generated clients over the in-memory network.
 package turntest
 
 import (
@@ -26,11 +26,11 @@ type Generate func(req *inferencev1.GenerateRequest, stream grpc.ServerStreaming
 // Call answers one tool call.
 type Call func(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error
 
-// Mesh is everything a runner talks to.
+// Mesh holds the services that a runner calls.
 type Mesh struct {
-	// Journal keeps turns.
+	// Journal stores the turns.
 	Journal *Journal
-	// Bus is an embedded one.
+	// Bus runs in the process.
 	Bus *bus.Bus
 
 	deps runner.Deps
@@ -46,7 +46,7 @@ type Mesh struct {
 	faults  map[string][]error
 }
 
-// New starts a mesh that lives as long as the test. The model says "ok" and the tool echoes, until told otherwise.
+// New starts a mesh that runs until the test ends. By default the model answers "ok" and tools return their arguments.
 func New(t testing.TB, tools ...*registryv1.Tool) *Mesh {
 	t.Helper()
 	m := newMesh(t, bus.Config{URL: bus.Embedded}, tools)
@@ -88,59 +88,59 @@ func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) runner.Deps {
 	}
 }
 
-// Deps are what a runner needs to work on the mesh.
+// Deps returns the dependencies of a runner on this mesh.
 func (m *Mesh) Deps() runner.Deps { return m.deps }
 
-// Model sets what answers model calls.
+// Model sets the function that answers model calls.
 func (m *Mesh) Model(f Generate) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.model = f
 }
 
-// Window sets how many tokens the model can read and write; nobody knows until told.
+// Window sets the model's context window in tokens. Until then it is unknown.
 func (m *Mesh) Window(tokens int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.window = tokens
 }
 
-// Tool sets what answers tool calls.
+// Tool sets the function that answers tool calls.
 func (m *Mesh) Tool(f Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tool = f
 }
 
-// Fail has the next calls of an RPC ("CommitStep") fail, one for each error; nil lets one pass.
+// Fail queues results for the next calls of an RPC, for example "CommitStep": each error fails one call, and nil lets one pass.
 func (m *Mesh) Fail(rpc string, errs ...error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults[rpc] = append(m.faults[rpc], errs...)
 }
 
-// Asked are the model calls so far.
+// Asked returns the model calls so far.
 func (m *Mesh) Asked() []*inferencev1.GenerateRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]*inferencev1.GenerateRequest(nil), m.asked...)
 }
 
-// Called are the tool calls so far.
+// Called returns the tool calls so far.
 func (m *Mesh) Called() []*registryv1.CallToolRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]*registryv1.CallToolRequest(nil), m.called...)
 }
 
-// Stopped are the keys of the tool calls that were stopped so far.
+// Stopped returns the keys of the tool calls that were stopped so far.
 func (m *Mesh) Stopped() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]string(nil), m.stopped...)
 }
 
-// fault takes the next error for an RPC.
+// fault removes and returns the next result queued for an RPC, nil if there is none.
 func (m *Mesh) fault(rpc string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// policy knows shields by their names: "input-block-WORD" and the like look at one stage for one word.
+// policy is a PolicyService whose shields are defined by their names: STAGE-ACTION-WORD, for example "input-block-secret". Such a shield
+// blocks or redacts texts of the stage that contain the word.
 type policy struct {
 	policyv1.UnimplementedPolicyServiceServer
 	mesh *Mesh

@@ -14,13 +14,13 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
 
-// Address is how another process reaches a mesh. It can be written as JSON.
+// Address says how another process reaches a mesh. It can be encoded as JSON.
 type Address struct {
 	// Mesh is where the services listen.
 	Mesh string
-	// Bus is the bus's URL.
+	// Bus is the URL of the bus.
 	Bus string
-	// Key signs principals and messages of the bus.
+	// Key signs principals and bus messages.
 	Key []byte
 }
 
@@ -65,7 +65,7 @@ func NewShared(t testing.TB, tools ...*registryv1.Tool) (*Mesh, Address) {
 	return m, addr
 }
 
-// Join returns what a worker in another process needs to work on a shared mesh.
+// Join returns the dependencies of a runner in another process on a shared mesh.
 func Join(ctx context.Context, addr Address) (runner.Deps, error) {
 	b, err := bus.Open(ctx, bus.Config{URL: addr.Bus, Key: addr.Key})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
-// ModelName is the model that every name stands for.
+// ModelName is the model to which every name resolves.
 const ModelName = "test/model"
 
 type inference struct {
@@ -86,7 +86,7 @@ func (r *registry) StopCall(_ context.Context, req *registryv1.StopCallRequest) 
 	return &registryv1.StopCallResponse{Stopped: true}, nil
 }
 
-// Tool describes a tool for New.
+// Tool returns the definition of a tool, for New.
 func Tool(name string) *registryv1.Tool {
 	return &registryv1.Tool{
 		Name: name, Description: "tool " + name, InputSchemaJson: `{"type":"object"}`, DefinitionHash: "hash-" + name,
@@ -94,7 +94,7 @@ func Tool(name string) *registryv1.Tool {
 	}
 }
 
-// Say is a model that says the words, one delta each.
+// Say returns a model that answers with the words, each in its own delta.
 func Say(words ...string) Generate {
 	return func(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 		for _, w := range words {
@@ -106,7 +106,7 @@ func Say(words ...string) Generate {
 	}
 }
 
-// End ends an answer.
+// End sends the end of an answer, with default usage if none is set.
 func End(stream grpc.ServerStreamingServer[inferencev1.GenerateResponse], f *inferencev1.Finished) error {
 	f.Model = ModelName
 	if f.GetUsage() == nil {
@@ -115,7 +115,7 @@ func End(stream grpc.ServerStreamingServer[inferencev1.GenerateResponse], f *inf
 	return stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: f}})
 }
 
-// CallTools is a model that asks for tools in its first rounds, n calls in round n-1 (none = it stops), and then answers.
+// CallTools returns a model that requests calls of a tool and then answers "done". perRound has the number of calls in each round.
 func CallTools(tool string, perRound ...int) Generate {
 	return func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 		round := 0
@@ -143,7 +143,7 @@ func CallTools(tool string, perRound ...int) Generate {
 	}
 }
 
-// Echo is a tool that gives its arguments back.
+// Echo is a tool that returns its arguments.
 func Echo(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 	for _, m := range []*registryv1.CallToolResponse{
 		{Event: &registryv1.CallToolResponse_Decided{Decided: &registryv1.Decided{DecisionId: "dec_1", Allowed: true, Reason: "test"}}},
@@ -158,7 +158,7 @@ func Echo(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[reg
 	}})
 }
 
-// Complete ends a call.
+// Complete sends the result of a call.
 func Complete(stream grpc.ServerStreamingServer[registryv1.CallToolResponse], c *registryv1.Completed) error {
 	return stream.Send(&registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Completed{Completed: c}})
 }

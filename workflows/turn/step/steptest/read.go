@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Advance executes the turn as far as it goes without waiting.
+// Advance runs the turn until it ends, and returns all outcomes.
 func (w *World) Advance() []*turnv1.StepOutcome {
 	w.T.Helper()
 	out, err := w.Runner.Advance(w.T.Context(), In, nil)
@@ -20,7 +20,7 @@ func (w *World) Advance() []*turnv1.StepOutcome {
 	return out
 }
 
-// Once checks which steps were committed, and that each was once.
+// Once checks that exactly the given steps were committed, each once. want has their keys, sorted and separated by spaces.
 func (w *World) Once(want string) {
 	w.T.Helper()
 	var keys []string
@@ -38,7 +38,7 @@ func (w *World) Once(want string) {
 	}
 }
 
-// Completed is the last message.completed.
+// Completed returns the turn's last message.completed event.
 func (w *World) Completed() *turnv1.MessageCompleted {
 	w.T.Helper()
 	var last *turnv1.MessageCompleted
@@ -53,7 +53,7 @@ func (w *World) Completed() *turnv1.MessageCompleted {
 	return last
 }
 
-// Outcome is what a step left in the journal.
+// Outcome returns the outcome of a step, which must be done.
 func (w *World) Outcome(key string) *turnv1.StepOutcome {
 	w.T.Helper()
 	now, err := w.Runner.Outcomes(w.T.Context(), In)
@@ -69,7 +69,7 @@ func (w *World) Outcome(key string) *turnv1.StepOutcome {
 	return nil
 }
 
-// Result is the last tool result.
+// Result returns the turn's last tool_call.completed event.
 func (w *World) Result() *turnv1.ToolCallCompleted {
 	w.T.Helper()
 	var last *turnv1.ToolCallCompleted
@@ -84,7 +84,7 @@ func (w *World) Result() *turnv1.ToolCallCompleted {
 	return last
 }
 
-// MustWait has the turn run until it waits for so many answers.
+// MustWait runs the turn until it waits, and returns its open waits. There must be n of them.
 func (w *World) MustWait(n int) []*executionv1.Wait {
 	w.T.Helper()
 	if _, err := w.Runner.Advance(w.T.Context(), In, nil); !errors.Is(err, step.ErrWaiting) {
@@ -97,12 +97,12 @@ func (w *World) MustWait(n int) []*executionv1.Wait {
 	return waits
 }
 
-// Answer ends the wait of a step with a verdict.
+// Answer ends the open wait of a step with a verdict; see turntest.Journal.Answer.
 func (w *World) Answer(key string, v turnv1.Verdict, fill ...func(*executionv1.Wait)) {
 	w.Journal.Answer(In.TurnID, key, v, fill...)
 }
 
-// Triggered lists the events shield.triggered.
+// Triggered renders the turn's shield.triggered events.
 func (w *World) Triggered() string {
 	var out []string
 	for _, e := range w.Journal.Events(In.TurnID) {

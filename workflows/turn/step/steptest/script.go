@@ -17,13 +17,13 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// AsRetry returns the RetryError in an error, nil if there is none.
+// AsRetry returns the RetryError that an error wraps, nil if it wraps none.
 func AsRetry(err error) *step.RetryError {
 	retry, _ := errors.AsType[*step.RetryError](err)
 	return retry
 }
 
-// Gate is a model that reports when it is asked, and answers when the gate opens or its caller goes away.
+// Gate holds back the answers of a model: Asked receives a value for each model call, and closing Open lets the calls be answered.
 type Gate struct {
 	Asked chan struct{}
 	Open  chan struct{}
@@ -32,7 +32,7 @@ type Gate struct {
 // NewGate returns a closed gate.
 func NewGate() *Gate { return &Gate{Asked: make(chan struct{}, 8), Open: make(chan struct{})} }
 
-// Generate returns a model that says words, then waits at the gate.
+// Generate returns a model that sends the words as deltas and waits for Open. It then answers "whole".
 func (g *Gate) Generate(words ...string) turntest.Generate {
 	return func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 		for _, word := range words {
@@ -50,12 +50,12 @@ func (g *Gate) Generate(words ...string) turntest.Generate {
 	}
 }
 
-// Shielded returns a world whose agent has shields and an echo tool.
+// Shielded returns a world whose agent has these shields and the tool x__echo.
 func Shielded(t *testing.T, shields ...string) *World {
 	return New(t, &sessionsv1.Agent{Tools: []string{"*"}, Shields: shields}, turntest.Tool("x__echo"))
 }
 
-// Reads lists what a model call reads, by role.
+// Reads renders the messages of a model call, each as ROLE:TEXT.
 func Reads(req *inferencev1.GenerateRequest) string {
 	var out []string
 	for _, m := range req.GetMessages() {
@@ -64,7 +64,7 @@ func Reads(req *inferencev1.GenerateRequest) string {
 	return strings.Join(out, " ")
 }
 
-// Texts is a model that says one text after the other, in pieces.
+// Texts returns a model that answers each call with the next text, word by word. The last text is repeated.
 func Texts(all ...string) turntest.Generate {
 	n := 0
 	return func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
@@ -74,7 +74,7 @@ func Texts(all ...string) turntest.Generate {
 	}
 }
 
-// Keys lists the keys of outcomes.
+// Keys returns the keys of outcomes, separated by spaces.
 func Keys(all []*turnv1.StepOutcome) string {
 	var names []string
 	for _, o := range all {
@@ -83,12 +83,12 @@ func Keys(all []*turnv1.StepOutcome) string {
 	return strings.Join(names, " ")
 }
 
-// LastText is what the model was shown last.
+// LastText returns the text of the last message of a model call.
 func LastText(req *inferencev1.GenerateRequest) string {
 	return Text(req.GetMessages()[len(req.GetMessages())-1])
 }
 
-// Guarded is a tool that needs approval for its definition as it is now.
+// Guarded returns a tool that returns its arguments once a call was approved for the current definition, and requires approval before.
 func Guarded(definition *string) turntest.Call {
 	return func(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 		if a := req.GetApproved(); a.GetArgumentsHash() == "args" && a.GetDefinitionHash() == *definition {
@@ -106,12 +106,12 @@ func Guarded(definition *string) turntest.Call {
 	}
 }
 
-// Said returns a text as the result of a tool.
+// Said returns a tool result with a text.
 func Said(text string) *turnv1.ToolResult {
 	return &turnv1.ToolResult{Content: executiontest.Text(text)}
 }
 
-// Waiting is a world whose turn waits at its only tool call.
+// Waiting returns a world whose turn waits in its only tool call.
 func Waiting(t *testing.T, agent *sessionsv1.Agent, tool turntest.Call) *World {
 	t.Helper()
 	agent.Tools = []string{"*"}
@@ -122,7 +122,7 @@ func Waiting(t *testing.T, agent *sessionsv1.Agent, tool turntest.Call) *World {
 	return w
 }
 
-// AtTool is a world whose next step is a tool call.
+// AtTool returns a world whose next step is a tool call, and that step.
 func AtTool(t *testing.T, tool string) (*World, *turnv1.StepRef) {
 	t.Helper()
 	w := New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))

@@ -1,4 +1,4 @@
-// Package steptest is a mesh with one turn for tests of steps.
+// Package steptest sets up one turn on the fakes of turntest, for tests of steps.
 package steptest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// In is the turn of a world.
+// In identifies the turn of a world.
 var In = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper"}
 
 // World is a mesh with one turn, and a runner on it.
@@ -28,7 +28,7 @@ type World struct {
 	Runner *runner.Runner
 }
 
-// New starts a turn of an agent.
+// New returns a world whose turn, with the input "hello", was accepted and has no steps yet.
 func New(t *testing.T, agent *sessionsv1.Agent, tools ...*registryv1.Tool) *World {
 	t.Helper()
 	w := &World{Mesh: turntest.New(t, tools...), T: t}
@@ -37,7 +37,7 @@ func New(t *testing.T, agent *sessionsv1.Agent, tools ...*registryv1.Tool) *Worl
 	return w
 }
 
-// Another is one more worker.
+// Another returns the runner of another worker.
 func (w *World) Another(owner string) *runner.Runner {
 	w.T.Helper()
 	r, err := runner.New(runner.Config{Owner: owner, LeaseTTL: 300 * time.Millisecond, CommitPatience: 2 * time.Second}, w.Deps())
@@ -47,7 +47,7 @@ func (w *World) Another(owner string) *runner.Runner {
 	return r
 }
 
-// Do does a step that must succeed.
+// Do runs a step, which must succeed, and returns its outcome.
 func (w *World) Do(ref *turnv1.StepRef) *turnv1.StepOutcome {
 	w.T.Helper()
 	out, err := w.Runner.Do(w.T.Context(), In, ref)
@@ -57,7 +57,7 @@ func (w *World) Do(ref *turnv1.StepRef) *turnv1.StepOutcome {
 	return out
 }
 
-// Walk drives the turn to its end as the workflow does, one step after the other, and gives all outcomes.
+// Walk runs the turn to its end, one step after the other as the workflow does, and returns all outcomes.
 func (w *World) Walk() []*turnv1.StepOutcome {
 	w.T.Helper()
 	var all []*turnv1.StepOutcome
@@ -65,7 +65,7 @@ func (w *World) Walk() []*turnv1.StepOutcome {
 	return all
 }
 
-// Each is walk that gives each step with its outcome.
+// Each is Walk, and calls f with each step and its outcome.
 func (w *World) Each(f func(*turnv1.StepRef, *turnv1.StepOutcome)) {
 	w.T.Helper()
 	var all []*turnv1.StepOutcome
@@ -82,7 +82,7 @@ func (w *World) Each(f func(*turnv1.StepRef, *turnv1.StepOutcome)) {
 	}
 }
 
-// UpTo returns the outcomes of the steps before the first of a kind, and that step.
+// UpTo runs the steps before the first one of a kind, and returns that one without running it.
 func (w *World) UpTo(kind turnv1.StepKind) *turnv1.StepRef {
 	w.T.Helper()
 	var all []*turnv1.StepOutcome
@@ -100,7 +100,7 @@ func (w *World) UpTo(kind turnv1.StepKind) *turnv1.StepRef {
 	}
 }
 
-// Kinds lists a turn's durable events by the name of their payload.
+// Kinds returns the payload names of the turn's durable events, in order.
 func (w *World) Kinds() []string {
 	var names []string
 	for _, e := range w.Journal.Events(In.TurnID) {
@@ -109,7 +109,7 @@ func (w *World) Kinds() []string {
 	return names
 }
 
-// Payload returns the name of an event's data.
+// Payload returns the name of an event's payload field.
 func Payload(e *turnv1.Event) string {
 	m := e.ProtoReflect()
 	return string(m.WhichOneof(m.Descriptor().Oneofs().ByName("data")).Name())
@@ -145,7 +145,7 @@ func (w *World) Next(sub *bus.Subscription) *turnv1.Event {
 	}
 }
 
-// Async does a step beside the test.
+// Async runs a step in the background.
 func Async(ctx context.Context, r *runner.Runner, ref *turnv1.StepRef) <-chan Result {
 	c := make(chan Result, 1)
 	go func() {
@@ -155,25 +155,25 @@ func Async(ctx context.Context, r *runner.Runner, ref *turnv1.StepRef) <-chan Re
 	return c
 }
 
-// Result is what Do returned.
+// Result is what a step in the background returned.
 type Result struct {
 	Out *turnv1.StepOutcome
 	Err error
 }
 
-// Wait returns the result of a step that runs beside the test.
+// Wait waits for a step in the background and returns its result.
 func (w *World) Wait(c <-chan Result) Result {
 	w.T.Helper()
 	select {
 	case r := <-c:
 		return r
 	case <-time.After(20 * time.Second):
-		w.T.Fatal("the step does not come to an end")
+		w.T.Fatal("the step does not end")
 		return Result{}
 	}
 }
 
-// Text returns the first text of a message.
+// Text returns the first content part of a message as text, "" if it has none.
 func Text(m *turnv1.Message) string {
 	if len(m.GetContent()) == 0 {
 		return ""
