@@ -70,7 +70,7 @@ func stores(id string) fill {
 	}
 }
 
-// waitsFor has a tool step end with an approval that expires after d; 0 = never. Whoever started the turn may decide it.
+// waitsFor has a tool step end with an approval that expires after d; 0 = never. The principal who started the turn may decide it.
 func waitsFor(d time.Duration) fill {
 	return func(_ *run, req *executionv1.CommitStepRequest) {
 		req.Wait = &executionv1.WaitRequest{
