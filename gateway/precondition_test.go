@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"compress/gzip"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestEveryPostKeepsOrRefusesAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range routes {
-		if r.Method != "POST" {
+		if r.Method != http.MethodPost {
 			continue
 		}
 		keeps := r.Input.Fields().ByName("idempotency_key") != nil

@@ -28,16 +28,16 @@ func Of(r *http.Request, err error) fault.Problem {
 }
 
 // Write responds with the problem for an error. Nothing may have been written before.
-func Write(w http.ResponseWriter, r *http.Request, err error) { write(w, r, Of(r, err), err) }
+func Write(w http.ResponseWriter, r *http.Request, err error) { write(w, Of(r, err), err) }
 
 // WriteStatus is Write with another HTTP status than that of the error.
 func WriteStatus(w http.ResponseWriter, r *http.Request, status int, err error) {
 	p := Of(r, err)
 	p.Status, p.Title = status, http.StatusText(status)
-	write(w, r, p, err)
+	write(w, p, err)
 }
 
-func write(w http.ResponseWriter, r *http.Request, p fault.Problem, err error) {
+func write(w http.ResponseWriter, p fault.Problem, err error) {
 	h := w.Header()
 	h.Set("Content-Type", fault.ProblemType)
 	h.Set("Cache-Control", "no-store")

@@ -13,8 +13,8 @@ func checkPath(data []byte, route Route, vars map[string]string) error {
 		return nil
 	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(data, &fields) != nil {
-		return nil // the decoder explains what is wrong
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil //nolint:nilerr // the decoder explains what is wrong
 	}
 	md := route.bodyMessage()
 	for name, value := range vars {

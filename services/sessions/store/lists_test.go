@@ -42,8 +42,10 @@ var lists = []struct {
 		store.TurnFilter{SessionID: "ses_7", Subject: "ann", Status: completed, Ended: true},
 	},
 	{"sessions", "sessions_by_time (tenant=?)", store.SessionFilter{}},
-	{"sessions, page two", "sessions_by_time (tenant=? AND (create_us,id)<(?,?))", store.SessionFilter{Before: sqldb.Time(5000),
-		BeforeID: "ses_5000"}},
+	{"sessions, page two", "sessions_by_time (tenant=? AND (create_us,id)<(?,?))", store.SessionFilter{
+		Before:   sqldb.Time(5000),
+		BeforeID: "ses_5000",
+	}},
 	{"sessions of a subject", "sessions_by_subject (tenant=? AND subject=?)", store.SessionFilter{Subject: "rare"}},
 	{"sessions with an agent", "sessions_by_agent (tenant=? AND agent_id=?)", store.SessionFilter{AgentID: "rare"}},
 	{

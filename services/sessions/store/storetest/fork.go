@@ -54,8 +54,10 @@ func forkedMessages(t *testing.T, s *store.Store) {
 	if got := names(rows); got != "m249 " {
 		t.Errorf("up to 1: %s", got)
 	}
-	key := store.Once{Tenant: tenant, Subject: "local", Method: "fork_session", Key: "k", Hash: "h", SessionID: "ses_2",
-		ExpireTime: sqldb.Time(100)}
+	key := store.Once{
+		Tenant: tenant, Subject: "local", Method: "fork_session", Key: "k", Hash: "h", SessionID: "ses_2",
+		ExpireTime: sqldb.Time(100),
+	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		_, _, err := tx.AddOnce(ctx, key, sqldb.Time(1))
 		return err

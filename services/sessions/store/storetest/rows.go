@@ -120,8 +120,10 @@ func stale(t *testing.T, s *store.Store) {
 				return err
 			}
 		}
-		return tx.SaveStep(ctx, store.Step{Tenant: tenant, TurnID: "trn_001", Key: "k", Owner: "w", Fence: 1, Attempt: 1,
-			LeaseExpires: sqldb.Time(50)})
+		return tx.SaveStep(ctx, store.Step{
+			Tenant: tenant, TurnID: "trn_001", Key: "k", Owner: "w", Fence: 1, Attempt: 1,
+			LeaseExpires: sqldb.Time(50),
+		})
 	})
 	ids := func(now int64) string {
 		turns, err := s.Stale(t.Context(), sqldb.Time(now), 9)
