@@ -18,6 +18,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/probe"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
 func TestWhoMayCall(t *testing.T) {
@@ -131,12 +134,16 @@ func TestReadiness(t *testing.T) {
 		d.Ready = map[string]func(context.Context) error{
 			"sessions database": func(context.Context) error { return nil },
 			"temporal":          func(context.Context) error { return broken },
+			"workers": probe.Degrades(func(context.Context) error {
+				return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "no worker runs").Hint("Start one.").Cause(broken)
+			}),
 		}
 	})
 	a := s.do("GET", "/readyz", "")
 	got := a.json(t)
 	checks, _ := got["checks"].(map[string]any)
-	if a.status != 503 || len(checks) != 6 || checks["temporal"] != "not ready" || checks["sessions"] != "ok" ||
+	if a.status != 503 || len(checks) != 7 || checks["workers"] != "degraded" ||
+		checks["temporal"] != "not ready" || checks["sessions"] != "ok" ||
 		strings.Contains(string(a.body), "secret") {
 		t.Errorf("got %d %s", a.status, a.body)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
+	"github.com/windlass-dev/windlass/libs/probe"
 )
 
 // Conn is a connection to a role.
@@ -33,6 +34,8 @@ type Deps struct {
 	// Ready adds checks to /readyz besides the health of the upstreams. An error means not ready. It may be nil, and must not change while the
 	// gateway serves.
 	Ready map[string]func(context.Context) error
+	// Health are connections to the roles, made as the gateway itself, whose processes' checks /readyz reports as well. It may be nil.
+	Health map[string]Conn
 }
 
 // Gateway serves HTTP.
@@ -42,6 +45,7 @@ type Gateway struct {
 	api     *rest.API
 	streams *sse.Streams
 	console *console.Console
+	checker *probe.Checker
 	openapi []byte
 	// clientAPI is the OpenAPI document for generators of clients.
 	clientAPI []byte
@@ -60,6 +64,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, errors.New("gateway needs Log")
 	}
 	g := &Gateway{cfg: cfg, deps: deps}
+	g.checker = probe.NewChecker(deps.Log, g.checks)
 	if err := g.build(); err != nil {
 		return nil, fmt.Errorf("build gateway: %w", err)
 	}

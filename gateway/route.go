@@ -46,7 +46,7 @@ func (g *Gateway) plain(path string) http.Handler {
 	case "/healthz":
 		return probe.Live()
 	case "/readyz":
-		return probe.Ready(g.deps.Log, g.checks)
+		return probe.Ready(g.health)
 	case "/metrics":
 		return g.deps.Metrics
 	case "/openapi.json":

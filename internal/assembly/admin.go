@@ -24,7 +24,7 @@ func (p *Process) addAdmin(parts []component) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", probe.Live())
-	mux.Handle("GET /readyz", probe.Ready(p.log, func() map[string]probe.Check { return p.ready }))
+	mux.Handle("GET /readyz", probe.Ready(p.checker.Results))
 	if p.opts.Metrics != nil {
 		mux.Handle("GET /metrics", p.opts.Metrics)
 	}

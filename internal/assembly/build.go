@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
+	"github.com/windlass-dev/windlass/libs/probe"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -64,6 +66,7 @@ func (p *Process) buildInference() error {
 		return err
 	}
 	svc.Register(p.server)
+	maps.Copy(p.ready, svc.Checks())
 	return nil
 }
 
@@ -135,6 +138,7 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
+	p.ready["workers"] = probe.Degrades(starter.CheckWorkers)
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn),
@@ -201,7 +205,7 @@ func (p *Process) buildWorker() error {
 }
 
 func (p *Process) buildGateway() error {
-	conns := gateway.Deps{Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready}
+	conns := gateway.Deps{Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}}
 	for role, conn := range map[string]*gateway.Conn{
 		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,
 	} {
@@ -210,6 +214,9 @@ func (p *Process) buildGateway() error {
 			return err
 		}
 		*conn = c
+		if conns.Health[role], err = p.dial(role, authn.Service(Gateway)); err != nil {
+			return err
+		}
 	}
 	cfg := p.cfg.Gateway
 	cfg.Loopback, cfg.TemporalUI = p.cfg.Identity.Loopback, p.cfg.Temporal.UI

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
+	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
@@ -59,8 +60,9 @@ type Process struct {
 	databases  map[string]*sqldb.DB
 	conns      map[string]rpc.Conn
 	authorizer *authorizer
-	// ready holds the checks of /readyz.
-	ready map[string]func(context.Context) error
+	// ready holds the checks of /readyz, and checker runs them.
+	ready   map[string]probe.Check
+	checker *probe.Checker
 }
 
 // New wires the roles. It opens and migrates databases, so their errors appear here, but runs nothing yet.
@@ -72,9 +74,10 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 	p := &Process{
 		opts: opts, cfg: opts.Config, log: opts.Log, ctx: ctx,
 		authorizer: &authorizer{},
-		databases:  map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]func(context.Context) error{},
+		databases:  map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]probe.Check{},
 	}
 	p.group.Log = opts.Log
+	p.checker = probe.NewChecker(opts.Log, func() map[string]probe.Check { return p.ready })
 	if err := p.build(parts); err != nil {
 		return nil, errors.Join(err, p.release(context.WithoutCancel(ctx)))
 	}
@@ -101,6 +104,7 @@ func (p *Process) build(parts []component) error {
 	}); err != nil {
 		return err
 	}
+	probe.NewServer(p.checker).Register(p.server)
 	p.addAdmin(parts)
 	p.addServer(parts)
 	for _, c := range parts {
@@ -126,6 +130,7 @@ func (p *Process) connect(parts []component) error {
 		if err != nil {
 			return fmt.Errorf("bus: %w", err)
 		}
+		p.ready["bus"] = probe.Degrades(p.checkBus)
 	}
 	if needTemporal {
 		p.temporal, err = temporal.Dial(p.ctx, temporal.Config{
@@ -134,7 +139,7 @@ func (p *Process) connect(parts []component) error {
 		if err != nil {
 			return fmt.Errorf("temporal: %w", err)
 		}
-		p.ready["temporal"] = func(ctx context.Context) error { return temporal.Check(ctx, p.temporal) }
+		p.ready["temporal"] = probe.Degrades(p.checkTemporal)
 	}
 	return nil
 }
@@ -215,7 +220,7 @@ func (p *Process) database(role string) (*sqldb.DB, error) {
 		return nil, fmt.Errorf("database: %w", err)
 	}
 	p.databases[role] = db
-	p.ready[role+" database"] = db.Ping
+	p.ready[role+" database"] = db.Check
 	return db, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,15 +18,27 @@ func doctorCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check that everything works, and say what to do where it does not",
 		Long: "Check the server, its roles, databases and Temporal, models and tool sources; and when no server answers on this machine,\n" +
-			"the data directory, ports and programs that 'windlass up' needs. The exit code is 1 when something is broken.",
+			"the data directory, ports and programs that 'windlass up' needs. The exit code is 1 when something is broken.\n\n" +
+			"With --probe, also run a turn and say which part of its way failed. It calls the default model once, with an agent that is deleted\n" +
+			"afterwards; with --agent it asks that agent, whose tools may then act.",
 		Args: cobra.NoArgs, RunE: run(a, runDoctor),
 	}
+	cmd.Flags().Bool("probe", false, "run a turn as well")
+	cmd.Flags().String("agent", "", "agent that --probe asks; empty = one of its own")
+	cmd.Flags().Duration("timeout", 30*time.Second, "how long --probe waits for its turn")
 	cmd.Flags().String("data-dir", ".windlass", "data directory of 'windlass up'")
 	return cmd
 }
 
 func runDoctor(c *call) error {
 	findings := doctor.Check(c.ctx, c.client, flag(c.cmd, "data-dir"))
+	if probe, _ := c.cmd.Flags().GetBool("probe"); probe && findings[0].Outcome == doctor.OK {
+		timeout, err := c.cmd.Flags().GetDuration("timeout")
+		if err != nil {
+			return err
+		}
+		findings = append(findings, doctor.Probe(c.ctx, c.client, flag(c.cmd, "agent"), timeout)...)
+	}
 	if err := printFindings(c, findings); err != nil {
 		return err
 	}

@@ -28,10 +28,14 @@ func TestDoctor(t *testing.T) {
 			"openai/gpt answers where an agent names no model; there are 2 of openai", "ok       source notes         2 tools",
 		}},
 		{
-			name: "Temporal is away", code: 1, want: []string{"broken   temporal             not ready", "→ Turns wait until Temporal is back"},
+			name: "Temporal is away", code: 1, want: []string{
+				"broken   temporal             Temporal does not answer at t:1", "→ Turns wait.", "warning  workers              no worker runs",
+			},
 			change: map[string]answer{"GET /readyz": {
 				503,
-				`{"status":"not ready","not_ready":["temporal"],"checks":{"temporal":"not ready","sessions":"ok"}}`,
+				`{"status":"not ready","not_ready":["temporal"],"degraded":["workers"],` +
+					`"checks":{"temporal":"not ready","workers":"degraded","sessions":"ok"},"causes":{"temporal":{` +
+					`"cause":"Temporal does not answer at t:1","action":"Turns wait."},"workers":{"cause":"no worker runs"}}}`,
 			}},
 		},
 		{

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/refclock"
@@ -56,10 +57,12 @@ type DB struct {
 	write   *sql.DB
 	read    *sql.DB
 	clock   *refclock.Clock
+	path    string        // SQLite only: of the file
 	flusher *flusher      // SQLite only
 	queue   chan struct{} // SQLite only: holds the writer's slot; senders wait in order of arrival
 	writer  *prepared     // SQLite only: the statements of write and read
 	reader  *prepared
+	full    atomic.Bool // Postgres only: the last write found the disk full
 	closing sync.Once
 	close   func() error
 }
@@ -106,7 +109,8 @@ func (db *DB) View(ctx context.Context, schema string) (*DB, error) {
 	}
 	return &DB{
 		dialect: db.dialect, schema: schema, log: db.log, cfg: cfg, write: db.write, read: db.read,
-		clock: db.clock, flusher: db.flusher, queue: db.queue, writer: db.writer, reader: db.reader, close: func() error { return nil },
+		clock: db.clock, path: db.path, flusher: db.flusher, queue: db.queue, writer: db.writer, reader: db.reader,
+		close: func() error { return nil },
 	}, nil
 }
 
@@ -138,11 +142,6 @@ func (db *DB) SkipLocked() string {
 		return " FOR UPDATE SKIP LOCKED"
 	}
 	return ""
-}
-
-// Ping checks that the database answers. It returns ErrUnavailable if it does not.
-func (db *DB) Ping(ctx context.Context) error {
-	return translate(db.read.PingContext(ctx))
 }
 
 // Micros converts a time to the Unix microseconds stored in columns. The zero time is 0.

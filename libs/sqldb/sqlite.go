@@ -33,7 +33,10 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
-	db := &DB{dialect: SQLite, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime), queue: make(chan struct{}, 1)}
+	db := &DB{
+		dialect: SQLite, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime),
+		path: path, queue: make(chan struct{}, 1),
+	}
 	db.flusher = newFlusher(path+"-wal", cfg.Flush)
 	db.close = func() error { return errors.Join(closeSQLite(db), unlock()) }
 	defer func() {

@@ -33,7 +33,9 @@ func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 		err := db.writeOnce(ctx, f)
 		pg, ok := errors.AsType[*pgconn.PgError](err)
 		if err == nil || !ok || !retryable(pg.Code) && !IsUnique(err) || attempt == writeAttempts {
-			return translate(err)
+			err = translate(err)
+			db.full.Store(errors.Is(err, ErrDiskFull))
+			return err
 		}
 		db.log.DebugContext(ctx, "transaction retried", "schema", db.schema, "attempt", attempt, "code", pg.Code)
 		if IsUnique(err) {

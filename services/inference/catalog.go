@@ -36,6 +36,7 @@ type source struct {
 	preferred string   // its default model, "" = none
 	models    []string // configured; nil = ask the provider
 	provider.Provider
+	reach reach
 
 	mu    sync.Mutex
 	fresh time.Time // known is cached until then

@@ -54,6 +54,9 @@ func (c *conversation) run(parent context.Context) (err error) {
 		trace.WithSpanKind(trace.SpanKindClient), describe(c.model, c.req))
 	defer span.End()
 	defer func() {
+		if parent.Err() == nil {
+			c.model.provider.reach.note(err)
+		}
 		c.service.meter.record(parent, c.model, c.first, c.finished, err)
 		conclude(span, c.finished, err)
 	}()

@@ -77,6 +77,9 @@ func defaultServiceRules() []Rule {
 			Permissions: []string{"policy.permissions.get", "policy.denials.record"},
 		},
 		{
+			Name: "mesh-gateway", Roles: []string{"gateway"}, Permissions: []string{"health.get"},
+		},
+		{
 			Name: "mesh-registry", Roles: []string{"registry"},
 			Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call"},
 		},

@@ -138,7 +138,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		sessions: api.NewSessions(p.sessions, p.conversations, p.turns, p.cfg.MaxExportBytes),
 		turns: api.NewTurns(api.TurnDeps{
 			Access: p.access, Turns: p.turns, Children: p.children, Reruns: p.reruns, Approvals: approvals,
-			Watcher: api.NewWatcher(p.store, p.access, p.hub, p.cfg.ChatWait),
+			Watcher: api.NewWatcher(p.store, p.access, p.hub, p.cfg.ChatWait), Engine: p.deps.Dispatcher, Now: p.store.Now,
 		}),
 		approvals: api.NewApprovals(approvals),
 		budgets:   api.NewBudgets(p.budgets),

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
+	"github.com/windlass-dev/windlass/services/sessions/pending"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
@@ -12,6 +13,7 @@ import (
 type Dispatcher interface {
 	outbox.Engine
 	turn.Engine
+	pending.Engine
 	// Forget deletes a turn's workflow with its history. It succeeds when there is none.
 	Forget(ctx context.Context, turnID string) error
 	schedule.Calendars

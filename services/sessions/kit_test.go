@@ -195,6 +195,7 @@ type dispatcher struct {
 	wakes   []outbox.Turn
 	state   outbox.WorkflowState
 	fail    error
+	workers error // of CheckWorkers
 	changed chan struct{}
 	// timetables are the schedules by id.
 	timetables map[string]schedule.Timetable
@@ -230,6 +231,12 @@ func (d *dispatcher) Wake(_ context.Context, start outbox.Turn) (bool, error) {
 	}
 	d.wakes = append(d.wakes, start)
 	return d.state == 0 || d.state == outbox.WorkflowOpen, nil
+}
+
+func (d *dispatcher) CheckWorkers(context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.workers
 }
 
 func (d *dispatcher) State(context.Context, string) (outbox.WorkflowState, error) {

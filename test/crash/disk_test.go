@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,7 @@ func diskFull(t *testing.T, disk *harness.Disk, server *testpg.Server) {
 	if !harness.Eventually(patience, insistFull) {
 		t.Fatal("sessions are opened on a full disk")
 	}
+	s.insistHealth(http.StatusServiceUnavailable, "disk is full")
 	if turn := s.client.Must("GET", "/v1/turns/"+before, nil); turn.Str("output") != "hello" {
 		t.Errorf("on a full disk a turn reads %v", turn)
 	}
@@ -83,6 +85,7 @@ func diskFull(t *testing.T, disk *harness.Disk, server *testpg.Server) {
 	t.Logf("the turn ended %v after there was room", since(free))
 	s.check(promise{modelCalls: [2]float64{1, 2}, lossy: true})
 	s.client.Session("a")
+	s.insistHealth(http.StatusOK, "")
 
 	if code := up.Stop(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -95,6 +98,23 @@ func diskFull(t *testing.T, disk *harness.Disk, server *testpg.Server) {
 	s.client = start().Client
 	if turn := s.client.Must("GET", "/v1/turns/"+s.turn, nil); turn.Str("output") != answer {
 		t.Errorf("after a restart the turn reads %v", turn)
+	}
+}
+
+// insistHealth waits until /readyz has a status and names a cause.
+func (s *scene) insistHealth(status int, cause string) {
+	s.t.Helper()
+	var got harness.JSON
+	asked := func() bool {
+		code, out, err := s.client.Do(s.t.Context(), "GET", "/readyz", nil)
+		got = out
+		why, _ := got["causes"].(map[string]any)
+		database, _ := why["sessions database"].(map[string]any)
+		text, _ := database["cause"].(string)
+		return err == nil && code == status && strings.Contains(text, cause)
+	}
+	if !harness.Eventually(patience, asked) {
+		s.t.Errorf("/readyz says %v, want %d and %q", got, status, cause)
 	}
 }
 

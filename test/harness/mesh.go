@@ -61,6 +61,8 @@ type SplitOptions struct {
 	WorkerEnv map[string][]string
 	// Faults runs programs whose fault points can be armed.
 	Faults bool
+	// Absent names processes that are not started with the others.
+	Absent []string
 	// Plain runs programs without the race detector, whose memory can be held to a bound.
 	Plain bool
 }
@@ -84,6 +86,7 @@ func Split(t testing.TB, o SplitOptions) *Mesh {
 	for _, role := range append([]string{partyTemporal, partyBus, "gateway", "worker"}, serviceRoles...) {
 		all = append(all, m.Members(role)...)
 	}
+	all = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(o.Absent, name) })
 	for _, name := range all { // in any order: each waits for what it needs
 		m.Launch(name)
 	}

@@ -48,9 +48,12 @@ type Call struct {
 func NewModel(t testing.TB, script func(call int, messages []any) Answer) *Model {
 	m := &Model{t: t, script: script}
 	m.server = httptest.NewServer(http.HandlerFunc(m.serve))
-	t.Cleanup(func() { m.server.CloseClientConnections(); m.server.Close() })
+	t.Cleanup(m.Close)
 	return m
 }
+
+// Close has the model go away. It may be called again.
+func (m *Model) Close() { m.server.CloseClientConnections(); m.server.Close() }
 
 // Env makes windlass up use the model.
 func (m *Model) Env() []string {

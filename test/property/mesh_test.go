@@ -213,6 +213,7 @@ func (dispatcher) State(context.Context, string) (outbox.WorkflowState, error) {
 	return outbox.WorkflowOpen, nil
 }
 
+func (dispatcher) CheckWorkers(context.Context) error                    { return nil }
 func (dispatcher) PutSchedule(context.Context, schedule.Timetable) error { return nil }
 func (dispatcher) Forget(context.Context, string) error                  { return nil }
 func (dispatcher) DropSchedule(context.Context, string, string) error    { return nil }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,6 +42,10 @@ func (s server) checkReady(ctx context.Context) []Finding {
 	}
 	var answer struct {
 		Checks map[string]string `json:"checks"`
+		Causes map[string]struct {
+			Cause  string `json:"cause"`
+			Action string `json:"action"`
+		} `json:"causes"`
 	}
 	if json.Unmarshal(body, &answer) != nil || len(answer.Checks) == 0 {
 		return []Finding{{"readiness", Broken, fmt.Sprintf("/readyz answers %d and names no check", status), "Look at the server's log."}}
@@ -49,25 +54,16 @@ func (s server) checkReady(ctx context.Context) []Finding {
 	for name, state := range answer.Checks {
 		f := Finding{Check: name, Outcome: OK, Detail: state}
 		if state != "ok" {
-			f.Outcome, f.Todo = Broken, readyTodo(name)
+			why := answer.Causes[name]
+			f.Outcome, f.Detail, f.Todo = Broken, cmp.Or(why.Cause, state), why.Action
+		}
+		if state == "degraded" {
+			f.Outcome = Warning
 		}
 		out = append(out, f)
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Check, b.Check) })
 	return out
-}
-
-func readyTodo(name string) string {
-	switch {
-	case name == "temporal":
-		return "Turns wait until Temporal is back. 'windlass up' restarts its own; else check temporal.address."
-	case strings.HasSuffix(name, "database"):
-		return "Check database.url, the disk's free space, and the server's log."
-	case name == "bus":
-		return "Streams are slower without the bus, nothing is lost. Check bus.url."
-	default:
-		return "The role does not answer: check that its process runs, mesh.targets, and its log."
-	}
 }
 
 func (s server) checkModels(ctx context.Context) Finding {

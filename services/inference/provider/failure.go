@@ -33,6 +33,9 @@ type Identity struct {
 	Secrets []secret.Value
 }
 
+// ErrKey is the cause of the error of a provider that refuses the key.
+var ErrKey = errors.New("key refused")
+
 // Failure is an error of a provider, over HTTP or within a stream.
 type Failure struct {
 	// Status is the HTTP status; 0 in a stream.
@@ -54,7 +57,7 @@ func (id Identity) Fault(model string, f Failure) *fault.Error {
 			model, text).
 			Hint("Start a new session, or use a model with a larger context window.")
 	case classKey:
-		return rejected("%s refused the key", id.Name).Hint("Check %s.", id.KeyFrom)
+		return rejected("%s refused the key", id.Name).Hint("Check %s.", id.KeyFrom).Cause(ErrKey)
 	case classPermission:
 		return rejected("%s does not let this key use %s%s", id.Name, model, text).
 			Hint("Use another model, or a key that may use it: see %s.", id.KeyFrom)

@@ -33,7 +33,7 @@ func (s *Turns) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*session
 		if more, err = s.deps.Watcher.awaitAnswer(ctx, v.Turn, wait-time.Since(began)); err != nil {
 			return nil, err
 		}
-		if t, err = s.current(ctx, v.Tenant, v.ID); err != nil { // people may have decided already: then it goes on
+		if t, _, err = s.current(ctx, v.Tenant, v.ID); err != nil { // people may have decided already: then it goes on
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -14,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/approval"
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
+	"github.com/windlass-dev/windlass/services/sessions/pending"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
@@ -27,6 +29,9 @@ type TurnDeps struct {
 	Reruns    *rerun.Service
 	Approvals *approval.Service
 	Watcher   *Watcher
+	Engine    pending.Engine
+	// Now is the clock of the tables.
+	Now func() time.Time
 }
 
 // Turns implements TurnService.
@@ -64,7 +69,7 @@ func (s *Turns) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnRequest)
 
 // GetTurn implements TurnService.
 func (s *Turns) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (*sessionsv1.Turn, error) {
-	t, _, err := s.deps.Access.Turn(ctx, req.GetTurnId())
+	t, ses, err := s.deps.Access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -75,18 +80,22 @@ func (s *Turns) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (*s
 	} else if t.Ended() {
 		return answerTurn(s.deps.Turns.View(ctx, t))
 	}
-	return s.current(ctx, t.Tenant, t.ID)
+	out, v, err := s.current(ctx, t.Tenant, t.ID)
+	if err == nil {
+		out.Pending = convert.PendingToProto(pending.Of(ctx, s.deps.Engine, s.deps.Now(), v.Turn, ses))
+	}
+	return out, err
 }
 
 // current reads a turn as it is now, with what it waits for.
-func (s *Turns) current(ctx context.Context, tenant, id string) (*sessionsv1.Turn, error) {
+func (s *Turns) current(ctx context.Context, tenant, id string) (*sessionsv1.Turn, turn.View, error) {
 	v, err := s.deps.Turns.Read(ctx, tenant, id)
 	if err != nil {
-		return nil, err
+		return nil, turn.View{}, err
 	}
 	out := convert.TurnToProto(v)
 	out.WaitingFor, err = s.deps.Children.WaitingFor(ctx, v.Turn)
-	return out, err
+	return out, v, err
 }
 
 // ListTurns implements TurnService.

@@ -29,6 +29,7 @@ type workflows interface {
 	DescribeWorkflow(ctx context.Context, workflowID, runID string) (*client.WorkflowExecutionDescription, error)
 	ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse,
 		error)
+	DescribeTaskQueue(ctx context.Context, taskqueue string, kind enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error)
 	WorkflowService() workflowservice.WorkflowServiceClient
 }
 
@@ -48,6 +49,8 @@ type Temporal struct {
 	client    workflows
 	schedules client.ScheduleClient
 	cfg       Config
+	polls     polls
+	now       func() time.Time
 }
 
 // New makes a dispatcher over a client, which stays its owner's to close.
@@ -61,7 +64,7 @@ func New(c client.Client, cfg Config) (*Temporal, error) {
 	if cfg.ParkAfter == 0 {
 		cfg.ParkAfter = contract.ParkAfter
 	}
-	return &Temporal{client: c, schedules: c.ScheduleClient(), cfg: cfg}, nil
+	return &Temporal{client: c, schedules: c.ScheduleClient(), cfg: cfg, now: time.Now}, nil
 }
 
 // Start implements sessions.Dispatcher.

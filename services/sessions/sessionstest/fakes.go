@@ -1,6 +1,7 @@
 package sessionstest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ type Engine struct {
 	wakes   []string
 	cancels []string
 	fail    error
+	workers error
 	changed chan struct{}
 }
 
@@ -54,6 +56,19 @@ func (e *Engine) Wake(_ context.Context, t outbox.Turn) (open bool, err error) {
 		open = e.states[t.TurnID] == outbox.WorkflowOpen
 	})
 	return open, err
+}
+
+// CheckWorkers implements turn.Engine.
+func (e *Engine) CheckWorkers(context.Context) (err error) {
+	failed := e.call(func() { err = e.workers })
+	return cmp.Or(failed, err)
+}
+
+// Lose has CheckWorkers return an error.
+func (e *Engine) Lose(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.workers = err
 }
 
 // State implements turn.Engine.

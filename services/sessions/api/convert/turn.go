@@ -7,6 +7,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/pending"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
@@ -68,4 +69,17 @@ func ClientTools(tools []*sessionsv1.ClientTool) []*store.ClientTool {
 		out = append(out, &store.ClientTool{Name: t.GetName(), Description: t.GetDescription(), InputSchema: t.GetInputSchema()})
 	}
 	return out
+}
+
+// PendingToProto converts why a turn does not go on.
+func PendingToProto(p pending.Reason) *sessionsv1.Pending {
+	reason := map[pending.Kind]sessionsv1.PendingReason{
+		pending.PrecedingTurn: sessionsv1.PendingReason_PENDING_REASON_PRECEDING_TURN,
+		pending.Worker:        sessionsv1.PendingReason_PENDING_REASON_WORKER,
+		pending.Mesh:          sessionsv1.PendingReason_PENDING_REASON_MESH,
+	}[p.Kind]
+	if p.Kind == pending.None {
+		return nil
+	}
+	return &sessionsv1.Pending{Reason: reason, PrecedingTurnId: p.TurnID, Detail: p.Detail, Action: p.Action}
 }

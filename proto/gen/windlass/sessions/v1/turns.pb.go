@@ -28,6 +28,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PendingReason is why a turn does not go on.
+type PendingReason int32
+
+const (
+	// Not set.
+	PendingReason_PENDING_REASON_UNSPECIFIED PendingReason = 0
+	// Another turn of the session is active.
+	PendingReason_PENDING_REASON_PRECEDING_TURN PendingReason = 1
+	// A worker will begin it.
+	PendingReason_PENDING_REASON_WORKER PendingReason = 2
+	// Part of the mesh does not work: no worker runs, or Temporal does not answer.
+	PendingReason_PENDING_REASON_MESH PendingReason = 3
+)
+
+// Enum value maps for PendingReason.
+var (
+	PendingReason_name = map[int32]string{
+		0: "PENDING_REASON_UNSPECIFIED",
+		1: "PENDING_REASON_PRECEDING_TURN",
+		2: "PENDING_REASON_WORKER",
+		3: "PENDING_REASON_MESH",
+	}
+	PendingReason_value = map[string]int32{
+		"PENDING_REASON_UNSPECIFIED":    0,
+		"PENDING_REASON_PRECEDING_TURN": 1,
+		"PENDING_REASON_WORKER":         2,
+		"PENDING_REASON_MESH":           3,
+	}
+)
+
+func (x PendingReason) Enum() *PendingReason {
+	p := new(PendingReason)
+	*p = x
+	return p
+}
+
+func (x PendingReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PendingReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_sessions_v1_turns_proto_enumTypes[0].Descriptor()
+}
+
+func (PendingReason) Type() protoreflect.EnumType {
+	return &file_windlass_sessions_v1_turns_proto_enumTypes[0]
+}
+
+func (x PendingReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PendingReason.Descriptor instead.
+func (PendingReason) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{0}
+}
+
 // Turn is the processing of one user input, until its final answer.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -84,7 +141,10 @@ type Turn struct {
 	ScheduleId string `protobuf:"bytes,25,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	// Set when a limit ended the turn: which limit, and what to do. The status is then "completed", error is unset, and the output is
 	// partial. Check this field before you treat the output as the complete answer.
-	LimitReached  *v1.LimitReached `protobuf:"bytes,26,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	LimitReached *v1.LimitReached `protobuf:"bytes,26,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	// Why the turn does not go on. Set by GetTurn while the status is "queued", and while it is "running" if nothing happened for ten seconds
+	// because part of the mesh does not work. For a turn that waits for people, see waiting_for.
+	Pending       *Pending `protobuf:"bytes,40,opt,name=pending,proto3" json:"pending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -301,6 +361,86 @@ func (x *Turn) GetLimitReached() *v1.LimitReached {
 	return nil
 }
 
+func (x *Turn) GetPending() *Pending {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+// Pending says why a turn does not go on.
+type Pending struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of reason.
+	Reason PendingReason `protobuf:"varint,1,opt,name=reason,proto3,enum=windlass.sessions.v1.PendingReason" json:"reason,omitempty"`
+	// With "preceding_turn": ID of the turn of the same session that must end first.
+	PrecedingTurnId string `protobuf:"bytes,2,opt,name=preceding_turn_id,json=precedingTurnId,proto3" json:"preceding_turn_id,omitempty"`
+	// Explanation for people, for example "no worker runs, so turns do not go on".
+	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	// What to do about it; may be empty.
+	Action        string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pending) Reset() {
+	*x = Pending{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pending) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pending) ProtoMessage() {}
+
+func (x *Pending) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pending.ProtoReflect.Descriptor instead.
+func (*Pending) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Pending) GetReason() PendingReason {
+	if x != nil {
+		return x.Reason
+	}
+	return PendingReason_PENDING_REASON_UNSPECIFIED
+}
+
+func (x *Pending) GetPrecedingTurnId() string {
+	if x != nil {
+		return x.PrecedingTurnId
+	}
+	return ""
+}
+
+func (x *Pending) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *Pending) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
 // CreateTurnRequest holds the input of a turn.
 type CreateTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -336,7 +476,7 @@ type CreateTurnRequest struct {
 
 func (x *CreateTurnRequest) Reset() {
 	*x = CreateTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +488,7 @@ func (x *CreateTurnRequest) String() string {
 func (*CreateTurnRequest) ProtoMessage() {}
 
 func (x *CreateTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +501,7 @@ func (x *CreateTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTurnRequest.ProtoReflect.Descriptor instead.
 func (*CreateTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{1}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateTurnRequest) GetSessionId() string {
@@ -435,7 +575,7 @@ type ClientTool struct {
 
 func (x *ClientTool) Reset() {
 	*x = ClientTool{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +587,7 @@ func (x *ClientTool) String() string {
 func (*ClientTool) ProtoMessage() {}
 
 func (x *ClientTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +600,7 @@ func (x *ClientTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientTool.ProtoReflect.Descriptor instead.
 func (*ClientTool) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{2}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ClientTool) GetName() string {
@@ -495,7 +635,7 @@ type GetTurnTreeRequest struct {
 
 func (x *GetTurnTreeRequest) Reset() {
 	*x = GetTurnTreeRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +647,7 @@ func (x *GetTurnTreeRequest) String() string {
 func (*GetTurnTreeRequest) ProtoMessage() {}
 
 func (x *GetTurnTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +660,7 @@ func (x *GetTurnTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTurnTreeRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetTurnTreeRequest) GetTurnId() string {
@@ -549,7 +689,7 @@ type TurnTree struct {
 
 func (x *TurnTree) Reset() {
 	*x = TurnTree{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +701,7 @@ func (x *TurnTree) String() string {
 func (*TurnTree) ProtoMessage() {}
 
 func (x *TurnTree) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +714,7 @@ func (x *TurnTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnTree.ProtoReflect.Descriptor instead.
 func (*TurnTree) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TurnTree) GetTurn() *Turn {
@@ -629,7 +769,7 @@ type SteerTurnRequest struct {
 
 func (x *SteerTurnRequest) Reset() {
 	*x = SteerTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +781,7 @@ func (x *SteerTurnRequest) String() string {
 func (*SteerTurnRequest) ProtoMessage() {}
 
 func (x *SteerTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +794,7 @@ func (x *SteerTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerTurnRequest.ProtoReflect.Descriptor instead.
 func (*SteerTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SteerTurnRequest) GetTurnId() string {
@@ -700,7 +840,7 @@ type SteerTurnResponse struct {
 
 func (x *SteerTurnResponse) Reset() {
 	*x = SteerTurnResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +852,7 @@ func (x *SteerTurnResponse) String() string {
 func (*SteerTurnResponse) ProtoMessage() {}
 
 func (x *SteerTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +865,7 @@ func (x *SteerTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerTurnResponse.ProtoReflect.Descriptor instead.
 func (*SteerTurnResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SteerTurnResponse) GetTurnId() string {
@@ -769,7 +909,7 @@ type ResolveToolCallRequest struct {
 
 func (x *ResolveToolCallRequest) Reset() {
 	*x = ResolveToolCallRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +921,7 @@ func (x *ResolveToolCallRequest) String() string {
 func (*ResolveToolCallRequest) ProtoMessage() {}
 
 func (x *ResolveToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +934,7 @@ func (x *ResolveToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveToolCallRequest.ProtoReflect.Descriptor instead.
 func (*ResolveToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ResolveToolCallRequest) GetTurnId() string {
@@ -845,7 +985,7 @@ type GetTurnRequest struct {
 
 func (x *GetTurnRequest) Reset() {
 	*x = GetTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +997,7 @@ func (x *GetTurnRequest) String() string {
 func (*GetTurnRequest) ProtoMessage() {}
 
 func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1010,7 @@ func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnRequest.ProtoReflect.Descriptor instead.
 func (*GetTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetTurnRequest) GetTurnId() string {
@@ -904,7 +1044,7 @@ type ListTurnsRequest struct {
 
 func (x *ListTurnsRequest) Reset() {
 	*x = ListTurnsRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1056,7 @@ func (x *ListTurnsRequest) String() string {
 func (*ListTurnsRequest) ProtoMessage() {}
 
 func (x *ListTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1069,7 @@ func (x *ListTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ListTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTurnsRequest) GetSessionId() string {
@@ -973,7 +1113,7 @@ type ListTurnsResponse struct {
 
 func (x *ListTurnsResponse) Reset() {
 	*x = ListTurnsResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1125,7 @@ func (x *ListTurnsResponse) String() string {
 func (*ListTurnsResponse) ProtoMessage() {}
 
 func (x *ListTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1138,7 @@ func (x *ListTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ListTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTurnsResponse) GetTurns() []*Turn {
@@ -1028,7 +1168,7 @@ type CancelTurnRequest struct {
 
 func (x *CancelTurnRequest) Reset() {
 	*x = CancelTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1180,7 @@ func (x *CancelTurnRequest) String() string {
 func (*CancelTurnRequest) ProtoMessage() {}
 
 func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1193,7 @@ func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
 func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CancelTurnRequest) GetTurnId() string {
@@ -1092,7 +1232,7 @@ type ChatRequest struct {
 
 func (x *ChatRequest) Reset() {
 	*x = ChatRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1244,7 @@ func (x *ChatRequest) String() string {
 func (*ChatRequest) ProtoMessage() {}
 
 func (x *ChatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1257,7 @@ func (x *ChatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatRequest.ProtoReflect.Descriptor instead.
 func (*ChatRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChatRequest) GetMessage() string {
@@ -1194,7 +1334,7 @@ type ChatResponse struct {
 
 func (x *ChatResponse) Reset() {
 	*x = ChatResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1346,7 @@ func (x *ChatResponse) String() string {
 func (*ChatResponse) ProtoMessage() {}
 
 func (x *ChatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1359,7 @@ func (x *ChatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatResponse.ProtoReflect.Descriptor instead.
 func (*ChatResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChatResponse) GetAnswer() string {
@@ -1319,7 +1459,7 @@ type WatchTurnRequest struct {
 
 func (x *WatchTurnRequest) Reset() {
 	*x = WatchTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1471,7 @@ func (x *WatchTurnRequest) String() string {
 func (*WatchTurnRequest) ProtoMessage() {}
 
 func (x *WatchTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1484,7 @@ func (x *WatchTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchTurnRequest.ProtoReflect.Descriptor instead.
 func (*WatchTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{14}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchTurnRequest) GetSessionId() string {
@@ -1390,7 +1530,7 @@ type WatchTurnResponse struct {
 
 func (x *WatchTurnResponse) Reset() {
 	*x = WatchTurnResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1542,7 @@ func (x *WatchTurnResponse) String() string {
 func (*WatchTurnResponse) ProtoMessage() {}
 
 func (x *WatchTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1555,7 @@ func (x *WatchTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchTurnResponse.ProtoReflect.Descriptor instead.
 func (*WatchTurnResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{15}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WatchTurnResponse) GetEvent() *v1.Event {
@@ -1436,7 +1576,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xee\a\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa7\b\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1472,7 +1612,13 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\brerun_of\x18\x18 \x01(\tR\arerunOf\x12\x1f\n" +
 	"\vschedule_id\x18\x19 \x01(\tR\n" +
 	"scheduleId\x12C\n" +
-	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReachedJ\x04\b\x04\x10\x05\"\xb6\x03\n" +
+	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x127\n" +
+	"\apending\x18( \x01(\v2\x1d.windlass.sessions.v1.PendingR\apendingJ\x04\b\x04\x10\x05\"\xa2\x01\n" +
+	"\aPending\x12;\n" +
+	"\x06reason\x18\x01 \x01(\x0e2#.windlass.sessions.v1.PendingReasonR\x06reason\x12*\n" +
+	"\x11preceding_turn_id\x18\x02 \x01(\tR\x0fprecedingTurnId\x12\x16\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06action\x18\x04 \x01(\tR\x06action\"\xb6\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1568,7 +1714,12 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"Z\n" +
 	"\x11WatchTurnResponse\x12-\n" +
 	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventR\x05event\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\xe9\f\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor*\x86\x01\n" +
+	"\rPendingReason\x12\x1e\n" +
+	"\x1aPENDING_REASON_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x1dPENDING_REASON_PRECEDING_TURN\x10\x01\x12\x19\n" +
+	"\x15PENDING_REASON_WORKER\x10\x02\x12\x17\n" +
+	"\x13PENDING_REASON_MESH\x10\x032\xe9\f\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
@@ -1598,93 +1749,98 @@ func file_windlass_sessions_v1_turns_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_turns_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_windlass_sessions_v1_turns_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_sessions_v1_turns_proto_goTypes = []any{
-	(*Turn)(nil),                   // 0: windlass.sessions.v1.Turn
-	(*CreateTurnRequest)(nil),      // 1: windlass.sessions.v1.CreateTurnRequest
-	(*ClientTool)(nil),             // 2: windlass.sessions.v1.ClientTool
-	(*GetTurnTreeRequest)(nil),     // 3: windlass.sessions.v1.GetTurnTreeRequest
-	(*TurnTree)(nil),               // 4: windlass.sessions.v1.TurnTree
-	(*SteerTurnRequest)(nil),       // 5: windlass.sessions.v1.SteerTurnRequest
-	(*SteerTurnResponse)(nil),      // 6: windlass.sessions.v1.SteerTurnResponse
-	(*ResolveToolCallRequest)(nil), // 7: windlass.sessions.v1.ResolveToolCallRequest
-	(*GetTurnRequest)(nil),         // 8: windlass.sessions.v1.GetTurnRequest
-	(*ListTurnsRequest)(nil),       // 9: windlass.sessions.v1.ListTurnsRequest
-	(*ListTurnsResponse)(nil),      // 10: windlass.sessions.v1.ListTurnsResponse
-	(*CancelTurnRequest)(nil),      // 11: windlass.sessions.v1.CancelTurnRequest
-	(*ChatRequest)(nil),            // 12: windlass.sessions.v1.ChatRequest
-	(*ChatResponse)(nil),           // 13: windlass.sessions.v1.ChatResponse
-	(*WatchTurnRequest)(nil),       // 14: windlass.sessions.v1.WatchTurnRequest
-	(*WatchTurnResponse)(nil),      // 15: windlass.sessions.v1.WatchTurnResponse
-	(v1.TurnStatus)(0),             // 16: windlass.turn.v1.TurnStatus
-	(*v1.Usage)(nil),               // 17: windlass.turn.v1.Usage
-	(*v1.TurnError)(nil),           // 18: windlass.turn.v1.TurnError
-	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
-	(*Limits)(nil),                 // 20: windlass.sessions.v1.Limits
-	(*v1.LimitReached)(nil),        // 21: windlass.turn.v1.LimitReached
-	(*v1.ContentPart)(nil),         // 22: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 23: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 24: google.protobuf.Duration
-	(*v1.Event)(nil),               // 25: windlass.turn.v1.Event
-	(*RerunTurnRequest)(nil),       // 26: windlass.sessions.v1.RerunTurnRequest
-	(*CompareTurnsRequest)(nil),    // 27: windlass.sessions.v1.CompareTurnsRequest
-	(*TurnComparison)(nil),         // 28: windlass.sessions.v1.TurnComparison
-	(*Approval)(nil),               // 29: windlass.sessions.v1.Approval
+	(PendingReason)(0),             // 0: windlass.sessions.v1.PendingReason
+	(*Turn)(nil),                   // 1: windlass.sessions.v1.Turn
+	(*Pending)(nil),                // 2: windlass.sessions.v1.Pending
+	(*CreateTurnRequest)(nil),      // 3: windlass.sessions.v1.CreateTurnRequest
+	(*ClientTool)(nil),             // 4: windlass.sessions.v1.ClientTool
+	(*GetTurnTreeRequest)(nil),     // 5: windlass.sessions.v1.GetTurnTreeRequest
+	(*TurnTree)(nil),               // 6: windlass.sessions.v1.TurnTree
+	(*SteerTurnRequest)(nil),       // 7: windlass.sessions.v1.SteerTurnRequest
+	(*SteerTurnResponse)(nil),      // 8: windlass.sessions.v1.SteerTurnResponse
+	(*ResolveToolCallRequest)(nil), // 9: windlass.sessions.v1.ResolveToolCallRequest
+	(*GetTurnRequest)(nil),         // 10: windlass.sessions.v1.GetTurnRequest
+	(*ListTurnsRequest)(nil),       // 11: windlass.sessions.v1.ListTurnsRequest
+	(*ListTurnsResponse)(nil),      // 12: windlass.sessions.v1.ListTurnsResponse
+	(*CancelTurnRequest)(nil),      // 13: windlass.sessions.v1.CancelTurnRequest
+	(*ChatRequest)(nil),            // 14: windlass.sessions.v1.ChatRequest
+	(*ChatResponse)(nil),           // 15: windlass.sessions.v1.ChatResponse
+	(*WatchTurnRequest)(nil),       // 16: windlass.sessions.v1.WatchTurnRequest
+	(*WatchTurnResponse)(nil),      // 17: windlass.sessions.v1.WatchTurnResponse
+	(v1.TurnStatus)(0),             // 18: windlass.turn.v1.TurnStatus
+	(*v1.Usage)(nil),               // 19: windlass.turn.v1.Usage
+	(*v1.TurnError)(nil),           // 20: windlass.turn.v1.TurnError
+	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
+	(*Limits)(nil),                 // 22: windlass.sessions.v1.Limits
+	(*v1.LimitReached)(nil),        // 23: windlass.turn.v1.LimitReached
+	(*v1.ContentPart)(nil),         // 24: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 25: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 26: google.protobuf.Duration
+	(*v1.Event)(nil),               // 27: windlass.turn.v1.Event
+	(*RerunTurnRequest)(nil),       // 28: windlass.sessions.v1.RerunTurnRequest
+	(*CompareTurnsRequest)(nil),    // 29: windlass.sessions.v1.CompareTurnsRequest
+	(*TurnComparison)(nil),         // 30: windlass.sessions.v1.TurnComparison
+	(*Approval)(nil),               // 31: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
-	16, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
-	17, // 1: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
-	18, // 2: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
-	19, // 3: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
-	19, // 4: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
-	19, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
-	20, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
-	21, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	22, // 8: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	2,  // 9: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	20, // 10: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	23, // 11: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	0,  // 12: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
-	4,  // 13: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	17, // 14: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	22, // 15: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	24, // 16: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	16, // 17: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
-	0,  // 18: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	23, // 19: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	24, // 20: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	16, // 21: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
-	18, // 22: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	17, // 23: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	21, // 24: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	25, // 25: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	1,  // 26: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	8,  // 27: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	9,  // 28: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	11, // 29: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	3,  // 30: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	26, // 31: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	27, // 32: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	5,  // 33: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	7,  // 34: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	12, // 35: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	14, // 36: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	0,  // 37: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 38: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	10, // 39: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 40: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 41: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	0,  // 42: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	28, // 43: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	6,  // 44: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	29, // 45: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	13, // 46: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	15, // 47: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	37, // [37:48] is the sub-list for method output_type
-	26, // [26:37] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	18, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
+	19, // 1: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
+	20, // 2: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
+	21, // 3: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
+	21, // 4: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
+	21, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
+	22, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
+	23, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	2,  // 8: windlass.sessions.v1.Turn.pending:type_name -> windlass.sessions.v1.Pending
+	0,  // 9: windlass.sessions.v1.Pending.reason:type_name -> windlass.sessions.v1.PendingReason
+	24, // 10: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	4,  // 11: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
+	22, // 12: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	25, // 13: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	1,  // 14: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	6,  // 15: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	19, // 16: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	24, // 17: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	26, // 18: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	18, // 19: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	1,  // 20: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	25, // 21: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	26, // 22: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	18, // 23: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	20, // 24: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	19, // 25: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	23, // 26: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	27, // 27: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	3,  // 28: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	10, // 29: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	11, // 30: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	13, // 31: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	5,  // 32: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	28, // 33: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	29, // 34: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	7,  // 35: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	9,  // 36: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	14, // 37: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	16, // 38: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	1,  // 39: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	1,  // 40: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	12, // 41: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	1,  // 42: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	6,  // 43: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	1,  // 44: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	30, // 45: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	8,  // 46: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	31, // 47: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	15, // 48: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	17, // 49: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	39, // [39:50] is the sub-list for method output_type
+	28, // [28:39] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
@@ -1700,13 +1856,14 @@ func file_windlass_sessions_v1_turns_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_turns_proto_rawDesc), len(file_windlass_sessions_v1_turns_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   16,
+			NumEnums:      1,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_sessions_v1_turns_proto_goTypes,
 		DependencyIndexes: file_windlass_sessions_v1_turns_proto_depIdxs,
+		EnumInfos:         file_windlass_sessions_v1_turns_proto_enumTypes,
 		MessageInfos:      file_windlass_sessions_v1_turns_proto_msgTypes,
 	}.Build()
 	File_windlass_sessions_v1_turns_proto = out.File
