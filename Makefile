@@ -163,7 +163,7 @@ profile: build ## Find out again where windlass spends its time, which tells the
 ## Check
 
 .PHONY: check
-check: vet lint check-generated check-proto check-tidy check-workflows check-deploy ## Run every check that is no test, as CI does
+check: vet lint check-generated check-console check-proto check-tidy check-workflows check-deploy ## Run every check that is no test, as CI does
 	@echo "check: ok"
 
 .PHONY: vet
@@ -180,6 +180,10 @@ lint: $(TOOLS)/.lint ## Run golangci-lint (.golangci.yaml), formatting included
 .PHONY: check-generated
 check-generated: third_party/proto/.stamp $(BUF) ## Fail if generated code is not what proto/ gives
 	@BUF=$(BUF) ./scripts/generate.sh --check
+
+.PHONY: check-console
+check-console: $(TOOLS)/esbuild ## Fail if the built pages are not what gateway/console/app gives; left out without npm
+	@ESBUILD=$(TOOLS)/esbuild ./scripts/console.sh --check
 
 .PHONY: check-proto
 check-proto: third_party/proto/.stamp $(BUF) ## Lint proto/, check its format and that it breaks no client of BASE_REF
@@ -205,6 +209,10 @@ check-deploy: ## Check charts and Prometheus rules with the helm and promtool on
 .PHONY: generate
 generate: third_party/proto/.stamp $(BUF) ## Generate Go, gateway and OpenAPI code from proto/
 	@BUF=$(BUF) ./scripts/generate.sh
+
+.PHONY: console
+console: $(TOOLS)/esbuild ## Build the pages of gateway/console/app into gateway/console/dist (needs npm)
+	@ESBUILD=$(TOOLS)/esbuild ./scripts/console.sh
 
 .PHONY: fmt
 fmt: $(TOOLS)/.lint $(BUF) ## Format Go (gofumpt) and proto files
@@ -248,6 +256,12 @@ $(TOOLS)/buf: tools/buf/go.mod tools/buf/go.sum
 	@echo "building buf (once, some minutes)"
 	@mkdir -p $(TOOLS)
 	@$(MODULE_ENV) $(GO) -C tools/buf build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
+	@touch $@
+
+$(TOOLS)/esbuild: tools/esbuild/go.mod tools/esbuild/go.sum
+	@echo "building esbuild (once, seconds)"
+	@mkdir -p $(TOOLS)
+	@$(MODULE_ENV) $(GO) -C tools/esbuild build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 $(TOOLS)/.lint: tools/lint/go.mod tools/lint/go.sum

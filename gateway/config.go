@@ -30,8 +30,8 @@ type Config struct {
 	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
 	// Loopback is set by the assembly: Loopback or "".
 	Loopback string `yaml:"-"`
-	// TemporalUI is set by the assembly: the URL that the start page links to, "" for none.
-	TemporalUI string `yaml:"-"`
+	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
+	TemporalUI, TemporalNamespace string `yaml:"-"`
 }
 
 // DefaultConfig returns the defaults, which serve this machine only.

@@ -56,7 +56,7 @@ func headers(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Frame-Options", "DENY")
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'") // the start page sets its own
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'") // the console sets its own
 		next.ServeHTTP(w, r)
 	})
 }

@@ -157,11 +157,12 @@ func TestReadiness(t *testing.T) {
 
 func TestPlainPages(t *testing.T) {
 	s := serve(t, func(c *gateway.Config, d *gateway.Deps) {
-		c.TemporalUI = "http://127.0.0.1:8233"
+		c.TemporalUI, c.TemporalNamespace = "http://127.0.0.1:8233", "mesh"
 		d.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("metric 1")) })
 	})
 	for path, want := range map[string]string{
-		"/": "Windlass", "/assets/page.css": "--accent", "/assets/page.js": "EventSource", "/assets/icon.svg": "<svg", "/healthz": "ok",
+		"/": "Windlass", "/inbox": "Windlass", "/turns/trn_1": "Windlass", "/sessions/ses_1": "Windlass",
+		"/assets/app.css": "--accent", "/assets/app.js": "EventSource", "/assets/icon.svg": "<svg", "/healthz": "ok",
 		"/metrics": "metric 1", "/openapi.json": `"openapi": "3.1.0"`, "/openapi.client.json": `"openapi": "3.1.0"`,
 	} {
 		a := s.do("GET", path, "")
@@ -170,13 +171,13 @@ func TestPlainPages(t *testing.T) {
 		}
 	}
 	page := s.do("GET", "/", "")
-	if !strings.Contains(string(page.body), `href="http://127.0.0.1:8233"`) {
-		t.Error("the start page does not link to the Temporal UI")
+	if !strings.Contains(string(page.body), `data-workflows="http://127.0.0.1:8233/namespaces/mesh/workflows/"`) {
+		t.Errorf("the pages do not know the Temporal UI: %s", page.body)
 	}
 	if csp := page.header.Get("Content-Security-Policy"); !strings.Contains(csp, "script-src 'self'") || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy is %q", csp)
 	}
-	for _, path := range []string{"/assets/", "/assets/page.html", "/assets/../page.js", "/assets/x"} {
+	for _, path := range []string{"/assets/", "/assets/index.html", "/assets/../app.js", "/assets/x", "/sessions/", "/turns/trn_1/events"} {
 		if a := s.do("GET", path, ""); a.status != 404 {
 			t.Errorf("%s: status %d", path, a.status)
 		}

@@ -1,5 +1,5 @@
 // Package gateway is the HTTP side of the mesh: REST and Server-Sent Events over the gRPC services, health, metrics, the OpenAPI document
-// and the start page. It stores no data.
+// and the pages for browsers. It stores no data.
 package gateway
 
 import (
@@ -104,7 +104,7 @@ func (g *Gateway) build() error {
 	if g.clientAPI, err = openapi.ClientDocument(); err != nil {
 		return err
 	}
-	g.console, err = console.New(g.cfg.TemporalUI)
+	g.console, err = console.New(g.cfg.TemporalUI, g.cfg.TemporalNamespace)
 	return err
 }
 

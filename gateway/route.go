@@ -27,8 +27,8 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		problem.NotFound(w, r)
 		return
 	}
-	if strings.HasPrefix(path, console.Assets) {
-		path = console.Assets + "*"
+	if pattern := console.Route(path); pattern != "" {
+		path = pattern
 	}
 	matched(r.Context(), path)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -41,8 +41,6 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 // plain returns the handler for paths outside the API, which need no authentication.
 func (g *Gateway) plain(path string) http.Handler {
 	switch path {
-	case "/":
-		return g.console
 	case "/healthz":
 		return probe.Live()
 	case "/readyz":
@@ -54,7 +52,7 @@ func (g *Gateway) plain(path string) http.Handler {
 	case "/openapi.client.json":
 		return document(g.clientAPI)
 	}
-	if strings.HasPrefix(path, console.Assets) && g.console.Has(path) {
+	if console.Route(path) != "" {
 		return g.console
 	}
 	return nil

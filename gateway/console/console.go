@@ -1,4 +1,5 @@
-// Package console serves the start page: what is running, and a form to try an agent and watch its events.
+// Package console serves the pages that a browser shows: conversations, the inbox of approvals and questions, and the timeline of a turn.
+// The pages are a client of the public REST API like any other. Their source is in app/, `make console` builds it into dist/.
 package console
 
 import (
@@ -12,71 +13,81 @@ import (
 	"strings"
 )
 
-// Assets is the path of the page's assets.
+// Assets is the path of the pages' assets.
 const Assets = "/assets/"
 
-//go:embed page.html page.css page.js icon.svg
+//go:embed index.html dist/app.js dist/app.css dist/icon.svg
 var files embed.FS
 
-// policy lets the page load its own assets and call its own origin, nothing else.
+// policy lets a page load its own assets and call its own origin, nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'"
 
-// Console serves the start page at / and its assets below Assets.
+// media are the assets and their types.
+var media = map[string]string{
+	"app.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+}
+
+// Console serves the pages and their assets.
 type Console struct{ page []byte }
 
-// New renders the page. The URL of the Temporal UI may be empty.
-func New(temporalUI string) (*Console, error) {
-	if u, err := url.Parse(temporalUI); err != nil || temporalUI != "" && u.Scheme != "http" && u.Scheme != "https" {
+// New renders the document that every page starts from. temporalUI is the URL of the Temporal UI, "" for none: pages link each turn to its
+// workflow there, which is in the namespace.
+func New(temporalUI, namespace string) (*Console, error) {
+	u, err := url.Parse(temporalUI)
+	if err != nil || temporalUI != "" && u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("temporal.ui %q is no http URL", temporalUI)
 	}
-	t, err := template.ParseFS(files, "page.html")
+	workflows := ""
+	if temporalUI != "" {
+		workflows = u.JoinPath("namespaces", namespace, "workflows").String() + "/"
+	}
+	t, err := template.ParseFS(files, "index.html")
 	if err != nil {
-		return nil, fmt.Errorf("read start page: %w", err)
+		return nil, fmt.Errorf("read the document of the pages: %w", err)
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, struct{ TemporalUI string }{temporalUI}); err != nil {
-		return nil, fmt.Errorf("render start page: %w", err)
+	if err := t.Execute(&b, struct{ Temporal, Workflows string }{temporalUI, workflows}); err != nil {
+		return nil, fmt.Errorf("render the document of the pages: %w", err)
 	}
 	return &Console{page: b.Bytes()}, nil
 }
 
-// Has reports whether an asset is served at a path.
-func (c *Console) Has(p string) bool {
-	name, ok := strings.CutPrefix(p, Assets)
-	_, known := media(name)
-	return ok && known
+// Route returns the pattern that a path is served under, "" if it is none of the console's.
+func Route(p string) string {
+	switch dir, name := path.Split(p); dir {
+	case "/":
+		if name == "" || name == "inbox" {
+			return p
+		}
+	case "/sessions/", "/turns/":
+		if name != "" {
+			return dir + "{id}"
+		}
+	case Assets:
+		if media[name] != "" {
+			return Assets + "*"
+		}
+	}
+	return ""
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler for the paths that Route knows.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", "no-cache")
-	if r.URL.Path == "/" {
+	name, asset := strings.CutPrefix(r.URL.Path, Assets)
+	if !asset {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(c.page)
 		return
 	}
-	name := strings.TrimPrefix(r.URL.Path, Assets)
-	kind, ok := media(name)
-	data, err := files.ReadFile(path.Base(name))
-	if !ok || err != nil {
+	data, err := files.ReadFile("dist/" + name)
+	if err != nil {
 		http.NotFound(w, r)
 		return
 	}
-	h.Set("Content-Type", kind)
+	h.Set("Content-Type", media[name])
 	_, _ = w.Write(data)
-}
-
-func media(name string) (string, bool) {
-	switch name {
-	case "page.css":
-		return "text/css; charset=utf-8", true
-	case "page.js":
-		return "text/javascript; charset=utf-8", true
-	case "icon.svg":
-		return "image/svg+xml", true
-	}
-	return "", false
 }

@@ -219,7 +219,8 @@ func (p *Process) buildGateway() error {
 		}
 	}
 	cfg := p.cfg.Gateway
-	cfg.Loopback, cfg.TemporalUI = p.cfg.Identity.Loopback, p.cfg.Temporal.UI
+	cfg.Loopback = p.cfg.Identity.Loopback
+	cfg.TemporalUI, cfg.TemporalNamespace = p.cfg.Temporal.UI, p.cfg.Temporal.Namespace
 	g, err := gateway.New(cfg, conns)
 	if err != nil {
 		return err

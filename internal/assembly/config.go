@@ -103,7 +103,7 @@ type TemporalConfig struct {
 	// ParkAfter is how long workflows of waiting turns stay in memory.
 	ParkAfter time.Duration `yaml:"park_after" doc:"How long the workflow of a waiting turn stays in its worker's memory before it is parked; a parked workflow only takes rows in Temporal's database until an event wakes it. Answers within that time are the cheapest."`
 	// UI is the web UI's URL.
-	UI string `yaml:"ui" doc:"URL of the Temporal UI, shown on the start page."`
+	UI string `yaml:"ui" doc:"URL of the Temporal UI, to which the console links."`
 }
 
 // IdentityConfig configures callers without a token.

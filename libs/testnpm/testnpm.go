@@ -57,6 +57,26 @@ func OpenAPI(t testing.TB) (node, dir string) {
 	return node, dir
 }
 
+// Versions of what drives a browser and checks its pages.
+const (
+	playwright = "1.65.1"
+	axe        = "4.14.1"
+)
+
+// Browser returns node, Chromium and a folder with playwright-core and axe-core in its node_modules, and installs those once per user.
+func Browser(t testing.TB) (node, chromium, dir string) {
+	t.Helper()
+	node, dir, err := packages(t.Context(), "browser-"+playwright+"-"+axe, "playwright-core@"+playwright, "axe-core@"+axe)
+	orSkip(t, err)
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if chromium, err = exec.LookPath(name); err == nil {
+			return node, chromium, dir
+		}
+	}
+	orSkip(t, errors.New("no Chromium is installed"))
+	return "", "", ""
+}
+
 func orSkip(t testing.TB, err error) {
 	t.Helper()
 	switch {

@@ -34,7 +34,7 @@ func roleTexts() [][2]string {
 		{assembly.Registry, "tool sources, tools, and the ledger of tool executions"},
 		{assembly.Sessions, "agents, sessions, turns and the journal of events"},
 		{assembly.Worker, "executes turns; run as many as you like"},
-		{assembly.Gateway, "REST, event streams and the start page"},
+		{assembly.Gateway, "REST, event streams and the console"},
 	}
 }
 

@@ -133,7 +133,7 @@ func TestDaemon(t *testing.T) {
 		code     int
 		out, err string
 	}{
-		{name: "help lists the roles", args: []string{"--help"}, out: "  gateway    REST, event streams and the start page\n"},
+		{name: "help lists the roles", args: []string{"--help"}, out: "  gateway    REST, event streams and the console\n"},
 		{name: "no role", code: 2, err: "name at least one role"},
 		{name: "an unknown role", args: []string{"sessions", "x"}, code: 2, err: `there is no role "x"`},
 		{name: "no key", args: []string{"policy"}, code: 1, err: "mesh.key"},

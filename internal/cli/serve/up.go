@@ -49,7 +49,7 @@ Logs go to standard error.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.dataDir, "data-dir", ".windlass", "directory that keeps all state")
-	flags.String("http-addr", "127.0.0.1:8080", "address of REST, event streams and the start page")
+	flags.String("http-addr", "127.0.0.1:8080", "address of REST, event streams and the console")
 	flags.StringVar(&f.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address of the gRPC services")
 	flags.StringVar(&f.temporalAddr, "temporal-addr", "127.0.0.1:7233", "address of the Temporal server that is started")
 	flags.StringVar(&f.temporalUIAddr, "temporal-ui-addr", "127.0.0.1:8233", "address of its web UI")
@@ -180,7 +180,7 @@ func readyText(self string, r embedded.Ready) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nWindlass is ready.\n\n")
 	for _, row := range [][2]string{
-		{"API and start page", r.URL},
+		{"API and console", r.URL},
 		{"gRPC", r.GRPC},
 		{"Temporal", r.Temporal},
 		{"Temporal UI", r.TemporalUI},

@@ -1,0 +1,62 @@
+// What all views share.
+import { computed, signal } from "@preact/signals";
+import { get, type Agent, type Approval, type Ready, type Session } from "./api";
+
+/** temporal is the URL of the Temporal UI, and workflows that of its page of a workflow up to the id. "" if there is none. */
+export const { temporal = "", workflows = "" } = document.body.dataset;
+export const agents = signal<Agent[] | null>(null);
+export const sessions = signal<Session[]>([]);
+export const approvals = signal<Approval[]>([]);
+export const ready = signal<Ready | null>(null);
+export const unreached = signal(false);
+export const tools = signal<string[]>([]);
+export const models = signal<string[]>([]);
+
+export const waiting = computed(() => approvals.value.length);
+
+/** quietly keeps what was there when the server cannot be asked now; the header says so. */
+async function quietly(load: () => Promise<void>) {
+  try {
+    await load();
+  } catch { /* the header tells */ }
+}
+
+export const loadSessions = () => quietly(async () => {
+  sessions.value = (await get<{ sessions: Session[] }>("/v1/sessions?page_size=50")).sessions.filter((s) => !s.parent_turn_id);
+});
+
+export const loadApprovals = () => quietly(async () => {
+  approvals.value = (await get<{ approvals: Approval[] }>("/v1/approvals?status=pending&page_size=100")).approvals;
+  document.title = waiting.value ? `(${waiting.value}) Windlass` : "Windlass";
+});
+
+export const loadInventory = () => quietly(async () => {
+  const [a, t, m] = await Promise.all([
+    get<{ agents: Agent[] }>("/v1/agents?page_size=200"), get<{ tools: { name: string }[] }>("/v1/tools?page_size=200"),
+    get<{ models: { name: string; default: boolean }[] }>("/v1/models"),
+  ]);
+  agents.value = a.agents;
+  tools.value = t.tools.map((x) => x.name);
+  models.value = m.models.map((x) => x.name + (x.default ? " · default" : ""));
+});
+
+export async function loadReady() {
+  try {
+    ready.value = await (await fetch("/readyz")).json();
+    unreached.value = false;
+  } catch {
+    unreached.value = true;
+  }
+}
+
+function every(millis: number, f: () => void) {
+  f();
+  setInterval(() => { if (!document.hidden) f(); }, millis);
+}
+
+export function start() {
+  every(10_000, loadReady);
+  every(30_000, loadInventory);
+  every(10_000, loadSessions);
+  every(5_000, loadApprovals);
+}

@@ -1,0 +1,42 @@
+// One reader of a stream of events. EventSource reconnects and resumes by itself, with the id of the last event.
+import { signal } from "@preact/signals";
+import { apply, emptyView, handlers, type Event, type View } from "./fold";
+
+export class Stream {
+  /** version changes whenever the view did, at most once a frame. */
+  readonly version = signal(0);
+  readonly problem = signal("");
+  /** session is that of the latest event. */
+  readonly session = signal("");
+  readonly view: View = emptyView();
+  private source: EventSource;
+  private frame = 0;
+
+  constructor(path: string) {
+    this.source = new EventSource(path);
+    for (const type of Object.keys(handlers)) this.source.addEventListener(type, (e) => this.take(e));
+    this.source.addEventListener("error-status", (e) => {
+      this.problem.value = `${JSON.parse((e as MessageEvent).data).detail} Reconnecting…`;
+    });
+    this.source.addEventListener("end", () => this.close());
+    this.source.addEventListener("open", () => { this.problem.value = ""; });
+    this.source.addEventListener("error", () => {
+      if (this.source.readyState !== EventSource.CLOSED) this.problem.value = "The connection broke. Reconnecting…";
+    });
+  }
+
+  private take(e: globalThis.Event) {
+    const event = JSON.parse((e as MessageEvent).data) as Event;
+    this.session.value = event.session_id;
+    apply(this.view, event);
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.version.value++;
+    });
+  }
+
+  close() {
+    this.source.close();
+    this.problem.value = "";
+  }
+}

@@ -1,0 +1,153 @@
+// A card for what a turn waits for: an approval, a question, or the result of a tool that the client runs.
+import { useSignal } from "@preact/signals";
+import { part, post, type Approval, type Schema } from "../api";
+import { short } from "../format";
+import { loadApprovals } from "../store";
+
+export interface Waiting {
+  id: string; turn: string; call: string; wait: string; tool: string; message: string; args: unknown; argsHash: string; definitionHash: string; rule: string;
+  schema: Schema | null; roles: string[]; quorum: number; verdict: string; by: string;
+}
+
+export const ofApproval = (a: Approval): Waiting => ({
+  id: a.id, turn: a.turn_id, call: a.call_id, wait: a.kind, tool: a.tool, message: a.message, args: a.arguments, argsHash: a.arguments_hash, definitionHash: a.definition_hash,
+  rule: a.rule, schema: a.schema, roles: a.approver_roles, quorum: a.quorum, verdict: "", by: "",
+});
+
+const titles: Record<string, string> = {
+  approval: "Approval needed", input: "Question", client_tool: "A client runs this tool", resolution: "Did this call happen?",
+};
+
+export function AskCard({ ask }: { ask: Waiting }) {
+  const problem = useSignal("");
+  const busy = useSignal(false);
+  const done = async (f: () => Promise<unknown>) => {
+    busy.value = true;
+    problem.value = "";
+    try {
+      await f();
+      await loadApprovals();
+    } catch (e) {
+      problem.value = (e as Error).message;
+    }
+    busy.value = false;
+  };
+  const title = titles[ask.wait] ?? ask.wait;
+  return (
+    <section class={`card ask ${ask.verdict ? "over" : ""}`} aria-label={`${title}: ${ask.tool}`}>
+      <h3>{title} <code>{ask.tool}</code></h3>
+      {ask.message && <p>{ask.message}</p>}
+      {ask.args != null && ask.wait !== "input" && <pre tabIndex={0}>{JSON.stringify(ask.args, null, 2)}</pre>}
+      {ask.wait === "approval" && (
+        <p class="dim">
+          {ask.rule && <>rule <b>{ask.rule}</b> · </>}
+          {ask.roles.length > 0 && <>roles {ask.roles.join(", ")} · </>}
+          {ask.quorum > 1 && <>{ask.quorum} people · </>}
+          <span title={ask.argsHash}>arguments {short(ask.argsHash)}</span> · <span title={ask.definitionHash}>tool {short(ask.definitionHash)}</span>
+        </p>
+      )}
+      {ask.verdict
+        ? <p class="verdict">{ask.verdict === "over" ? "No longer needed" : ask.verdict}{ask.by && ` by ${ask.by}`}</p>
+        : ask.wait === "approval" ? <Decide ask={ask} busy={busy.value} done={done} />
+        : ask.wait === "input" ? <Answer ask={ask} busy={busy.value} done={done} />
+        : ask.wait === "client_tool" ? <Result ask={ask} busy={busy.value} done={done} />
+        : <Resolve ask={ask} busy={busy.value} done={done} />}
+      {problem.value && <p class="note bad" role="alert">{problem.value}</p>}
+    </section>
+  );
+}
+
+type Doing = { ask: Waiting; busy: boolean; done: (f: () => Promise<unknown>) => void };
+
+function Decide({ ask, busy, done }: Doing) {
+  const comment = useSignal("");
+  const decide = (decision: string) => done(() => post(`/v1/approvals/${part(ask.id)}:decide`, {
+    decision, comment: comment.value, arguments_hash: ask.argsHash,
+  }));
+  return (
+    <div class="row">
+      <input type="text" aria-label="Comment" placeholder="Comment (optional)" value={comment} onInput={(e) => { comment.value = e.currentTarget.value; }} />
+      <button type="button" disabled={busy} onClick={() => decide("approve")}>Approve</button>
+      <button type="button" class="quiet bad" disabled={busy} onClick={() => decide("deny")}>Deny</button>
+    </div>
+  );
+}
+
+/** Answer is a form of the fields of the question's schema. */
+function Answer({ ask, busy, done }: Doing) {
+  const values = useSignal<Record<string, unknown>>({});
+  const fields = Object.entries(ask.schema?.properties ?? {});
+  const send = (action: string) => done(async () => {
+    const body: Record<string, unknown> = { action };
+    if (action === "accept") body.content = values.value;
+    await post(`/v1/approvals/${part(ask.id)}:answer`, body);
+  });
+  const set = (name: string, v: unknown) => { values.value = { ...values.value, [name]: v }; };
+  return (
+    <form class="answer-form" onSubmit={(e) => { e.preventDefault(); send("accept"); }}>
+      {fields.map(([name, s]) => <Field key={name} name={name} schema={s} required={ask.schema?.required?.includes(name) ?? false} set={set} />)}
+      <div class="row">
+        <button type="submit" disabled={busy}>Answer</button>
+        <button type="button" class="quiet" disabled={busy} onClick={() => send("decline")}>Decline</button>
+      </div>
+    </form>
+  );
+}
+
+/** Result sends what a tool that the client runs returned. */
+function Result({ ask, busy, done }: Doing) {
+  const result = useSignal("");
+  const send = (failed: boolean) => done(() => post(`/v1/approvals/${part(ask.id)}:answer`, { result: result.value, is_error: failed }));
+  return (
+    <div class="row">
+      <input type="text" aria-label="Result" placeholder="Result" value={result} onInput={(e) => { result.value = e.currentTarget.value; }} />
+      <button type="button" disabled={busy} onClick={() => send(false)}>Send</button>
+      <button type="button" class="quiet bad" disabled={busy} onClick={() => send(true)}>It failed</button>
+    </div>
+  );
+}
+
+/** Resolve says what became of a call whose outcome is unknown. */
+function Resolve({ ask, busy, done }: Doing) {
+  const result = useSignal("");
+  const send = (outcome: string) => done(() => post(`/v1/turns/${part(ask.turn)}:resolve`, {
+    call_id: ask.call, outcome, result: outcome === "done" ? result.value : "",
+  }));
+  return (
+    <div class="row">
+      <input type="text" aria-label="Result" placeholder="Result, if it was done" value={result}
+        onInput={(e) => { result.value = e.currentTarget.value; }} />
+      <button type="button" disabled={busy} onClick={() => send("done")}>It was done</button>
+      <button type="button" class="quiet" disabled={busy} onClick={() => send("not_done")}>It was not</button>
+      <button type="button" class="quiet" disabled={busy} onClick={() => send("give_up")}>Give up</button>
+    </div>
+  );
+}
+
+function Field({ name, schema, required, set }: {
+  name: string; schema: Schema; required: boolean; set: (name: string, v: unknown) => void;
+}) {
+  const label = schema.title || schema.description || name;
+  if (schema.enum) {
+    return (
+      <label>{label}
+        <select required={required} onChange={(e) => set(name, schema.enum![e.currentTarget.selectedIndex - 1])}>
+          <option value="">Choose…</option>
+          {schema.enum.map((v) => <option key={String(v)}>{String(v)}</option>)}
+        </select>
+      </label>
+    );
+  }
+  if (schema.type === "boolean") {
+    return <label class="check"><input type="checkbox" onChange={(e) => set(name, e.currentTarget.checked)} /> {label}</label>;
+  }
+  if (schema.type === "number" || schema.type === "integer") {
+    return (
+      <label>{label}
+        <input type="number" step={schema.type === "number" ? "any" : 1} required={required}
+          onInput={(e) => set(name, e.currentTarget.valueAsNumber)} />
+      </label>
+    );
+  }
+  return <label>{label}<input type="text" required={required} onInput={(e) => set(name, e.currentTarget.value)} /></label>;
+}

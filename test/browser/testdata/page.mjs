@@ -1,0 +1,82 @@
+// What the scenarios share: a browser, a page that must not complain, and checks for accessibility.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const require = createRequire(process.env.PACKAGES + "/");
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+export const base = process.env.WINDLASS_URL;
+export const folder = process.env.SCREENSHOTS ?? "";
+
+export function must(ok, what) {
+  if (!ok) throw new Error(what);
+}
+
+export async function api(method, path, body) {
+  const r = await fetch(base + path, {
+    method, headers: { "Content-Type": "application/json", Accept: "application/json" }, body: body && JSON.stringify(body),
+  });
+  const json = await r.json();
+  must(r.ok, `${method} ${path}: ${JSON.stringify(json)}`);
+  return json;
+}
+
+/** session starts a conversation with a first message, and returns its ids. */
+export async function session(agent, input, more = {}) {
+  const s = await api("POST", "/v1/sessions", { agent_id: agent });
+  const t = await api("POST", `/v1/sessions/${s.id}/turns`, { input, ...more });
+  return { session: s.id, turn: t.id };
+}
+
+/** browse runs a scenario in a page. What the page logs as an error fails it, unless allowed says that it may. */
+export async function browse(scenario, { allowed = () => false, ...options } = {}) {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: [
+      "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+  try {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    const complaints = [];
+    page.on("pageerror", (e) => complaints.push(String(e)));
+    page.on("dialog", (d) => { complaints.push("dialog: " + d.message()); d.dismiss(); });
+    page.on("console", (m) => { if (m.type() === "error" && !allowed(m.text())) complaints.push(m.text()); });
+    await scenario(page, context);
+    must(complaints.length === 0, "the page complains: " + complaints.join("\n"));
+  } finally {
+    await browser.close();
+  }
+}
+
+/** accessible checks a page with axe, in both themes and at two widths, and that nothing is wider than a phone. */
+export async function accessible(page, name) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    for (const width of [1200, 360]) {
+      await page.setViewportSize({ width, height: 900 });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      must(wide <= width, `${name}: ${wide} pixels wide at ${width}`);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => globalThis.axe.run());
+      must(violations.length === 0, `${name}, ${colorScheme}, ${width}: ` +
+        violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")}`).join("\n"));
+      if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png` });
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1200, height: 900 });
+}
+
+/** tabTo presses Tab until the focus is on what the selector finds. */
+export async function tabTo(page, locator) {
+  for (let i = 0; i < 60; i++) {
+    if (await locator.evaluate((e) => e === document.activeElement)) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`Tab does not reach ${locator}`);
+}
