@@ -20,14 +20,14 @@ import (
 
 func applyCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Create or update agents, sources, schedules and webhooks from YAML",
+		Use: "apply FILE…", Short: "Create or update agents, sources, schedules and webhooks from YAML",
 		Long: "Create or update the agents, sources, schedules and webhooks that YAML files describe.\n" +
 			"FILE may be a folder (its .yaml and .yml files, by name) or - for standard input.\n" +
 			"All files are checked first: a mistake in one of them applies nothing.",
-		Example: "  windlass apply -f agents/\n  windlass apply -f agent.yaml --dry-run",
-		Args:    cobra.NoArgs, RunE: run(a, apply),
+		Example: "  windlass apply agents/\n  windlass apply -f agent.yaml --dry-run",
+		Args:    cobra.ArbitraryArgs, RunE: run(a, apply),
 	}
-	cmd.Flags().StringArrayP("filename", "f", nil, "file, folder or - (several are possible)")
+	cmd.Flags().StringArrayP("filename", "f", nil, "file, folder or -, as the argument (several are possible)")
 	cmd.Flags().Bool("dry-run", false, "only tell what would be done")
 	return cmd
 }
@@ -40,8 +40,8 @@ func apply(c *call) error {
 	if err != nil {
 		return app.Usage("%s", err)
 	}
-	if len(names) == 0 {
-		return app.Usage("name a file, a folder or - with -f")
+	if names = append(names, c.args...); len(names) == 0 {
+		return app.Usage("name a file, a folder or - for standard input: %s apply FILE", c.Self)
 	}
 	bundles, err := readBundles(c.App, names)
 	if err != nil {

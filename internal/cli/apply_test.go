@@ -77,7 +77,8 @@ func TestApply(t *testing.T) {
 			name: "a webhook's secret", stdin: "pager", args: []string{"-f", "-"}, out: "webhook/w created\n",
 			err: "  its signing secret, shown only this once: whsec_x\n", sent: []string{`{"dry_run":false,"yaml":"pager"}`},
 		},
-		{name: "no file", code: 2, err: "-f"},
+		{name: "no file", code: 2, err: "windlass apply FILE"},
+		{name: "without -f", args: []string{filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"dry_run":false,"yaml":"one"}`}},
 		{name: "a file that is not there", args: []string{"-f", "/nope.yaml"}, code: 1, err: "/nope.yaml"},
 		{name: "a folder without YAML", args: []string{"-f", t.TempDir()}, code: 1, err: "has no .yaml"},
 	} {

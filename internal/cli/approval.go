@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/asked"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
@@ -18,17 +19,15 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-const approvalsPath = "/v1/approvals"
-
 func approvals() noun {
 	return noun{
-		name: "approval", plural: "approvals", short: "Approvals: what turns wait for people for", path: approvalsPath, get: true,
+		name: "approval", plural: "approvals", short: "Approvals: what turns wait for people for", path: asked.Path, get: true,
 		more: approvalCommands,
 		filters: []filter{
-			{name: "status", usage: "only those with this status, for example pending"},
+			{name: "status", usage: "only those with this status; all = any", preset: "pending"},
 			{name: "kind", usage: "only those of this kind: approval, input, client_tool, resolution or child"},
-			{name: "session-id", usage: "only those of this session"},
-			{name: "turn-id", usage: "only those of this turn"},
+			{name: "session", query: "session_id", usage: "only those of this session"},
+			{name: "turn", query: "turn_id", usage: "only those of this turn"},
 		},
 		header: []string{"ID", "KIND", "STATUS", "TOOL", "ARGUMENTS", "AGE", "EXPIRES", "MESSAGE"},
 		read: typed((*sessionsv1.Approval).GetId, func(m *sessionsv1.Approval, now time.Time) []string {
@@ -95,7 +94,7 @@ func decideAll(c *call, decision string) error {
 }
 
 func postApproval(c *call, id, verb string, body map[string]any) ([]byte, error) {
-	return c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: approvalsPath + client.Path(id) + ":" + verb, Body: body}, nil)
+	return c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: asked.Path + client.Path(id) + ":" + verb, Body: body}, nil)
 }
 
 // printApproval prints an approval's state on one line.
@@ -140,7 +139,7 @@ func answerApproval(c *call) error {
 // fillAnswer puts an answer into the field that its kind requires.
 func fillAnswer(c *call, id, text string, body map[string]any) error {
 	var seen sessionsv1.Approval
-	if _, err := c.client.Do(c.ctx, client.Request{Path: approvalsPath + client.Path(id)}, &seen); err != nil {
+	if _, err := c.client.Do(c.ctx, client.Request{Path: asked.Path + client.Path(id)}, &seen); err != nil {
 		return err
 	}
 	if seen.GetKind() == turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL {

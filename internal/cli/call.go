@@ -12,7 +12,9 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/hint"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/state"
 	"github.com/windlass-dev/windlass/internal/cli/version"
 	"github.com/windlass-dev/windlass/libs/fault"
 )
@@ -26,6 +28,7 @@ type call struct {
 	client *client.Client
 	format output.Format
 	now    time.Time
+	state  state.Store
 }
 
 // run returns the RunE of a command that calls a server.
@@ -42,12 +45,22 @@ func run(a *app.App, do func(*call) error) func(*cobra.Command, []string) error 
 		if server == "" {
 			server = defaultServer
 		}
-		c, err := client.New(client.Config{Server: server, UserAgent: "windlass/" + version.Of(a.Version).Version})
+		kept := state.Of(a, server)
+		c, err := client.New(client.Config{
+			Server: server, UserAgent: "windlass/" + version.Of(a.Version).Version, Made: kept.Remember,
+			Silent: func() {
+				_, _ = fmt.Fprintf(a.Err, "%s accepts connections but does not answer, waiting… (Ctrl-C stops)\n", server) // best effort
+			},
+		})
 		if err != nil {
 			return app.Usage("%s", err)
 		}
 		defer c.Close()
-		return do(&call{App: a, ctx: cmd.Context(), cmd: cmd, args: args, client: c, format: format, now: time.Now()})
+		run := &call{App: a, ctx: cmd.Context(), cmd: cmd, args: args, client: c, format: format, now: time.Now(), state: kept}
+		if err := run.expand(); err != nil {
+			return err
+		}
+		return hint.Commands(do(run))
 	}
 }
 

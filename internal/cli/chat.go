@@ -13,10 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
-	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // maxLine limits one line of a chat in bytes: the maximum input of a turn.
@@ -27,7 +24,7 @@ func chatCommand(a *app.App) *cobra.Command {
 		Use: "chat [MESSAGE]", Short: "Talk to an agent",
 		Long: "Talk to an agent. Without MESSAGE each line of standard input is a message; empty lines are skipped.\n" +
 			"Ctrl-C cancels the running turn; a second one, or one while nothing runs, exits.\n" +
-			"Approvals and answers that a turn waits for are asked for at the prompt.\n" +
+			"Approvals and answers that a turn waits for are asked for on a terminal; elsewhere the command ends with exit code 6.\n" +
 			"On a terminal the answer appears as it is written; elsewhere each message and tool call is printed when it is whole.",
 		Example: "  windlass chat\n  windlass chat 'What is 17 * 23?'\n  windlass chat --session ses_… 'And twice that?'",
 		Args:    cobra.ArbitraryArgs, RunE: run(a, runChat),
@@ -36,6 +33,33 @@ func chatCommand(a *app.App) *cobra.Command {
 	cmd.Flags().String("agent", "", "agent of a new session")
 	cmd.Flags().String("params", "", "params of a new session, as JSON")
 	return cmd
+}
+
+func runCommand(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "run AGENT TEXT…", Short: "Give an agent one input in a new session, and show its answer",
+		Long: "Give an agent one input in a new session, and show its answer, as 'windlass chat' does.\n" +
+			"What the turn waits for is asked for on a terminal; elsewhere the command ends with exit code 6. TEXT - reads standard input.",
+		Example: "  windlass run assistant 'What is 17 * 23?'\n  git diff | windlass run reviewer -",
+		Args:    cobra.MinimumNArgs(2), RunE: run(a, runOnce),
+	}
+	cmd.Flags().String("params", "", "params of the session, as JSON")
+	return cmd
+}
+
+func runOnce(c *call) error {
+	input := strings.Join(c.args[1:], " ")
+	if input == "-" {
+		raw, err := io.ReadAll(c.In)
+		if err != nil {
+			return fmt.Errorf("read standard input: %w", err)
+		}
+		input = string(raw)
+	}
+	if strings.TrimSpace(input) == "" {
+		return app.Usage("the input is empty")
+	}
+	return talk(c, "", c.args[0], input)
 }
 
 // chat is one conversation.
@@ -51,12 +75,17 @@ type chat struct {
 }
 
 func runChat(c *call) error {
-	ch := &chat{call: c, session: flag(c.cmd, "session")}
-	if ch.session != "" && flag(c.cmd, "agent")+flag(c.cmd, "params") != "" {
+	if flag(c.cmd, "session") != "" && flag(c.cmd, "agent")+flag(c.cmd, "params") != "" {
 		return app.Usage("a session has its agent and params already: give --session, or --agent and --params")
 	}
+	return talk(c, flag(c.cmd, "session"), flag(c.cmd, "agent"), strings.Join(c.args, " "))
+}
+
+// talk sends one message, or converses if there is none, in a session or in a new one with an agent.
+func talk(c *call, session, agent, message string) error {
+	ch := &chat{call: c, session: session}
 	if ch.session == "" {
-		s, err := newSession(c, flag(c.cmd, "agent"))
+		s, err := newSession(c, agent)
 		if err != nil {
 			return err
 		}
@@ -66,10 +95,13 @@ func runChat(c *call) error {
 	defer release()
 	defer ch.cancels.Wait()
 	defer func() { c.note("Go on with: %s chat --session %s", c.Self, ch.session) }()
-	if len(c.args) > 0 {
-		return ch.ask(strings.Join(c.args, " "))
+	if message == "" {
+		return ch.converse()
 	}
-	return ch.converse()
+	if ch.Interactive {
+		ch.lines, _ = readLines(ch.ctx, ch.In) // for answers; that nothing more can be read ends the questions
+	}
+	return ch.ask(message)
 }
 
 // converse sends standard input line by line.
@@ -136,39 +168,11 @@ func (ch *chat) ask(message string) error {
 	}
 	ch.running(t.GetId())
 	defer ch.running("")
-	v := show.NewView(ch.App)
-	asks := ch.Interactive && ch.lines != nil && ch.format == output.Table
-	var asked *prompts
-	if asks {
-		asked = ch.newPrompts()
-		defer asked.close()
-	}
-	var end *turnv1.TurnEnded
-	err = follow(ch.call, t.GetId(), "", true, func(ev client.Event) error {
-		if e := ev.GetTurnEnded(); e != nil {
-			end = e
-		}
-		if ch.format != output.Table {
-			return nil
-		}
-		err := v.Event(ev.Event)
-		if asks {
-			asked.event(ev.Event)
-		}
-		return err
-	})
-	if err != nil {
-		if ch.ctx.Err() != nil {
-			ch.note("Turn %s goes on without you. Watch it again with: windlass turn watch %s", t.GetId(), t.GetId())
-		}
+	r := &round{ch: ch, turn: t.GetId(), view: show.NewView(ch.App)}
+	if err := r.follow(); err != nil {
 		return err
 	}
-	if ch.format != output.Table {
-		if err := turns().show(ch.call, t.GetId()); err != nil {
-			return err
-		}
-	}
-	return turnResult(t.GetId(), end)
+	return turnResult(r.turn, r.end)
 }
 
 func (ch *chat) running(turn string) {

@@ -2,11 +2,12 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/usage"
+	"github.com/windlass-dev/windlass/internal/cli/version"
+	"github.com/windlass-dev/windlass/libs/nearest"
 )
 
 // serverEnv names the variable with the server to call, used without --server.
@@ -24,10 +25,17 @@ func New(a *app.App, more ...*cobra.Command) *cobra.Command {
 
 'windlass up' runs all of Windlass on this machine; the other commands speak to it, or to the server that --server names.
 
-Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn failed.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: groupRun,
+An id may be shortened to a beginning that only one resource has. @last is the session, turn or approval that was made or
+shown last from here.
+
+Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn failed, 6 the turn waits for a person.`,
+		Args:    cobra.ArbitraryArgs,
+		RunE:    groupRun,
+		Version: version.Of(a.Version).Version,
 	}
+	root.SetVersionTemplate("windlass {{.Version}}\n")
+	root.SetGlobalNormalizationFunc(usage.CurrentName)
+	root.SetFlagErrorFunc(usage.WrongFlag)
 	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml or name")
 	root.PersistentFlags().String("server", "", "address of the server (default $"+serverEnv+", then "+defaultServer+")")
 	// the flag exists
@@ -46,9 +54,10 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 		}
 	}
 	add("run", doctorCommand(a), versionCommand(a))
-	add("talk", chatCommand(a), applyCommand(a))
+	add("talk", chatCommand(a), runCommand(a), decideCommand(a), applyCommand(a))
 	add("nouns", nounCommands(a)...)
 	add("nouns", getCommand(a), listCommand(a))
+	usage.Refine(root)
 	return root
 }
 
@@ -59,15 +68,33 @@ func group(use, short string, aliases []string, subs ...*cobra.Command) *cobra.C
 	return cmd
 }
 
+func subcommands(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// elsewhere are commands of other programs, and ours that do the same.
+var elsewhere = map[string]string{
+	"ls": "'windlass session list', or another noun", "ps": "'windlass turn list', or 'windlass top'",
+	"rm": "'windlass session delete ID', or another noun", "logs": "'windlass turn watch ID'", "start": "'windlass up'",
+	"create": "'windlass apply FILE'", "exec": "'windlass run AGENT TEXT'", "describe": "'windlass get'", "ask": "'windlass chat MESSAGE'",
+}
+
 // groupRun shows help; an unknown subcommand is an error.
 func groupRun(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
 	hint := ""
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
+		hint = "; use " + other
+	} else if near := nearest.Name(args[0], subcommands(cmd)); near != "" {
+		hint = "; did you mean " + near + "?"
 	}
 	return app.Usage("%s has no command %q%s", cmd.CommandPath(), args[0], hint)
 }

@@ -15,7 +15,7 @@ import (
 
 func compareCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "compare A B", Short: "Show two turns side by side: what they used, their tool calls, how their answers differ",
+		Use: "compare TURN TURN", Short: "Show two turns side by side: what they used, their tool calls, how their answers differ",
 		Args: cobra.ExactArgs(2), RunE: run(a, compareTurns),
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -40,6 +41,10 @@ type noun struct {
 
 type filter struct {
 	name, usage string
+	// query is the query parameter, if it is not called as the flag.
+	query string
+	// preset is the value without the flag; the value "all" filters nothing then.
+	preset string
 	// yes means that the flag takes no value.
 	yes bool
 }
@@ -86,7 +91,7 @@ func (n noun) listFlags(cmd *cobra.Command) {
 		if f.yes {
 			cmd.Flags().Bool(f.name, false, f.usage)
 		} else {
-			cmd.Flags().String(f.name, "", f.usage)
+			cmd.Flags().String(f.name, f.preset, f.usage)
 		}
 	}
 }
@@ -134,8 +139,8 @@ func (n noun) list(c *call) error {
 	}
 	query := url.Values{}
 	for _, f := range n.filters {
-		if v := flag(c.cmd, f.name); v != "" && v != "false" {
-			query.Set(strings.ReplaceAll(f.name, "-", "_"), v)
+		if v := flag(c.cmd, f.name); v != "" && v != "false" && (f.preset == "" || v != "all") {
+			query.Set(cmp.Or(f.query, strings.ReplaceAll(f.name, "-", "_")), v)
 		}
 	}
 	return n.listAt(c, n.path, n.plural, query, limit)

@@ -55,7 +55,7 @@ func sessions() noun {
 	return noun{
 		name: "session", plural: "sessions", short: "Sessions: conversations with agents", path: "/v1/sessions", get: true, remove: true,
 		more:    sessionCommands,
-		filters: []filter{{name: "agent-id", usage: "only sessions with this agent"}},
+		filters: []filter{{name: "agent", query: "agent_id", usage: "only sessions with this agent"}},
 		header:  []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
 		read: typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
 			return []string{
@@ -70,7 +70,7 @@ func turns() noun {
 	return noun{
 		name: "turn", plural: "turns", short: "Turns: one input until its answer", path: "/v1/turns", get: true, more: turnCommands,
 		filters: []filter{
-			{name: "session-id", usage: "only turns of this session"},
+			{name: "session", query: "session_id", usage: "only turns of this session"},
 			{name: "status", usage: "only turns that are queued, running, waiting, completed, failed or cancelled"},
 		},
 		header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
@@ -136,8 +136,10 @@ func models() noun {
 func decisions() noun {
 	return noun{
 		name: "decision", plural: "decisions", short: "Decisions: who was allowed what, and why", path: "/v1/decisions", get: true,
-		filters: []filter{{name: "turn-id", usage: "only decisions of this turn"}, {name: "denied-only", usage: "only refusals", yes: true}},
-		header:  []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
+		filters: []filter{
+			{name: "turn", query: "turn_id", usage: "only decisions of this turn"}, {name: "denied-only", usage: "only refusals", yes: true},
+		},
+		header: []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
 		read: typed((*policyv1.Decision).GetId, func(m *policyv1.Decision, now time.Time) []string {
 			return []string{
 				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), enum.Name(m.GetKind()), m.GetResource(), output.YesNo(m.GetAllowed()),
@@ -150,8 +152,10 @@ func decisions() noun {
 func executions() noun {
 	return noun{
 		name: "execution", plural: "executions", short: "Executions: the ledger of tool calls", path: "/v1/executions",
-		filters: []filter{{name: "turn-id", usage: "only executions of this turn"}, {name: "tool", usage: "only executions of this tool"}},
-		header:  []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
+		filters: []filter{
+			{name: "turn", query: "turn_id", usage: "only executions of this turn"}, {name: "tool", usage: "only executions of this tool"},
+		},
+		header: []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
 		read: typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
 			return []string{
 				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum.Name(m.GetEffect()), enum.Name(m.GetState()),

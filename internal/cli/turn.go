@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/asked"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
@@ -117,7 +118,7 @@ func watchTurn(c *call, turn, after string, known bool) error {
 	}
 	deltas := flag(c.cmd, "deltas") == "true" || c.format == output.JSON
 	var end *turnv1.TurnEnded
-	err := follow(c, turn, after, known, func(ev client.Event) error {
+	err := follow(c, turn, after, known, flag(c.cmd, "children") == "true", func(ev client.Event) error {
 		if e := ev.GetTurnEnded(); e != nil && len(ev.GetAgentPath()) < 2 { // not the end of an agent that it called
 			end = e
 		}
@@ -140,10 +141,10 @@ func watchTurn(c *call, turn, after string, known bool) error {
 	return turnResult(turn, end)
 }
 
-// follow watches a turn's events; known means that the server answered a moment ago.
-func follow(c *call, turn, after string, known bool, handle func(client.Event) error) error {
+// follow watches a turn's events, and remembers what it asks for; known means that the server answered a moment ago.
+func follow(c *call, turn, after string, known, children bool, handle func(client.Event) error) error {
 	path := "/v1/turns" + client.Path(turn, "events")
-	if flag(c.cmd, "children") == "true" {
+	if children {
 		path += "?include=children"
 	}
 	return c.client.Watch(c.ctx, client.Watch{
@@ -155,7 +156,12 @@ func follow(c *call, turn, after string, known bool, handle func(client.Event) e
 			}
 			c.note("the stream broke (%s), connecting again…", why)
 		},
-	}, handle)
+	}, func(ev client.Event) error {
+		if q, ok := asked.By(ev.Event); ok {
+			c.state.Remember(map[string]string{"approval": q.ID, "turn": turn})
+		}
+		return handle(ev)
+	})
 }
 
 // turnResult returns an error for a turn that failed, was cancelled or was stopped by a limit. A nil end, of a turn that had already ended,

@@ -152,7 +152,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 		_, _ = w.Write([]byte(asksLeave + settled + completed))
 		return true
 	}
-	if r := f.windlass("", "chat", "pay him"); r.code != 0 || !strings.Contains(r.out, "windlass approval approve apr_1") {
+	if r := f.windlass("", "chat", "pay him"); r.code != 0 || !strings.Contains(r.out, "windlass decide apr_1") {
 		t.Errorf("%d %q %q", r.code, r.out, r.err)
 	}
 	if r := f.windlass("", "turn", "watch", "trn_1"); !strings.Contains(r.out, "approval.requested     apr_1 for bank__pay") {

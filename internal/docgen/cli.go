@@ -14,7 +14,7 @@ const cliIntro = "`windlass` is the program for users: it runs all of Windlass o
 	"`windlassd` runs\n" +
 	"roles of a mesh. `windlass completion SHELL` prints a completion script for bash, zsh, fish or PowerShell.\n\n" +
 	"Exit codes:\n\n| Code | Meaning |\n|---|---|\n| 0 | ok |\n| 1 | error |\n| 2 | wrong usage |\n| 3 | not found |\n| 4 | denied |\n| 5 " +
-	"| the turn failed |"
+	"| the turn failed |\n| 6 | the turn waits for a person, and nobody could be asked |"
 
 // writeCLI writes the page of commands.
 func writeCLI(w *writer, _ string) error {

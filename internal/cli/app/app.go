@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // Exit codes of all commands.
@@ -21,6 +22,7 @@ const (
 	ExitNotFound   = 3
 	ExitDenied     = 4
 	ExitTurnFailed = 5
+	ExitWaiting    = 6
 )
 
 // App is the environment of one command.
@@ -47,7 +49,7 @@ type App struct {
 func OS(version string) *App {
 	return &App{
 		Version: version, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(),
-		Self: self(os.Args[0]), Terminal: isTerminal(os.Stdout), Interactive: isTerminal(os.Stdin),
+		Self: self(os.Args[0]), Terminal: term.IsTerminal(int(os.Stdout.Fd())), Interactive: term.IsTerminal(int(os.Stdin.Fd())),
 	}
 }
 
@@ -57,11 +59,6 @@ func self(arg0 string) string {
 		return arg0
 	}
 	return "windlass"
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Getenv returns an environment variable, "" if it is not set.

@@ -33,6 +33,12 @@ func (e *TurnError) Error() string {
 	return fmt.Sprintf("turn %s %s: %s", e.Turn, e.Status, e.Problem)
 }
 
+// WaitingError means that a turn goes on only when a person answers, and that nobody could be asked here.
+type WaitingError struct{ Turn, Problem string }
+
+// Error says what the turn waits for, and how to go on.
+func (e *WaitingError) Error() string { return fmt.Sprintf("turn %s waits: %s", e.Turn, e.Problem) }
+
 // SilentError sets an exit code without printing anything.
 type SilentError struct{ Code int }
 
@@ -44,6 +50,7 @@ func ExitCode(err error) int {
 	var (
 		usage  *UsageError
 		turn   *TurnError
+		waits  *WaitingError
 		silent *SilentError
 	)
 	switch {
@@ -53,6 +60,8 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case errors.As(err, &turn):
 		return ExitTurnFailed
+	case errors.As(err, &waits):
+		return ExitWaiting
 	case errors.As(err, &silent):
 		return silent.Code
 	}

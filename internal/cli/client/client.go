@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/codec"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
@@ -32,6 +33,10 @@ type Config struct {
 	UserAgent string
 	// Timeout bounds one call other than a stream; 0 means 90 s, since the server may wait for 60.
 	Timeout time.Duration
+	// Made is told the ids, by kind, of a session or turn that a call made. Optional.
+	Made func(ids map[string]string)
+	// Silent is called once when the server accepts connections but answers nothing for some seconds. Optional.
+	Silent func()
 }
 
 // Client calls a server. It is safe for concurrent use.
@@ -41,6 +46,8 @@ type Client struct {
 	egress *egress.Egress
 	calls  *http.Client
 	stream *http.Client
+	made   func(ids map[string]string)
+	doubt  doubter
 }
 
 // New checks the server's address; it connects on the first call.
@@ -65,6 +72,7 @@ func New(cfg Config) (*Client, error) {
 		base: u, agent: cfg.UserAgent, egress: e,
 		calls:  e.Client(egress.Options{Timeout: cfg.Timeout, MaxResponseBytes: maxAnswer}),
 		stream: e.Client(egress.Options{}),
+		made:   cfg.Made, doubt: doubter{after: firstDoubt, tell: cfg.Silent},
 	}, nil
 }
 
@@ -105,7 +113,9 @@ func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.Raw
 	if err != nil {
 		return nil, err
 	}
+	answered := c.watch(ctx)
 	resp, err := c.calls.Do(req)
+	answered()
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
@@ -119,10 +129,30 @@ func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.Raw
 	}
 	if out != nil {
 		if err := codec.UnmarshalKnown(body, out); err != nil {
-			return nil, fmt.Errorf("%s %s: the answer is not what a Windlass server says (is %s one?): %w", req.Method, r.Path, c.Server(), err)
+			return nil, fmt.Errorf("the answer is not what a Windlass server says (is %s one?): %w", c.Server(), err)
 		}
 	}
+	if req.Method == http.MethodPost && c.made != nil {
+		c.remember(body)
+	}
 	return body, nil
+}
+
+// remember tells which session or turn an answer is about.
+func (c *Client) remember(body []byte) {
+	var made struct {
+		ID        string `json:"id"`
+		SessionID string `json:"session_id"`
+	}
+	if json.Unmarshal(body, &made) != nil {
+		return
+	}
+	switch {
+	case strings.HasPrefix(made.ID, ids.Session+"_"):
+		c.made(map[string]string{"session": made.ID})
+	case strings.HasPrefix(made.ID, ids.Turn+"_"):
+		c.made(map[string]string{"turn": made.ID, "session": made.SessionID})
+	}
 }
 
 // Probe makes a GET and returns status and body whatever they are; it fails only if the server is unreachable.

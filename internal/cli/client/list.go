@@ -33,7 +33,7 @@ func (c *Client) List(ctx context.Context, path, field string, query url.Values,
 		}
 		page, token, err := readPage(raw, field)
 		if err != nil {
-			return nil, false, fmt.Errorf("list %s: %w", path, err)
+			return nil, false, fmt.Errorf("%s: %w", c.Server(), err)
 		}
 		items = append(items, page...)
 		if token == "" || token == query.Get("page_token") {
@@ -51,10 +51,12 @@ func readPage(raw []byte, field string) (items []json.RawMessage, token string, 
 	if err := json.Unmarshal(raw, &page); err != nil {
 		return nil, "", err
 	}
-	if list, ok := page[field]; ok {
-		if err := json.Unmarshal(list, &items); err != nil {
-			return nil, "", err
-		}
+	list, ok := page[field]
+	if !ok {
+		return nil, "", fmt.Errorf("the answer has no %s: is this a Windlass server?", field)
+	}
+	if err := json.Unmarshal(list, &items); err != nil {
+		return nil, "", err
 	}
 	if t, ok := page["next_page_token"]; ok {
 		if err := json.Unmarshal(t, &token); err != nil {

@@ -149,7 +149,11 @@ func (w *watch) connect(ctx context.Context) error {
 	if w.cursor != "" {
 		req.Header.Set("Last-Event-ID", w.cursor)
 	}
+	silent := time.AfterFunc(maxSilence, cancel)
+	defer silent.Stop()
+	answered := w.client.watch(ctx)
 	resp, err := w.client.stream.Do(req)
+	answered()
 	if err != nil {
 		return w.client.unreachable(ctx, err)
 	}
@@ -166,8 +170,6 @@ func (w *watch) connect(ctx context.Context) error {
 		return retryable(problem(resp, body))
 	}
 	w.connected = true
-	silent := time.AfterFunc(maxSilence, cancel)
-	defer silent.Stop()
 	return w.read(&pulse{r: resp.Body, timer: silent})
 }
 

@@ -89,12 +89,12 @@ func Object(s *structpb.Struct) string {
 func waitRemark(ev *turnv1.Event) string {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_ApprovalRequested:
-		return "waits for approval: " + approvalText(d.ApprovalRequested) + " – windlass approval approve " + d.ApprovalRequested.GetApprovalId()
+		return "waits for approval: " + approvalText(d.ApprovalRequested) + " – windlass decide " + d.ApprovalRequested.GetApprovalId()
 	case *turnv1.Event_InputRequested:
-		return "waits for an answer: " + inputText(d.InputRequested) + " – windlass approval answer " + d.InputRequested.GetApprovalId()
+		return "waits for an answer: " + inputText(d.InputRequested) + " – windlass decide " + d.InputRequested.GetApprovalId()
 	case *turnv1.Event_ToolCallUnresolved:
 		if d.ToolCallUnresolved.GetApprovalId() != "" {
-			return "waits for the outcome of the call – windlass turn resolve " + ev.GetTurnId() + " " + d.ToolCallUnresolved.GetCallId()
+			return "waits for the outcome of the call – windlass decide " + d.ToolCallUnresolved.GetApprovalId()
 		}
 	case *turnv1.Event_ApprovalResolved, *turnv1.Event_InputProvided, *turnv1.Event_ToolCallResolved:
 		return waitText(ev)

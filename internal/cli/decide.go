@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/asked"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+func decideCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "decide APPROVAL [ANSWER…]", Short: "Answer whatever a turn waits for: an approval, a question, a result",
+		Long: "Answer whatever a turn waits for. What ANSWER may be depends on its kind:\n" +
+			"  an approval            y or n (approve or deny), and why\n" +
+			"  a question             text, or a JSON object that fits its schema; empty declines\n" +
+			"  a tool of the client   its result, as text\n" +
+			"  an unknown outcome     done and the call's result, not_done (it runs now) or give_up\n" +
+			"Without ANSWER it shows what is asked, and asks for the answer on a terminal. - reads standard input, @FILE a file.",
+		Example: "  windlass decide @last y 'looks fine'\n  windlass decide apr_01k… '{\"colour\":\"red\"}'",
+		Args:    cobra.MinimumNArgs(1), RunE: run(a, decide),
+	}
+}
+
+func decide(c *call) error {
+	var seen sessionsv1.Approval
+	raw, err := c.client.Do(c.ctx, client.Request{Path: asked.Path + client.Path(c.args[0])}, &seen)
+	if err != nil {
+		return err
+	}
+	q := asked.In(&seen)
+	text := strings.Join(c.args[1:], " ")
+	switch {
+	case len(c.args) == 2:
+		read, err := readArgument(c.App, text)
+		if err != nil {
+			return err
+		}
+		text = string(read)
+	case len(c.args) == 1 && c.Interactive:
+		if err := output.Fields(c.Err, raw); err != nil {
+			return err
+		}
+		c.note("%s", q.Prompt())
+		lines, failed := readLines(c.ctx, c.In)
+		line, ok := <-lines
+		if !ok {
+			return <-failed
+		}
+		text = line
+	case len(c.args) == 1:
+		return app.Usage("say the answer: %s (%s decide %s ANSWER)", q.Prompt(), c.Self, q.ID)
+	}
+	if q.Kind == turnv1.WaitKind_WAIT_KIND_CHILD {
+		return app.Usage("%s waits for another agent's turn, not for a person", q.ID)
+	}
+	req, ok := q.Answer(text)
+	if !ok {
+		return app.Usage("%s is no answer to an %s: %s", output.Short(text, cellWidth), enum.Name(q.Kind), q.Prompt())
+	}
+	if raw, err = c.client.Do(c.ctx, req, nil); err != nil {
+		return err
+	}
+	return printApproval(c, raw)
+}
