@@ -196,6 +196,54 @@ func TestTurnStreamFromStartToEnd(t *testing.T) {
 	}
 }
 
+func TestAReaderChoosesWhatItSees(t *testing.T) {
+	s := serve(t, nil)
+	s.up.watch = sends(event(1, "turn.queued", "1", nil), delta(2, 1, "He"), event(3, "tool_call.started", "3", nil),
+		event(4, "tool_call.completed", "4", nil), ended(5))
+	for query, want := range map[string]string{
+		"?types=turn.completed":                   "retry 5:turn.completed :end",
+		"?types=turn.*,message.delta":             "retry 1:turn.queued 2.1:message.delta 5:turn.completed :end",
+		"?types=tool_call.*&types=turn.queued":    "retry 1:turn.queued 3:tool_call.started 4:tool_call.completed :end",
+		"?event=message":                          "retry 1: 2.1: 3: 4: 5: :end",
+		"?event=message&types=turn.*&after=0":     "retry 1: 5: :end",
+		"?types=tool_call.completed&after=3":      "retry 4:tool_call.completed :end",
+		"?types=turn.completed&include=children":  "retry 5:turn.completed :end",
+		"?types=shield.triggered,turn.recovered":  "retry :end",
+		"?types=turn.cancelled&event=message":     "retry :end",
+		"?types=message.delta&event=message":      "retry 2.1: :end",
+		"?types=message.*,tool_call.*,turn.*":     "retry 1:turn.queued 2.1:message.delta 3:tool_call.started 4:tool_call.completed 5:turn.completed :end",
+		"?types=message.delta,tool_call.started":  "retry 2.1:message.delta 3:tool_call.started :end",
+		"?types=tool_call.arguments.delta,turn.*": "retry 1:turn.queued 5:turn.completed :end",
+	} {
+		r := s.open("/v1/turns/trn_1/events" + query)
+		got := []string{}
+		for {
+			f, more := r.next()
+			if !more {
+				break
+			}
+			if f.retry != "" {
+				got = append(got, "retry")
+				continue
+			}
+			if !strings.Contains(f.data, `"type":"`+f.event) && f.event != "end" {
+				t.Errorf("%s: %+v", query, f)
+			}
+			got = append(got, f.id+":"+f.event)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: %s, want %s", query, text, want)
+		}
+	}
+	for query, field := range map[string]string{
+		"?types=turn.nope": "types", "?types=": "types", "?types=*": "types", "?event=x": "event", "?include=x": "include", "?typs=turn.*": "typs",
+	} {
+		if p := s.do("GET", "/v1/turns/trn_1/events"+query, "").problem(t); p.Status != 400 || len(p.Fields) != 1 || p.Fields[0].Field != field {
+			t.Errorf("%s: %+v", query, p)
+		}
+	}
+}
+
 func TestStreamOpensBeforeTheFirstEvent(t *testing.T) {
 	s := serve(t, func(c *gateway.Config, _ *gateway.Deps) { c.Heartbeat = time.Millisecond })
 	goOn := make(chan struct{})

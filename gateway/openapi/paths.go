@@ -216,7 +216,16 @@ func (b *builder) stream(op object, params []object) []object {
 		"name": "include", "in": "query", "schema": object{"type": "string", "enum": []string{"children"}},
 		"description": "With `children`, the events of sub-agents are in the stream too.",
 	}
-	return append(out, include, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
+	types := object{
+		"name": "types", "in": "query", "schema": object{"type": "string"}, "example": "turn.*,tool_call.completed",
+		"description": "Only events of these types, separated by commas; `tool_call.*` is a whole group. A stream resumes as without it.",
+	}
+	unnamed := object{
+		"name": "event", "in": "query", "schema": object{"type": "string", "enum": []string{"message"}},
+		"description": "With `message`, events have no `event:` line, so that an EventSource gives them to `onmessage`; " +
+			"the `type` in `data` tells them apart. `end` and `error-status` keep their names.",
+	}
+	return append(out, include, types, unnamed, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
 }
 
 func readToTheEnd() object {

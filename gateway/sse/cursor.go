@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
@@ -25,26 +24,6 @@ func cursor(r *http.Request, query url.Values) (string, error) {
 	}
 	return after, nil
 }
-
-// parameters reads a stream's query parameters.
-func parameters(r *http.Request) (url.Values, error) {
-	query, err := rest.Query(r.URL)
-	if err != nil {
-		return nil, err
-	}
-	for name := range query {
-		if name != "after" && name != "include" {
-			return nil, rest.UnknownParameter(name, []string{"after", "include"})
-		}
-	}
-	if what := query.Get("include"); query.Has("include") && what != children {
-		return nil, fault.Invalid("include", "must be %q", children)
-	}
-	return query, nil
-}
-
-// children is the value of ?include= that requests the events of sub-agents.
-const children = "children"
 
 // wellFormed accepts SEQ and SEQ.N, followed by ~ID:SEQ for sub-agents; the sessions service checks whether the journal has these
 // positions.

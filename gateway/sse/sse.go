@@ -116,7 +116,11 @@ type refusal func(w http.ResponseWriter, r *http.Request, err error)
 
 // serve serves one stream from the request to its end.
 func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchTurnRequest, refuse refusal) {
-	query, err := parameters(r)
+	var shown view
+	query, err := rest.Query(r.URL)
+	if err == nil {
+		shown, err = viewOf(query)
+	}
 	if err == nil {
 		req.After, err = cursor(r, query)
 	}
@@ -124,7 +128,7 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.
 		refuse(w, r, err)
 		return
 	}
-	req.IncludeChildren = query.Has("include")
+	req.IncludeChildren = shown.children
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	stream, admitted, err := s.open(ctx, cancel, r, req)
@@ -132,7 +136,7 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.
 		refuse(w, r, err)
 		return
 	}
-	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout}
+	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout, view: shown}
 	in := receive(ctx, stream)
 	if !s.decide(w, r, in, req, admitted, refuse) {
 		return

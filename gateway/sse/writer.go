@@ -20,11 +20,15 @@ type writer struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration
+	view    view
 	buf     []byte
 }
 
 // event adds an event's frame. Without a cursor it has no id, so that the reader's last id stays valid.
 func (o *writer) event(m *sessionsv1.WatchTurnResponse) error {
+	if !o.view.shows(m.GetEvent().GetType()) {
+		return nil // a reader that resumes is sent the events from the last one it saw, and these are left out again
+	}
 	data, err := eventjson.Encode(m.GetEvent())
 	if err != nil {
 		return fmt.Errorf("write event: %w", err)
@@ -32,7 +36,9 @@ func (o *writer) event(m *sessionsv1.WatchTurnResponse) error {
 	if c := m.GetCursor(); c != "" {
 		o.line("id: ", []byte(c))
 	}
-	o.line("event: ", []byte(m.GetEvent().GetType()))
+	if !o.view.unnamed {
+		o.line("event: ", []byte(m.GetEvent().GetType()))
+	}
 	o.line("data: ", data)
 	o.buf = append(o.buf, '\n')
 	return nil
