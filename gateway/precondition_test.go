@@ -99,7 +99,7 @@ func zipped(t *testing.T, text string) string {
 func TestGzip(t *testing.T) {
 	s := serve(t, nil)
 	a := s.do("POST", "/v1/agents", zipped(t, `{"id":"support"}`), "Content-Encoding", "gzip")
-	if a.status != 200 {
+	if a.status != 201 {
 		t.Errorf("a compressed body: %d %s", a.status, a.body)
 	}
 	bomb := zipped(t, `{"id":"`+strings.Repeat("x", 64<<20)+`"}`)

@@ -24,20 +24,20 @@ func TestRequestsReachTheirService(t *testing.T) {
 		want                     proto.Message
 	}{
 		{
-			name: "smallest agent", method: "POST", path: "/v1/agents", body: `{"id":"support"}`, status: 200,
+			name: "smallest agent", method: "POST", path: "/v1/agents", body: `{"id":"support"}`, status: 201,
 			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support"}},
 		},
 		{
-			name: "short enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"react"}`, status: 200,
+			name: "short enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"react"}`, status: 201,
 			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Strategy: turnv1.Strategy_STRATEGY_REACT}},
 		},
 		{
-			name: "full enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"STRATEGY_DIRECT"}`, status: 200,
+			name: "full enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"STRATEGY_DIRECT"}`, status: 201,
 			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Strategy: turnv1.Strategy_STRATEGY_DIRECT}},
 		},
 		{
 			name: "enum in a map", method: "POST", path: "/v1/sources", body: `{"name":"fake","kind":"mcp","effects":{"a":"read","b":"once"}}`,
-			status: 200,
+			status: 201,
 			want: &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "fake", Kind: "mcp", Effects: map[string]turnv1.EffectClass{
 				"a": turnv1.EffectClass_EFFECT_CLASS_READ, "b": turnv1.EffectClass_EFFECT_CLASS_ONCE,
 			}}},
@@ -112,6 +112,9 @@ func TestRequestsReachTheirService(t *testing.T) {
 			a := s.do(r.method, r.path, r.body, r.headers...)
 			if a.status != r.status {
 				t.Fatalf("status %d, want %d: %s", a.status, r.status, a.body)
+			}
+			if l := a.header.Get("Location"); a.status == 201 && l != r.path+"/support" && l != r.path+"/fake" {
+				t.Errorf("Location is %q", l)
 			}
 			got := s.up.request()
 			if in, ok := got.(*registryv1.InvokeToolRequest); ok {

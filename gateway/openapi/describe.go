@@ -47,7 +47,11 @@ func describe() *api {
 			for j := range service.Methods().Len() {
 				md := service.Methods().Get(j)
 				a.methods[string(service.Name())+"_"+string(md.Name())] = md
-				a.add(md.Input(), inRequest)
+				if strings.HasPrefix(string(md.Name()), "Update") {
+					a.addUpdated(md.Input())
+				} else {
+					a.add(md.Input(), inRequest)
+				}
 				a.add(md.Output(), inResponse)
 			}
 		}
@@ -66,6 +70,21 @@ func (a *api) add(md protoreflect.MessageDescriptor, u use) {
 	for i := range md.Fields().Len() {
 		if inner := md.Fields().Get(i).Message(); inner != nil {
 			a.add(inner, u)
+		}
+	}
+}
+
+// addUpdated notes the uses in the request of an update. Its resource has a schema of its own in the body, in which nothing is required.
+func (a *api) addUpdated(md protoreflect.MessageDescriptor) {
+	for i := range md.Fields().Len() {
+		resource := md.Fields().Get(i).Message()
+		if resource == nil {
+			continue
+		}
+		for j := range resource.Fields().Len() {
+			if inner := resource.Fields().Get(j).Message(); inner != nil {
+				a.add(inner, inRequest)
+			}
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"github.com/windlass-dev/windlass/gateway/rest"
 )
 
 var (
@@ -74,6 +76,10 @@ func (b *builder) operation(path, method string, op object) object {
 			"name": "update_mask", "in": "query", "description": "Fields to change, with commas between; without it, those in the body.",
 			"schema": object{"type": "string"},
 		})
+		if b.revisioned(op) {
+			params = append(params, header("If-Match",
+				"Change the resource only if this is its ETag, quotes included; otherwise the answer is 412. `*` is any."))
+		}
 	}
 	out["responses"] = b.responses(id, op)
 	if strings.HasSuffix(path, "/events") {
@@ -150,6 +156,20 @@ func makesTurn(op object) bool {
 	return op["operationId"] == "TurnService_CreateTurn" || op["operationId"] == "TurnService_RerunTurn"
 }
 
+// revisioned reports whether the response is a resource with a revision.
+func (b *builder) revisioned(op object) bool {
+	id, _ := op["operationId"].(string)
+	md := b.api.method(id)
+	return md != nil && rest.Revisioned(md.Output())
+}
+
+// creates reports whether the response is a resource that was just created.
+func creates(op object) bool {
+	id, _ := op["operationId"].(string)
+	_, method, _ := strings.Cut(id, "_")
+	return rest.Creates(method)
+}
+
 func (b *builder) responses(id string, op object) object {
 	out := problems()
 	ok, _ := op["responses"].(object)["200"].(object)
@@ -159,6 +179,11 @@ func (b *builder) responses(id string, op object) object {
 		media["example"] = example
 	}
 	answer := object{"description": "The answer.", "content": object{"application/json": media}}
+	if b.revisioned(op) {
+		answer["headers"] = object{"ETag": object{
+			"description": "The resource's revision, for `If-Match`.", "schema": object{"type": "string"}, "example": `"3"`,
+		}}
+	}
 	switch {
 	case id == "exportSession":
 		answer["content"].(object)["text/markdown"] = object{"schema": object{"type": "string"}}
@@ -169,6 +194,16 @@ func (b *builder) responses(id string, op object) object {
 		answer["description"] = "The answer. " + turnsEvents
 	case makesTurn(op):
 		b.turnResponses(out, answer)
+		return out
+	case creates(op):
+		answer["description"] = "The resource that was created."
+		headers, _ := answer["headers"].(object)
+		if headers == nil {
+			headers = object{}
+		}
+		headers["Location"] = object{"description": "Path of the resource.", "schema": object{"type": "string"}}
+		answer["headers"] = headers
+		out["201"] = answer
 		return out
 	}
 	out["200"] = answer
@@ -218,14 +253,15 @@ func (b *builder) stream(op object, params []object) []object {
 	}
 	types := object{
 		"name": "types", "in": "query", "schema": object{"type": "string"}, "example": "turn.*,tool_call.completed",
-		"description": "Only events of these types, separated by commas; `tool_call.*` is a whole group. A stream resumes as without it.",
+		"description": "Only events of these types, with commas between; `tool_call.*` is a whole group. It changes no cursor.",
 	}
 	unnamed := object{
 		"name": "event", "in": "query", "schema": object{"type": "string", "enum": []string{"message"}},
 		"description": "With `message`, events have no `event:` line, so that an EventSource gives them to `onmessage`; " +
 			"the `type` in `data` tells them apart. `end` and `error-status` keep their names.",
 	}
-	return append(out, include, types, unnamed, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
+	return append(out, include, types, unnamed, header("Last-Event-ID",
+		"The last cursor seen, as an EventSource sends it; goes before `after`."))
 }
 
 func readToTheEnd() object {

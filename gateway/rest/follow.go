@@ -150,6 +150,7 @@ func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error
 	}
 	switch {
 	case id == "":
+		created(ctx, rpc, w, m)
 		return nil
 	case follows:
 		held.turn = id

@@ -17,6 +17,9 @@ const (
 	revisionField = protoreflect.Name("revision")
 )
 
+// Revisioned reports whether messages of a kind are resources with a revision, which are answered with an ETag.
+func Revisioned(md protoreflect.MessageDescriptor) bool { return revision(md) != nil }
+
 // revision returns the field with the revision of a resource, nil if it has none.
 func revision(md protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
 	if md == nil {

@@ -31,7 +31,8 @@ var answers = map[string]answer{
 	"GET /v1/agents/support/revisions?page_size=100": {body: `{"revisions":[` + agentA + `],"next_page_token":""}`},
 	"GET /v1/sessions?agent_id=support&page_size=1": {body: `{"sessions":[{"id":"ses_1","agent_id":"support","title":"T","last_seq":9}],` +
 		`"next_page_token":"n"}`},
-	"POST /v1/sessions": {body: `{"id":"ses_1","agent_id":"support"}`},
+	"PATCH /v1/sessions/ses_1?update_mask=title": {body: `{"id":"ses_1","agent_id":"support"}`},
+	"POST /v1/sessions":                          {body: `{"id":"ses_1","agent_id":"support"}`},
 	"GET /v1/sessions/ses_1/messages?page_size=200": {body: `{"messages":[{"id":"msg_1","seq":1,"role":"user","content":[{"text":"hi\u001b[2J"}]},
 		{"id":"msg_2","seq":2,"role":"assistant","tool_calls":[{"call_id":"c","tool":"notes__list","arguments_json":"{}"}]},
 		{"id":"msg_3","seq":3,"role":"tool","tool_result":{"call_id":"c","tool":"notes__list","content":[{"text":"one\ntwo"}]}}],"next_page_token":""}`},
@@ -103,6 +104,8 @@ func TestCommands(t *testing.T) {
 		{args: "agent revisions support -o name", out: "support\n"},
 		{args: "session list --agent-id support --limit 1 -o name", out: "ses_1\n", err: []string{"there are more"}},
 		{args: `session create --params {"n":1} -o name`, out: "ses_1\n", sent: `POST /v1/sessions {"params":{"n":1}}`},
+		{args: "session update ses_1 --title T -o name", out: "ses_1\n", sent: `PATCH /v1/sessions/ses_1?update_mask=title {"title":"T"}`},
+		{args: "session update ses_1", code: 2, err: []string{"say what to change"}},
 		{args: "session create --params [1]", code: 2, err: []string{"--params must be a JSON object"}},
 		{
 			args: "session create --agent support --title T --label a=b -o name", out: "ses_1\n",

@@ -54,9 +54,13 @@ func agents() noun {
 func sessions() noun {
 	return noun{
 		name: "session", plural: "sessions", short: "Sessions: conversations with agents", path: "/v1/sessions", get: true, remove: true,
-		more:    sessionCommands,
-		filters: []filter{{name: "agent", query: "agent_id", usage: "only sessions with this agent"}},
-		header:  []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
+		more: sessionCommands,
+		filters: []filter{
+			{name: "agent", query: "agent_id", usage: "only sessions with this agent"},
+			{name: "label", usage: "only sessions with this label, as key=value or key"},
+			{name: "active", usage: "only sessions in which a turn is active", yes: true},
+		},
+		header: []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
 		read: typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
 			return []string{
 				m.GetId(), m.GetAgentId(), m.GetActiveTurnId(), fmt.Sprint(m.GetLastSeq()), ago(now, m.GetUpdateTime().AsTime()),
@@ -71,7 +75,10 @@ func turns() noun {
 		name: "turn", plural: "turns", short: "Turns: one input until its answer", path: "/v1/turns", get: true, more: turnCommands,
 		filters: []filter{
 			{name: "session", query: "session_id", usage: "only turns of this session"},
+			{name: "agent", query: "agent_id", usage: "only turns of this agent"},
+			{name: "label", usage: "only turns of sessions with this label, as key=value or key"},
 			{name: "status", usage: "only turns that are queued, running, waiting, completed, failed or cancelled"},
+			{name: "view", usage: "full: inputs and outputs are not cut to 200 characters"},
 		},
 		header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
 		read: typed((*sessionsv1.Turn).GetId, func(m *sessionsv1.Turn, now time.Time) []string {

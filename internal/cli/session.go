@@ -31,7 +31,38 @@ func sessionCommands(a *app.App) []*cobra.Command {
 		Use: "messages ID", Short: "Show the conversation of a session", Args: cobra.ExactArgs(1), RunE: run(a, showMessages),
 	}
 	list.Flags().Int("limit", 0, "show so many at most, 0 = all")
-	return []*cobra.Command{create, list, forkCommand(a), exportCommand(a)}
+	update := &cobra.Command{
+		Use: "update ID", Short: "Change the title and the labels of a session", Args: cobra.ExactArgs(1), RunE: run(a, updateSession),
+	}
+	update.Flags().String("title", "", "title for people")
+	update.Flags().StringToString("label", nil, "labels, as key=value, instead of those it has")
+	return []*cobra.Command{create, update, list, forkCommand(a), exportCommand(a)}
+}
+
+func updateSession(c *call) error {
+	labels, err := c.cmd.Flags().GetStringToString("label")
+	if err != nil {
+		return app.Usage("%s", err)
+	}
+	body, mask := map[string]any{"title": flag(c.cmd, "title"), "labels": labels}, []string{}
+	for name, field := range map[string]string{"title": "title", "label": "labels"} {
+		if c.cmd.Flags().Changed(name) {
+			mask = append(mask, field)
+		} else {
+			delete(body, field)
+		}
+	}
+	if len(mask) == 0 {
+		return app.Usage("say what to change: --title or --label")
+	}
+	raw, err := c.client.Do(c.ctx, client.Request{
+		Method: http.MethodPatch, Path: "/v1/sessions" + client.Path(c.args[0]), Body: body,
+		Query: url.Values{"update_mask": {strings.Join(mask, ",")}},
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return sessions().printOne(c, raw)
 }
 
 func createSession(c *call) error {

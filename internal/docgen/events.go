@@ -21,9 +21,9 @@ const eventsIntro = "`GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events`
 	"ends with the frame `event: end` when the turn has ended. To resume after a lost connection, send the last id in the header " +
 	"`Last-Event-ID`\n" +
 	"or as `?after=`. [Architecture](../explanation/architecture.md#cursors) describes cursors.\n\n" +
-	"`?types=turn.*,tool_call.completed` leaves out the events of all other types. `?event=message` leaves out the `event:` line of events, so\n" +
-	"that the `onmessage` of a browser's `EventSource` gets all of them; `end` and `error-status` keep theirs. `?include=children` adds the\n" +
-	"events of sub-agents."
+	"`?types=turn.*,tool_call.completed` leaves out the events of all other types. `?event=message` leaves out the `event:` line of\n" +
+	"events, so that the `onmessage` of a browser's `EventSource` gets all of them; `end` and `error-status` keep theirs.\n" +
+	"`?include=children` adds the events of sub-agents."
 
 // kind is one kind of event data and its event types.
 type kind struct {

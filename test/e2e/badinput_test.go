@@ -146,7 +146,7 @@ func TestEveryPathRefusesGarbage(t *testing.T) {
 				refused(t, c, r.method, r.at("x"), "{\"a\":\"\xff\"}").check(t, expect{400, "malformed_body", "", "UTF-8"})
 			}
 			if slices.Contains(r.query, "page_size") {
-				for _, size := range []string{"-1", "1001", "ten", "1.5", "99999999999999999999"} {
+				for _, size := range []string{"-1", "ten", "1.5", "99999999999999999999"} {
 					refused(t, c, r.method, r.at("x")+"?page_size="+size, nil).check(t, expect{400, "invalid_argument", "page_size", ""})
 				}
 			}

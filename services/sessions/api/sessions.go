@@ -2,8 +2,12 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
+	"unicode/utf8"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -57,12 +61,17 @@ func (s *Sessions) GetSession(ctx context.Context, req *sessionsv1.GetSessionReq
 // ListSessions implements SessionService.
 func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSessionsRequest) (*sessionsv1.ListSessionsResponse, error) {
 	var at timeCursor
-	list := "sessions|" + access.Owner(ctx) + "|" + req.GetAgentId()
+	list := fmt.Sprintf("sessions|%s|%s|%q", access.Owner(ctx), req.GetAgentId(), req.GetLabel())
+	if req.Active != nil {
+		list += fmt.Sprint("|", req.GetActive())
+	}
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.sessions.List(ctx, req.GetAgentId(), at.time(), at.ID, size+1)
+	rows, err := s.sessions.List(ctx, store.SessionFilter{
+		AgentID: req.GetAgentId(), Labels: req.GetLabel(), Active: req.Active, Before: at.time(), BeforeID: at.ID, Limit: size + 1,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +85,29 @@ func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSession
 		out.Sessions = append(out.Sessions, ses)
 	}
 	return out, nil
+}
+
+var sessionFields = fieldmask.Resource{Name: "session", Mutable: []string{"title", "labels"}}
+
+// maxTitle and maxLabels are limits of CreateSession as well.
+const maxTitle, maxLabels = 200, 64
+
+// UpdateSession implements SessionService.
+func (s *Sessions) UpdateSession(ctx context.Context, req *sessionsv1.UpdateSessionRequest) (*sessionsv1.Session, error) {
+	return answerSession(s.sessions.Update(ctx, req.GetSession().GetId(), func(ses *store.Session) error {
+		now := &sessionsv1.Session{Id: ses.ID, Title: ses.Title, Labels: ses.Labels}
+		if err := sessionFields.Apply(now, req.GetSession(), req.GetUpdateMask().GetPaths()); err != nil {
+			return err
+		}
+		if utf8.RuneCountInString(now.GetTitle()) > maxTitle {
+			return fault.Invalid("session.title", "has more than %d characters", maxTitle)
+		}
+		if len(now.GetLabels()) > maxLabels {
+			return fault.Invalid("session.labels", "are more than %d", maxLabels)
+		}
+		ses.Title, ses.Labels = now.GetTitle(), now.GetLabels()
+		return nil
+	}))
 }
 
 // DeleteSession implements SessionService.

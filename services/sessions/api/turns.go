@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -101,21 +102,32 @@ func (s *Turns) current(ctx context.Context, tenant, id string) (*sessionsv1.Tur
 // ListTurns implements TurnService.
 func (s *Turns) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
 	var at timeCursor
-	list := fmt.Sprintf("turns|%s|%s|%s", req.GetSessionId(), access.Owner(ctx), enum.Name(req.GetStatus()))
+	list := fmt.Sprintf("turns|%s|%s|%s|%s|%q", req.GetSessionId(), access.Owner(ctx), enum.Name(req.GetStatus()), req.GetAgentId(),
+		req.GetLabel())
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.deps.Turns.List(ctx, turn.Filter{
-		SessionID: req.GetSessionId(), Status: req.GetStatus(), Before: at.time(), BeforeID: at.ID, Limit: size + 1,
+		SessionID: req.GetSessionId(), AgentID: req.GetAgentId(), Status: req.GetStatus(), Labels: req.GetLabel(),
+		Before: at.time(), BeforeID: at.ID, Limit: size + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
 	rows, next := page.Trim(rows, size, list, func(t store.Turn) any { return afterTime(t.CreateTime, t.ID) })
 	views, err := s.deps.Turns.Views(ctx, authn.Tenant(ctx), rows)
-	return &sessionsv1.ListTurnsResponse{Turns: convert.TurnsToProto(views), NextPageToken: next}, err
+	turns := convert.TurnsToProto(views)
+	if req.GetView() != sessionsv1.TurnView_TURN_VIEW_FULL {
+		for _, t := range turns {
+			t.Input, t.Output = truncate.Chars(t.GetInput(), basicText), truncate.Chars(t.GetOutput(), basicText)
+		}
+	}
+	return &sessionsv1.ListTurnsResponse{Turns: turns, NextPageToken: next}, err
 }
+
+// basicText is how many characters of an input or output the basic view shows.
+const basicText = 200
 
 // CancelTurn implements TurnService.
 func (s *Turns) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequest) (*sessionsv1.Turn, error) {

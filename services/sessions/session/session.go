@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
+	"slices"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -103,15 +103,40 @@ func (s *Service) Get(ctx context.Context, id string) (store.Session, error) {
 	return s.deps.Access.Session(ctx, id)
 }
 
-// List returns at most limit sessions that the caller may see, the newest first, from behind the one that was made at before
-// with beforeID. An agent narrows it down.
-func (s *Service) List(ctx context.Context, agentID string, before time.Time, beforeID string, limit int) ([]store.Session, error) {
-	if !access.Storable(agentID) {
+// List returns the sessions that the caller may see, the newest first. Tenant and subject of the filter are set to the caller's.
+func (s *Service) List(ctx context.Context, f store.SessionFilter) ([]store.Session, error) {
+	if !access.Storable(f.AgentID) || slices.ContainsFunc(f.Labels, func(l string) bool { return !access.Storable(l) }) {
 		return nil, nil
 	}
-	return s.deps.Store.Sessions(ctx, store.SessionFilter{
-		Tenant: authn.Tenant(ctx), Subject: access.Owner(ctx), AgentID: agentID, Before: before, BeforeID: beforeID, Limit: limit,
+	f.Tenant, f.Subject = authn.Tenant(ctx), access.Owner(ctx)
+	return s.deps.Store.Sessions(ctx, f)
+}
+
+// Update changes a session as change says.
+func (s *Service) Update(ctx context.Context, id string, change func(*store.Session) error) (store.Session, error) {
+	ses, err := s.Get(ctx, id)
+	if err != nil {
+		return ses, err
+	}
+	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
+		if err := tx.Lock(ses.Tenant, ses.ID); err != nil {
+			return err
+		}
+		if err := change(&tx.Session); err != nil {
+			return err
+		}
+		if !access.Storable(tx.Session.Title) {
+			return fault.Invalid("title", "must not contain NUL")
+		}
+		tx.Touch()
+		ses = tx.Session
+		ses.UpdateTime = tx.Now()
+		return tx.SaveLabels(ctx, tx.Session)
 	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = access.NoSession(ses.ID)
+	}
+	return ses, err
 }
 
 // Messages returns at most limit messages of a session behind a seq, in the order of their seqs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -128,6 +129,10 @@ func (tx *sessionTx) LockTurn(ctx context.Context, tenant, turn string) (Session
 type SessionFilter struct {
 	// Tenant is required; the others only narrow when they are set.
 	Tenant, Subject, AgentID string
+	// Labels are "key=value", or "key" for any value.
+	Labels []string
+	// Active narrows to sessions with an active turn, or to those without.
+	Active *bool
 	// Before and BeforeID name the last session of the page before; zero = the first page.
 	Before   time.Time
 	BeforeID string
@@ -149,6 +154,14 @@ func (f SessionFilter) selection() *rows.Selection {
 	if f.AgentID != "" {
 		list.Add(" AND agent_id = ?", f.AgentID)
 	}
+	switch {
+	case f.Active == nil:
+	case *f.Active:
+		list.Add(" AND active_turn_id <> ''")
+	default:
+		list.Add(" AND active_turn_id = ''")
+	}
+	withLabels(list, "labels", f.Labels)
 	if !f.Before.IsZero() {
 		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)
 	}
@@ -156,19 +169,49 @@ func (f SessionFilter) selection() *rows.Selection {
 	return list
 }
 
+// withLabels narrows a list to rows whose column of labels, JSON as encodeLabels writes it, has them all. Quotes within names and values
+// are escaped there, so that the text of a label is found only where it is one.
+func withLabels(list *rows.Selection, column string, labels []string) {
+	for _, label := range labels {
+		key, value, whole := strings.Cut(label, "=")
+		text, err := encodeLabels(map[string]string{key: value})
+		if err != nil {
+			continue // text always encodes
+		}
+		text = strings.Trim(text, "{}")
+		if !whole {
+			text = strings.TrimSuffix(text, `""`)
+		}
+		list.Add(" AND replace("+column+", ?, '') <> "+column, text)
+	}
+}
+
+func encodeLabels(labels map[string]string) (string, error) {
+	if len(labels) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(labels)
+	return string(text), err
+}
+
+// SaveLabels writes the labels of a locked session.
+func (tx *sessionTx) SaveLabels(ctx context.Context, v Session) error {
+	labels, err := encodeLabels(v.Labels)
+	if err != nil {
+		return fmt.Errorf("labels of session %s: %w", v.ID, err)
+	}
+	return sqldb.ExecOne(ctx, tx, "UPDATE sessions SET labels = $3 WHERE tenant = $1 AND id = $2", v.Tenant, v.ID, labels)
+}
+
 var insertSessions = sqldb.Insert("sessions", sessionColumns)
 
 // AddSession stores a new session.
 func (tx *sessionTx) AddSession(ctx context.Context, v Session) error {
-	labels := ""
-	if len(v.Labels) > 0 {
-		text, err := json.Marshal(v.Labels)
-		if err != nil {
-			return fmt.Errorf("labels of session %s: %w", v.ID, err)
-		}
-		labels = string(text)
+	labels, err := encodeLabels(v.Labels)
+	if err != nil {
+		return fmt.Errorf("labels of session %s: %w", v.ID, err)
 	}
-	_, err := sqldb.Exec(ctx, tx, insertSessions,
+	_, err = sqldb.Exec(ctx, tx, insertSessions,
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, sqldb.Micros(v.CreateTime),
 		sqldb.Micros(v.UpdateTime),
 		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq))

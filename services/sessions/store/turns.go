@@ -123,7 +123,9 @@ func (s *turnReader) TurnsInOrder(ctx context.Context, tenant, session string, a
 // TurnFilter says which turns to list.
 type TurnFilter struct {
 	// Tenant is required; the others only narrow when they are set. Subject is that of the session.
-	Tenant, SessionID, Subject string
+	Tenant, SessionID, Subject, AgentID string
+	// Labels are those of the session, "key=value", or "key" for any value.
+	Labels []string
 	// Status narrows to one, 0 = all. Ended reports whether turns with this status have ended.
 	Status turnv1.TurnStatus
 	Ended  bool
@@ -163,6 +165,14 @@ func (f TurnFilter) selection() *rows.Selection {
 		} else {
 			list.Add(" AND end_us = 0")
 		}
+	}
+	if f.AgentID != "" {
+		list.Add(" AND agent_id = ?", f.AgentID)
+	}
+	if len(f.Labels) > 0 {
+		list.Add(" AND EXISTS (SELECT 1 FROM sessions s WHERE s.tenant = turns.tenant AND s.id = turns.session_id")
+		withLabels(list, "s.labels", f.Labels)
+		list.Add(")")
 	}
 	if !f.Before.IsZero() {
 		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -12,8 +13,10 @@ import (
 
 // Filter narrows a list; zero fields do not.
 type Filter struct {
-	SessionID string
-	Status    turnv1.TurnStatus
+	SessionID, AgentID string
+	Status             turnv1.TurnStatus
+	// Labels are those of the session, "key=value", or "key" for any value.
+	Labels []string
 	// Before and BeforeID name the last turn of the page before; zero = the first page.
 	Before   time.Time
 	BeforeID string
@@ -28,8 +31,12 @@ func (s *Service) List(ctx context.Context, f Filter) ([]store.Turn, error) {
 			return nil, err
 		}
 	}
+	if !access.Storable(f.AgentID) || slices.ContainsFunc(f.Labels, func(l string) bool { return !access.Storable(l) }) {
+		return nil, nil
+	}
 	return s.deps.Store.Turns(ctx, store.TurnFilter{
 		Tenant: authn.Tenant(ctx), SessionID: f.SessionID, Subject: access.Owner(ctx), Status: f.Status, Ended: Terminal(f.Status),
+		AgentID: f.AgentID, Labels: f.Labels,
 		Before: f.Before, BeforeID: f.BeforeID, Limit: f.Limit,
 	})
 }

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"a fork's messages come first", forkedMessages},
 		{"an urgent turn is next", urgent},
 		{"lists page by time and id", lists},
+		{"labels narrow lists", labels},
 		{"a blueprint is read as it was written", blueprints},
 		{"revisions stay when an agent is deleted", revisions},
 		{"stale turns are those without a live lease", stale},

@@ -597,7 +597,7 @@ func (x *Finished) GetModel() string {
 // ListModelsRequest asks for all models.
 type ListModelsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of models to return, 1-1000; 0 = 100.
+	// Maximum number of models to return; 0 = 100. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -797,10 +797,9 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"tool_calls\x18\x04 \x03(\v2\x1a.windlass.turn.v1.ToolCallR\ttoolCalls\x12-\n" +
 	"\x05usage\x18\x05 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12'\n" +
 	"\x0fusage_estimated\x18\x06 \x01(\bR\x0eusageEstimated\x12\x14\n" +
-	"\x05model\x18\a \x01(\tR\x05model\"e\n" +
-	"\x11ListModelsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\x05model\x18\a \x01(\tR\x05model\"b\n" +
+	"\x11ListModelsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"r\n" +
 	"\x12ListModelsResponse\x124\n" +

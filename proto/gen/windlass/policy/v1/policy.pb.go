@@ -789,7 +789,7 @@ func (x *Decision) GetApproval() *ApprovalRequirement {
 // ListDecisionsRequest pages through decisions.
 type ListDecisionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of decisions to return, 1-1000; 0 = 50.
+	// Maximum number of decisions to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1115,10 +1115,9 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\acall_id\x18\n" +
 	" \x01(\tR\x06callId\x12%\n" +
 	"\x0earguments_hash\x18\v \x01(\tR\rargumentsHash\x12C\n" +
-	"\bapproval\x18\f \x01(\v2'.windlass.policy.v1.ApprovalRequirementR\bapprovalJ\x04\b\x04\x10\x05\"\xab\x01\n" +
-	"\x14ListDecisionsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\bapproval\x18\f \x01(\v2'.windlass.policy.v1.ApprovalRequirementR\bapprovalJ\x04\b\x04\x10\x05\"\xa8\x01\n" +
+	"\x14ListDecisionsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12 \n" +
 	"\aturn_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1f\n" +

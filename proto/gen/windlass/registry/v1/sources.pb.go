@@ -447,7 +447,7 @@ func (x *GetSourceRequest) GetSourceId() string {
 // ListSourcesRequest pages through sources.
 type ListSourcesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of sources to return, 1-1000; 0 = 50.
+	// Maximum number of sources to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -881,10 +881,9 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\v2\x1c.windlass.registry.v1.SourceB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06source\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\"=\n" +
 	"\x10GetSourceRequest\x12)\n" +
-	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"f\n" +
-	"\x12ListSourcesRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"c\n" +
+	"\x12ListSourcesRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"u\n" +
 	"\x13ListSourcesResponse\x126\n" +

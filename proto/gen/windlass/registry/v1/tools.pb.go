@@ -242,7 +242,7 @@ func (x *Tool) GetUpdateTime() *timestamppb.Timestamp {
 // ListToolsRequest pages through tools.
 type ListToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of tools to return, 1-1000; 0 = 100.
+	// Maximum number of tools to return; 0 = 100. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -816,7 +816,7 @@ func (x *Execution) GetApprovalId() string {
 // ListExecutionsRequest pages through the ledger.
 type ListExecutionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of executions to return, 1-1000; 0 = 50.
+	// Maximum number of executions to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -2527,10 +2527,9 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\"\x85\x01\n" +
-	"\x10ListToolsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"updateTime\"\x82\x01\n" +
+	"\x10ListToolsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x1f\n" +
 	"\x06source\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"m\n" +
@@ -2579,10 +2578,9 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x12resolution_comment\x18\x12 \x01(\tR\x11resolutionComment\x12=\n" +
 	"\fresolve_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vresolveTime\x12\x1f\n" +
 	"\vapproval_id\x18\x14 \x01(\tR\n" +
-	"approvalIdJ\x04\b\b\x10\t\"\xa9\x01\n" +
-	"\x15ListExecutionsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"approvalIdJ\x04\b\b\x10\t\"\xa6\x01\n" +
+	"\x15ListExecutionsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12 \n" +
 	"\aturn_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1c\n" +

@@ -642,7 +642,7 @@ func (x *GetAgentRequest) GetRevision() uint32 {
 // ListAgentsRequest pages through agents.
 type ListAgentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of agents to return, 1-1000; 0 = 50.
+	// Maximum number of agents to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -902,7 +902,7 @@ type ListAgentRevisionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agent's id.
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Maximum number of revisions to return, 1-1000; 0 = 50.
+	// Maximum number of revisions to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1267,10 +1267,9 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x05agent\x18\x01 \x01(\v2\x1b.windlass.sessions.v1.AgentB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x05agent\"V\n" +
 	"\x0fGetAgentRequest\x12'\n" +
 	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\rR\brevision\"e\n" +
-	"\x11ListAgentsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\brevision\x18\x02 \x01(\rR\brevision\"b\n" +
+	"\x11ListAgentsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"q\n" +
 	"\x12ListAgentsResponse\x123\n" +
@@ -1283,11 +1282,10 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x12DeleteAgentRequest\x12'\n" +
 	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x15\n" +
-	"\x13DeleteAgentResponse\"\x96\x01\n" +
+	"\x13DeleteAgentResponse\"\x93\x01\n" +
 	"\x19ListAgentRevisionsRequest\x12'\n" +
-	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12'\n" +
-	"\tpage_size\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12$\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x7f\n" +
 	"\x1aListAgentRevisionsResponse\x129\n" +

@@ -380,7 +380,7 @@ func (x *Approval) GetRequesters() []string {
 // ListApprovalsRequest pages through approvals.
 type ListApprovalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of approvals to return, 1-1000; 0 = 50.
+	// Maximum number of approvals to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -917,10 +917,9 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\bend_time\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1e\n" +
 	"\n" +
 	"requesters\x18\x19 \x03(\tR\n" +
-	"requestersJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xc0\x02\n" +
-	"\x14ListApprovalsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"requestersJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xbd\x02\n" +
+	"\x14ListApprovalsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12F\n" +
 	"\x06status\x18\a \x01(\x0e2$.windlass.sessions.v1.ApprovalStatusB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06status\x128\n" +

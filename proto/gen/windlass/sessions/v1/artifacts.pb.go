@@ -148,7 +148,7 @@ type ListArtifactsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Maximum number of artifacts to return, 1-1000; 0 = 100.
+	// Maximum number of artifacts to return; 0 = 100. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -407,12 +407,11 @@ const file_windlass_sessions_v1_artifacts_proto_rawDesc = "" +
 	"\x04size\x18\a \x01(\x03R\x04size\x12\x16\n" +
 	"\x06sha256\x18\b \x01(\tR\x06sha256\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\x95\x01\n" +
+	"createTime\"\x92\x01\n" +
 	"\x14ListArtifactsRequest\x12+\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12'\n" +
-	"\tpage_size\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12$\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"}\n" +
 	"\x15ListArtifactsResponse\x12<\n" +

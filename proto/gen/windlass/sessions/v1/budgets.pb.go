@@ -313,7 +313,7 @@ func (x *GetBudgetRequest) GetBudgetId() string {
 // ListBudgetsRequest pages through budgets.
 type ListBudgetsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of budgets to return, 1-1000; 0 = 50.
+	// Maximum number of budgets to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -590,10 +590,9 @@ const file_windlass_sessions_v1_budgets_proto_rawDesc = "" +
 	"\x13CreateBudgetRequest\x12?\n" +
 	"\x06budget\x18\x01 \x01(\v2\x1c.windlass.sessions.v1.BudgetB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06budget\"=\n" +
 	"\x10GetBudgetRequest\x12)\n" +
-	"\tbudget_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bbudgetId\"f\n" +
-	"\x12ListBudgetsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\tbudget_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bbudgetId\"c\n" +
+	"\x12ListBudgetsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"u\n" +
 	"\x13ListBudgetsResponse\x126\n" +

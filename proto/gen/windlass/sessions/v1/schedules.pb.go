@@ -537,7 +537,7 @@ func (x *GetScheduleRequest) GetScheduleId() string {
 // ListSchedulesRequest pages through schedules.
 type ListSchedulesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of schedules to return, 1-1000; 0 = 50.
+	// Maximum number of schedules to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -979,10 +979,9 @@ const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\bschedule\x18\x01 \x01(\v2\x1e.windlass.sessions.v1.ScheduleB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\bschedule\"C\n" +
 	"\x12GetScheduleRequest\x12-\n" +
 	"\vschedule_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\n" +
-	"scheduleId\"h\n" +
-	"\x14ListSchedulesRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"scheduleId\"e\n" +
+	"\x14ListSchedulesRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"}\n" +
 	"\x15ListSchedulesResponse\x12<\n" +

@@ -13,6 +13,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
@@ -314,12 +315,16 @@ func (x *GetSessionRequest) GetSessionId() string {
 // ListSessionsRequest pages through sessions.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of sessions to return, 1-1000; 0 = 50.
+	// Maximum number of sessions to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only sessions with this agent.
-	AgentId       string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Only sessions with these labels, each "key=value", or "key" for any value. Sessions must have all of them.
+	Label []string `protobuf:"bytes,4,rep,name=label,proto3" json:"label,omitempty"`
+	// Only sessions that have an active turn (true), or only those that have none (false); unset = all.
+	Active        *bool `protobuf:"varint,5,opt,name=active,proto3,oneof" json:"active,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +378,20 @@ func (x *ListSessionsRequest) GetAgentId() string {
 		return x.AgentId
 	}
 	return ""
+}
+
+func (x *ListSessionsRequest) GetLabel() []string {
+	if x != nil {
+		return x.Label
+	}
+	return nil
+}
+
+func (x *ListSessionsRequest) GetActive() bool {
+	if x != nil && x.Active != nil {
+		return *x.Active
+	}
+	return false
 }
 
 // ListSessionsResponse is one page.
@@ -430,6 +449,61 @@ func (x *ListSessionsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// UpdateSessionRequest holds the change.
+type UpdateSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session with its new values; its id is required. A title has at most 200 characters; there are at most 64 labels.
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// Fields to change, "title" and "labels"; empty = all fields that are present in the body.
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateSessionRequest) Reset() {
+	*x = UpdateSessionRequest{}
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateSessionRequest) ProtoMessage() {}
+
+func (x *UpdateSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateSessionRequest.ProtoReflect.Descriptor instead.
+func (*UpdateSessionRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *UpdateSessionRequest) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *UpdateSessionRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
 // DeleteSessionRequest names a session.
 type DeleteSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -441,7 +515,7 @@ type DeleteSessionRequest struct {
 
 func (x *DeleteSessionRequest) Reset() {
 	*x = DeleteSessionRequest{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +527,7 @@ func (x *DeleteSessionRequest) String() string {
 func (*DeleteSessionRequest) ProtoMessage() {}
 
 func (x *DeleteSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +540,7 @@ func (x *DeleteSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSessionRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSessionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DeleteSessionRequest) GetSessionId() string {
@@ -485,7 +559,7 @@ type DeleteSessionResponse struct {
 
 func (x *DeleteSessionResponse) Reset() {
 	*x = DeleteSessionResponse{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +571,7 @@ func (x *DeleteSessionResponse) String() string {
 func (*DeleteSessionResponse) ProtoMessage() {}
 
 func (x *DeleteSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +584,7 @@ func (x *DeleteSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSessionResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSessionResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{7}
 }
 
 // ListMessagesRequest pages through messages.
@@ -518,7 +592,7 @@ type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Maximum number of messages to return, 1-1000; 0 = 100.
+	// Maximum number of messages to return; 0 = 100. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -528,7 +602,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +614,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +627,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListMessagesRequest) GetSessionId() string {
@@ -590,7 +664,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +676,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +689,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*v1.Message {
@@ -655,7 +729,7 @@ type ForkSessionRequest struct {
 
 func (x *ForkSessionRequest) Reset() {
 	*x = ForkSessionRequest{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +741,7 @@ func (x *ForkSessionRequest) String() string {
 func (*ForkSessionRequest) ProtoMessage() {}
 
 func (x *ForkSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +754,7 @@ func (x *ForkSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkSessionRequest.ProtoReflect.Descriptor instead.
 func (*ForkSessionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ForkSessionRequest) GetSessionId() string {
@@ -740,7 +814,7 @@ type ExportSessionRequest struct {
 
 func (x *ExportSessionRequest) Reset() {
 	*x = ExportSessionRequest{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +826,7 @@ func (x *ExportSessionRequest) String() string {
 func (*ExportSessionRequest) ProtoMessage() {}
 
 func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +839,7 @@ func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSessionRequest.ProtoReflect.Descriptor instead.
 func (*ExportSessionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExportSessionRequest) GetSessionId() string {
@@ -808,7 +882,7 @@ type ExportSessionResponse struct {
 
 func (x *ExportSessionResponse) Reset() {
 	*x = ExportSessionResponse{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +894,7 @@ func (x *ExportSessionResponse) String() string {
 func (*ExportSessionResponse) ProtoMessage() {}
 
 func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +907,7 @@ func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSessionResponse.ProtoReflect.Descriptor instead.
 func (*ExportSessionResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExportSessionResponse) GetSession() *Session {
@@ -875,9 +949,9 @@ var File_windlass_sessions_v1_sessions_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xf8\x04\n" +
-	"\aSession\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
+	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x81\x05\n" +
+	"\aSession\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x14\n" +
 	"\x05title\x18\x03 \x01(\tR\x05title\x12\x18\n" +
 	"\asubject\x18\x04 \x01(\tR\asubject\x12A\n" +
@@ -907,25 +981,30 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"@\n" +
 	"\x11GetSessionRequest\x12+\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\x8b\x01\n" +
-	"\x13ListSessionsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\xd9\x01\n" +
+	"\x13ListSessionsRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\"\n" +
-	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\"y\n" +
+	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12'\n" +
+	"\x05label\x18\x04 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05\x10\x01\x18\x80\x04R\x05label\x12\x1b\n" +
+	"\x06active\x18\x05 \x01(\bH\x00R\x06active\x88\x01\x01B\t\n" +
+	"\a_active\"y\n" +
 	"\x14ListSessionsResponse\x129\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.SessionR\bsessions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x97\x01\n" +
+	"\x14UpdateSessionRequest\x12B\n" +
+	"\asession\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.SessionB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\asession\x12;\n" +
+	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\"C\n" +
 	"\x14DeleteSessionRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\x17\n" +
-	"\x15DeleteSessionResponse\"\x94\x01\n" +
+	"\x15DeleteSessionResponse\"\x91\x01\n" +
 	"\x13ListMessagesRequest\x12+\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12'\n" +
-	"\tpage_size\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12$\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"u\n" +
 	"\x14ListMessagesResponse\x125\n" +
@@ -949,12 +1028,14 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x05turns\x18\x02 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x125\n" +
 	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12/\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x12\x1a\n" +
-	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\xf4\b\n" +
+	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\x99\n" +
+	"\n" +
 	"\x0eSessionService\x12\x8f\x01\n" +
 	"\rCreateSession\x12*.windlass.sessions.v1.CreateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"3\xaa\xfd\x1b\x18sessions.sessions.create\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12\x90\x01\n" +
 	"\n" +
 	"GetSession\x12'.windlass.sessions.v1.GetSessionRequest\x1a\x1d.windlass.sessions.v1.Session\":\xaa\xfd\x1b\x15sessions.sessions.get\x82\xd3\xe4\x93\x02\x1b\x12\x19/v1/sessions/{session_id}\x12\x95\x01\n" +
-	"\fListSessions\x12).windlass.sessions.v1.ListSessionsRequest\x1a*.windlass.sessions.v1.ListSessionsResponse\".\xaa\xfd\x1b\x16sessions.sessions.list\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/sessions\x12\xa7\x01\n" +
+	"\fListSessions\x12).windlass.sessions.v1.ListSessionsRequest\x1a*.windlass.sessions.v1.ListSessionsResponse\".\xaa\xfd\x1b\x16sessions.sessions.list\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/sessions\x12\xa2\x01\n" +
+	"\rUpdateSession\x12*.windlass.sessions.v1.UpdateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"F\xaa\xfd\x1b\x18sessions.sessions.update\x82\xd3\xe4\x93\x02$:\asession2\x19/v1/sessions/{session.id}\x12\xa7\x01\n" +
 	"\rDeleteSession\x12*.windlass.sessions.v1.DeleteSessionRequest\x1a+.windlass.sessions.v1.DeleteSessionResponse\"=\xaa\xfd\x1b\x18sessions.sessions.delete\x82\xd3\xe4\x93\x02\x1b*\x19/v1/sessions/{session_id}\x12\xab\x01\n" +
 	"\fListMessages\x12).windlass.sessions.v1.ListMessagesRequest\x1a*.windlass.sessions.v1.ListMessagesResponse\"D\xaa\xfd\x1b\x16sessions.messages.list\x82\xd3\xe4\x93\x02$\x12\"/v1/sessions/{session_id}/messages\x12\x9b\x01\n" +
 	"\vForkSession\x12(.windlass.sessions.v1.ForkSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"C\xaa\xfd\x1b\x16sessions.sessions.fork\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sessions/{session_id}:fork\x12\xae\x01\n" +
@@ -973,61 +1054,67 @@ func file_windlass_sessions_v1_sessions_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_sessions_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	(*Session)(nil),               // 0: windlass.sessions.v1.Session
 	(*CreateSessionRequest)(nil),  // 1: windlass.sessions.v1.CreateSessionRequest
 	(*GetSessionRequest)(nil),     // 2: windlass.sessions.v1.GetSessionRequest
 	(*ListSessionsRequest)(nil),   // 3: windlass.sessions.v1.ListSessionsRequest
 	(*ListSessionsResponse)(nil),  // 4: windlass.sessions.v1.ListSessionsResponse
-	(*DeleteSessionRequest)(nil),  // 5: windlass.sessions.v1.DeleteSessionRequest
-	(*DeleteSessionResponse)(nil), // 6: windlass.sessions.v1.DeleteSessionResponse
-	(*ListMessagesRequest)(nil),   // 7: windlass.sessions.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),  // 8: windlass.sessions.v1.ListMessagesResponse
-	(*ForkSessionRequest)(nil),    // 9: windlass.sessions.v1.ForkSessionRequest
-	(*ExportSessionRequest)(nil),  // 10: windlass.sessions.v1.ExportSessionRequest
-	(*ExportSessionResponse)(nil), // 11: windlass.sessions.v1.ExportSessionResponse
-	nil,                           // 12: windlass.sessions.v1.Session.LabelsEntry
-	nil,                           // 13: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 15: google.protobuf.Struct
-	(*v1.Message)(nil),            // 16: windlass.turn.v1.Message
-	(*Turn)(nil),                  // 17: windlass.sessions.v1.Turn
-	(*v1.Event)(nil),              // 18: windlass.turn.v1.Event
+	(*UpdateSessionRequest)(nil),  // 5: windlass.sessions.v1.UpdateSessionRequest
+	(*DeleteSessionRequest)(nil),  // 6: windlass.sessions.v1.DeleteSessionRequest
+	(*DeleteSessionResponse)(nil), // 7: windlass.sessions.v1.DeleteSessionResponse
+	(*ListMessagesRequest)(nil),   // 8: windlass.sessions.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),  // 9: windlass.sessions.v1.ListMessagesResponse
+	(*ForkSessionRequest)(nil),    // 10: windlass.sessions.v1.ForkSessionRequest
+	(*ExportSessionRequest)(nil),  // 11: windlass.sessions.v1.ExportSessionRequest
+	(*ExportSessionResponse)(nil), // 12: windlass.sessions.v1.ExportSessionResponse
+	nil,                           // 13: windlass.sessions.v1.Session.LabelsEntry
+	nil,                           // 14: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
+	(*fieldmaskpb.FieldMask)(nil), // 17: google.protobuf.FieldMask
+	(*v1.Message)(nil),            // 18: windlass.turn.v1.Message
+	(*Turn)(nil),                  // 19: windlass.sessions.v1.Turn
+	(*v1.Event)(nil),              // 20: windlass.turn.v1.Event
 }
 var file_windlass_sessions_v1_sessions_proto_depIdxs = []int32{
-	12, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
-	14, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
-	14, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
-	15, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
-	13, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	15, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
+	13, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
+	15, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	15, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
+	16, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
+	14, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	16, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
 	0,  // 6: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
-	16, // 7: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
-	15, // 8: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
-	0,  // 9: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
-	17, // 10: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
-	16, // 11: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
-	18, // 12: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
-	1,  // 13: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
-	2,  // 14: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
-	3,  // 15: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
-	5,  // 16: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
-	7,  // 17: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
-	9,  // 18: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
-	10, // 19: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
-	0,  // 20: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
-	0,  // 21: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
-	4,  // 22: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
-	6,  // 23: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
-	8,  // 24: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
-	0,  // 25: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
-	11, // 26: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
-	20, // [20:27] is the sub-list for method output_type
-	13, // [13:20] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	0,  // 7: windlass.sessions.v1.UpdateSessionRequest.session:type_name -> windlass.sessions.v1.Session
+	17, // 8: windlass.sessions.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18, // 9: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
+	16, // 10: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
+	0,  // 11: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
+	19, // 12: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
+	18, // 13: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
+	20, // 14: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
+	1,  // 15: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
+	2,  // 16: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
+	3,  // 17: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
+	5,  // 18: windlass.sessions.v1.SessionService.UpdateSession:input_type -> windlass.sessions.v1.UpdateSessionRequest
+	6,  // 19: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
+	8,  // 20: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
+	10, // 21: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
+	11, // 22: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
+	0,  // 23: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
+	0,  // 24: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
+	4,  // 25: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
+	0,  // 26: windlass.sessions.v1.SessionService.UpdateSession:output_type -> windlass.sessions.v1.Session
+	7,  // 27: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
+	9,  // 28: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
+	0,  // 29: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
+	12, // 30: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
+	23, // [23:31] is the sub-list for method output_type
+	15, // [15:23] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_sessions_proto_init() }
@@ -1036,13 +1123,14 @@ func file_windlass_sessions_v1_sessions_proto_init() {
 		return
 	}
 	file_windlass_sessions_v1_turns_proto_init()
+	file_windlass_sessions_v1_sessions_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_sessions_proto_rawDesc), len(file_windlass_sessions_v1_sessions_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

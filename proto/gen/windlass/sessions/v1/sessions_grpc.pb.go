@@ -22,6 +22,7 @@ const (
 	SessionService_CreateSession_FullMethodName = "/windlass.sessions.v1.SessionService/CreateSession"
 	SessionService_GetSession_FullMethodName    = "/windlass.sessions.v1.SessionService/GetSession"
 	SessionService_ListSessions_FullMethodName  = "/windlass.sessions.v1.SessionService/ListSessions"
+	SessionService_UpdateSession_FullMethodName = "/windlass.sessions.v1.SessionService/UpdateSession"
 	SessionService_DeleteSession_FullMethodName = "/windlass.sessions.v1.SessionService/DeleteSession"
 	SessionService_ListMessages_FullMethodName  = "/windlass.sessions.v1.SessionService/ListMessages"
 	SessionService_ForkSession_FullMethodName   = "/windlass.sessions.v1.SessionService/ForkSession"
@@ -40,6 +41,8 @@ type SessionServiceClient interface {
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*Session, error)
 	// ListSessions lists the caller's sessions, newest first.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
+	// UpdateSession changes a session's title and labels: the fields in the mask (without a mask, all fields that are set).
+	UpdateSession(ctx context.Context, in *UpdateSessionRequest, opts ...grpc.CallOption) (*Session, error)
 	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
 	// ListMessages lists the messages of a session, oldest first.
@@ -88,6 +91,16 @@ func (c *sessionServiceClient) ListSessions(ctx context.Context, in *ListSession
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListSessionsResponse)
 	err := c.cc.Invoke(ctx, SessionService_ListSessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) UpdateSession(ctx context.Context, in *UpdateSessionRequest, opts ...grpc.CallOption) (*Session, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Session)
+	err := c.cc.Invoke(ctx, SessionService_UpdateSession_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +159,8 @@ type SessionServiceServer interface {
 	GetSession(context.Context, *GetSessionRequest) (*Session, error)
 	// ListSessions lists the caller's sessions, newest first.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
+	// UpdateSession changes a session's title and labels: the fields in the mask (without a mask, all fields that are set).
+	UpdateSession(context.Context, *UpdateSessionRequest) (*Session, error)
 	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
 	// ListMessages lists the messages of a session, oldest first.
@@ -178,6 +193,9 @@ func (UnimplementedSessionServiceServer) GetSession(context.Context, *GetSession
 }
 func (UnimplementedSessionServiceServer) ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSessions not implemented")
+}
+func (UnimplementedSessionServiceServer) UpdateSession(context.Context, *UpdateSessionRequest) (*Session, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateSession not implemented")
 }
 func (UnimplementedSessionServiceServer) DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteSession not implemented")
@@ -262,6 +280,24 @@ func _SessionService_ListSessions_Handler(srv interface{}, ctx context.Context, 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(SessionServiceServer).ListSessions(ctx, req.(*ListSessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_UpdateSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).UpdateSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_UpdateSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).UpdateSession(ctx, req.(*UpdateSessionRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -356,6 +392,10 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListSessions",
 			Handler:    _SessionService_ListSessions_Handler,
+		},
+		{
+			MethodName: "UpdateSession",
+			Handler:    _SessionService_UpdateSession_Handler,
 		},
 		{
 			MethodName: "DeleteSession",

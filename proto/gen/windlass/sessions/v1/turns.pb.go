@@ -85,6 +85,59 @@ func (PendingReason) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{0}
 }
 
+// TurnView is how much of a turn a list returns.
+type TurnView int32
+
+const (
+	// Not set.
+	TurnView_TURN_VIEW_UNSPECIFIED TurnView = 0
+	// input and output are cut to 200 characters, with "…" at the end.
+	TurnView_TURN_VIEW_BASIC TurnView = 1
+	// Everything.
+	TurnView_TURN_VIEW_FULL TurnView = 2
+)
+
+// Enum value maps for TurnView.
+var (
+	TurnView_name = map[int32]string{
+		0: "TURN_VIEW_UNSPECIFIED",
+		1: "TURN_VIEW_BASIC",
+		2: "TURN_VIEW_FULL",
+	}
+	TurnView_value = map[string]int32{
+		"TURN_VIEW_UNSPECIFIED": 0,
+		"TURN_VIEW_BASIC":       1,
+		"TURN_VIEW_FULL":        2,
+	}
+)
+
+func (x TurnView) Enum() *TurnView {
+	p := new(TurnView)
+	*p = x
+	return p
+}
+
+func (x TurnView) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TurnView) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_sessions_v1_turns_proto_enumTypes[1].Descriptor()
+}
+
+func (TurnView) Type() protoreflect.EnumType {
+	return &file_windlass_sessions_v1_turns_proto_enumTypes[1]
+}
+
+func (x TurnView) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TurnView.Descriptor instead.
+func (TurnView) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{1}
+}
+
 // Turn is the processing of one user input, until its final answer.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1032,12 +1085,18 @@ type ListTurnsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only turns of this session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Maximum number of turns to return, 1-1000; 0 = 50.
+	// Maximum number of turns to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only turns with this status; unset = all.
-	Status        v1.TurnStatus `protobuf:"varint,5,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
+	Status v1.TurnStatus `protobuf:"varint,5,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
+	// Only turns of this agent.
+	AgentId string `protobuf:"bytes,6,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Only turns of sessions with these labels, each "key=value", or "key" for any value. Sessions must have all of them.
+	Label []string `protobuf:"bytes,7,rep,name=label,proto3" json:"label,omitempty"`
+	// How much of each turn to return; unset = basic.
+	View          TurnView `protobuf:"varint,8,opt,name=view,proto3,enum=windlass.sessions.v1.TurnView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1098,6 +1157,27 @@ func (x *ListTurnsRequest) GetStatus() v1.TurnStatus {
 		return x.Status
 	}
 	return v1.TurnStatus(0)
+}
+
+func (x *ListTurnsRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ListTurnsRequest) GetLabel() []string {
+	if x != nil {
+		return x.Label
+	}
+	return nil
+}
+
+func (x *ListTurnsRequest) GetView() TurnView {
+	if x != nil {
+		return x.View
+	}
+	return TurnView_TURN_VIEW_UNSPECIFIED
 }
 
 // ListTurnsResponse is one page.
@@ -1664,15 +1744,17 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\acomment\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xd2\x01\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xda\x02\n" +
 	"\x10ListTurnsRequest\x12&\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12'\n" +
-	"\tpage_size\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12$\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12>\n" +
-	"\x06status\x18\x05 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06statusJ\x04\b\x04\x10\x05\"m\n" +
+	"\x06status\x18\x05 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06status\x12\"\n" +
+	"\bagent_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12'\n" +
+	"\x05label\x18\a \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05\x10\x01\x18\x80\x04R\x05label\x12<\n" +
+	"\x04view\x18\b \x01(\x0e2\x1e.windlass.sessions.v1.TurnViewB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04viewJ\x04\b\x04\x10\x05\"m\n" +
 	"\x11ListTurnsResponse\x120\n" +
 	"\x05turns\x18\x01 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
@@ -1719,7 +1801,11 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x1aPENDING_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dPENDING_REASON_PRECEDING_TURN\x10\x01\x12\x19\n" +
 	"\x15PENDING_REASON_WORKER\x10\x02\x12\x17\n" +
-	"\x13PENDING_REASON_MESH\x10\x032\xe9\f\n" +
+	"\x13PENDING_REASON_MESH\x10\x03*N\n" +
+	"\bTurnView\x12\x19\n" +
+	"\x15TURN_VIEW_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fTURN_VIEW_BASIC\x10\x01\x12\x12\n" +
+	"\x0eTURN_VIEW_FULL\x10\x022\xe9\f\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
@@ -1749,98 +1835,100 @@ func file_windlass_sessions_v1_turns_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_turns_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_turns_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_windlass_sessions_v1_turns_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(PendingReason)(0),             // 0: windlass.sessions.v1.PendingReason
-	(*Turn)(nil),                   // 1: windlass.sessions.v1.Turn
-	(*Pending)(nil),                // 2: windlass.sessions.v1.Pending
-	(*CreateTurnRequest)(nil),      // 3: windlass.sessions.v1.CreateTurnRequest
-	(*ClientTool)(nil),             // 4: windlass.sessions.v1.ClientTool
-	(*GetTurnTreeRequest)(nil),     // 5: windlass.sessions.v1.GetTurnTreeRequest
-	(*TurnTree)(nil),               // 6: windlass.sessions.v1.TurnTree
-	(*SteerTurnRequest)(nil),       // 7: windlass.sessions.v1.SteerTurnRequest
-	(*SteerTurnResponse)(nil),      // 8: windlass.sessions.v1.SteerTurnResponse
-	(*ResolveToolCallRequest)(nil), // 9: windlass.sessions.v1.ResolveToolCallRequest
-	(*GetTurnRequest)(nil),         // 10: windlass.sessions.v1.GetTurnRequest
-	(*ListTurnsRequest)(nil),       // 11: windlass.sessions.v1.ListTurnsRequest
-	(*ListTurnsResponse)(nil),      // 12: windlass.sessions.v1.ListTurnsResponse
-	(*CancelTurnRequest)(nil),      // 13: windlass.sessions.v1.CancelTurnRequest
-	(*ChatRequest)(nil),            // 14: windlass.sessions.v1.ChatRequest
-	(*ChatResponse)(nil),           // 15: windlass.sessions.v1.ChatResponse
-	(*WatchTurnRequest)(nil),       // 16: windlass.sessions.v1.WatchTurnRequest
-	(*WatchTurnResponse)(nil),      // 17: windlass.sessions.v1.WatchTurnResponse
-	(v1.TurnStatus)(0),             // 18: windlass.turn.v1.TurnStatus
-	(*v1.Usage)(nil),               // 19: windlass.turn.v1.Usage
-	(*v1.TurnError)(nil),           // 20: windlass.turn.v1.TurnError
-	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
-	(*Limits)(nil),                 // 22: windlass.sessions.v1.Limits
-	(*v1.LimitReached)(nil),        // 23: windlass.turn.v1.LimitReached
-	(*v1.ContentPart)(nil),         // 24: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 25: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 26: google.protobuf.Duration
-	(*v1.Event)(nil),               // 27: windlass.turn.v1.Event
-	(*RerunTurnRequest)(nil),       // 28: windlass.sessions.v1.RerunTurnRequest
-	(*CompareTurnsRequest)(nil),    // 29: windlass.sessions.v1.CompareTurnsRequest
-	(*TurnComparison)(nil),         // 30: windlass.sessions.v1.TurnComparison
-	(*Approval)(nil),               // 31: windlass.sessions.v1.Approval
+	(TurnView)(0),                  // 1: windlass.sessions.v1.TurnView
+	(*Turn)(nil),                   // 2: windlass.sessions.v1.Turn
+	(*Pending)(nil),                // 3: windlass.sessions.v1.Pending
+	(*CreateTurnRequest)(nil),      // 4: windlass.sessions.v1.CreateTurnRequest
+	(*ClientTool)(nil),             // 5: windlass.sessions.v1.ClientTool
+	(*GetTurnTreeRequest)(nil),     // 6: windlass.sessions.v1.GetTurnTreeRequest
+	(*TurnTree)(nil),               // 7: windlass.sessions.v1.TurnTree
+	(*SteerTurnRequest)(nil),       // 8: windlass.sessions.v1.SteerTurnRequest
+	(*SteerTurnResponse)(nil),      // 9: windlass.sessions.v1.SteerTurnResponse
+	(*ResolveToolCallRequest)(nil), // 10: windlass.sessions.v1.ResolveToolCallRequest
+	(*GetTurnRequest)(nil),         // 11: windlass.sessions.v1.GetTurnRequest
+	(*ListTurnsRequest)(nil),       // 12: windlass.sessions.v1.ListTurnsRequest
+	(*ListTurnsResponse)(nil),      // 13: windlass.sessions.v1.ListTurnsResponse
+	(*CancelTurnRequest)(nil),      // 14: windlass.sessions.v1.CancelTurnRequest
+	(*ChatRequest)(nil),            // 15: windlass.sessions.v1.ChatRequest
+	(*ChatResponse)(nil),           // 16: windlass.sessions.v1.ChatResponse
+	(*WatchTurnRequest)(nil),       // 17: windlass.sessions.v1.WatchTurnRequest
+	(*WatchTurnResponse)(nil),      // 18: windlass.sessions.v1.WatchTurnResponse
+	(v1.TurnStatus)(0),             // 19: windlass.turn.v1.TurnStatus
+	(*v1.Usage)(nil),               // 20: windlass.turn.v1.Usage
+	(*v1.TurnError)(nil),           // 21: windlass.turn.v1.TurnError
+	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
+	(*Limits)(nil),                 // 23: windlass.sessions.v1.Limits
+	(*v1.LimitReached)(nil),        // 24: windlass.turn.v1.LimitReached
+	(*v1.ContentPart)(nil),         // 25: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 26: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 27: google.protobuf.Duration
+	(*v1.Event)(nil),               // 28: windlass.turn.v1.Event
+	(*RerunTurnRequest)(nil),       // 29: windlass.sessions.v1.RerunTurnRequest
+	(*CompareTurnsRequest)(nil),    // 30: windlass.sessions.v1.CompareTurnsRequest
+	(*TurnComparison)(nil),         // 31: windlass.sessions.v1.TurnComparison
+	(*Approval)(nil),               // 32: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
-	18, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
-	19, // 1: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
-	20, // 2: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
-	21, // 3: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
-	21, // 4: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
-	21, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
-	22, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
-	23, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	2,  // 8: windlass.sessions.v1.Turn.pending:type_name -> windlass.sessions.v1.Pending
+	19, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
+	20, // 1: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
+	21, // 2: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
+	22, // 3: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
+	22, // 4: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
+	22, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
+	23, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
+	24, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	3,  // 8: windlass.sessions.v1.Turn.pending:type_name -> windlass.sessions.v1.Pending
 	0,  // 9: windlass.sessions.v1.Pending.reason:type_name -> windlass.sessions.v1.PendingReason
-	24, // 10: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	4,  // 11: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	22, // 12: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	25, // 13: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	1,  // 14: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
-	6,  // 15: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	19, // 16: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	24, // 17: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	26, // 18: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	18, // 19: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
-	1,  // 20: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	25, // 21: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	26, // 22: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	18, // 23: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
-	20, // 24: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	19, // 25: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	23, // 26: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	27, // 27: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	3,  // 28: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	10, // 29: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	11, // 30: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	13, // 31: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	5,  // 32: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	28, // 33: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	29, // 34: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	7,  // 35: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	9,  // 36: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	14, // 37: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	16, // 38: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	1,  // 39: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	1,  // 40: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	12, // 41: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	1,  // 42: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	6,  // 43: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	1,  // 44: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	30, // 45: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	8,  // 46: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	31, // 47: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	15, // 48: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	17, // 49: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	39, // [39:50] is the sub-list for method output_type
-	28, // [28:39] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	25, // 10: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	5,  // 11: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
+	23, // 12: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	26, // 13: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	2,  // 14: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	7,  // 15: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	20, // 16: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	25, // 17: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	27, // 18: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	19, // 19: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	1,  // 20: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
+	2,  // 21: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	26, // 22: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	27, // 23: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	19, // 24: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	21, // 25: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	20, // 26: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	24, // 27: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	28, // 28: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	4,  // 29: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	11, // 30: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	12, // 31: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	14, // 32: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	6,  // 33: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	29, // 34: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	30, // 35: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	8,  // 36: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	10, // 37: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	15, // 38: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	17, // 39: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	2,  // 40: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	2,  // 41: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	13, // 42: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	2,  // 43: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	7,  // 44: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	2,  // 45: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	31, // 46: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	9,  // 47: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	32, // 48: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	16, // 49: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	18, // 50: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	40, // [40:51] is the sub-list for method output_type
+	29, // [29:40] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
@@ -1856,7 +1944,7 @@ func file_windlass_sessions_v1_turns_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_turns_proto_rawDesc), len(file_windlass_sessions_v1_turns_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -829,7 +829,7 @@ func (x *GetWebhookRequest) GetWebhookId() string {
 // ListWebhooksRequest pages through webhooks.
 type ListWebhooksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of webhooks to return, 1-1000; 0 = 50.
+	// Maximum number of webhooks to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1134,7 +1134,7 @@ type ListWebhookDeliveriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook's id.
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// Maximum number of deliveries to return, 1-1000; 0 = 50.
+	// Maximum number of deliveries to return; 0 = 50. More than 1000 are lowered to 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1385,10 +1385,9 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\awebhook\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.WebhookB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\awebhook\"@\n" +
 	"\x11GetWebhookRequest\x12+\n" +
 	"\n" +
-	"webhook_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\twebhookId\"g\n" +
-	"\x13ListWebhooksRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"webhook_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\twebhookId\"d\n" +
+	"\x13ListWebhooksRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"y\n" +
 	"\x14ListWebhooksResponse\x129\n" +
@@ -1406,12 +1405,11 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"webhook_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\twebhookId\x12\x1d\n" +
 	"\n" +
-	"revoke_old\x18\x02 \x01(\bR\trevokeOld\"\x9d\x01\n" +
+	"revoke_old\x18\x02 \x01(\bR\trevokeOld\"\x9a\x01\n" +
 	"\x1cListWebhookDeliveriesRequest\x12+\n" +
 	"\n" +
-	"webhook_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\twebhookId\x12'\n" +
-	"\tpage_size\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"webhook_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\twebhookId\x12$\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x8e\x01\n" +
 	"\x1dListWebhookDeliveriesResponse\x12E\n" +

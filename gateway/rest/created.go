@@ -1,0 +1,33 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Creates reports whether a method, "CreateAgent" for example, is a standard one that creates a resource. A turn is accepted instead.
+func Creates(method string) bool {
+	return strings.HasPrefix(method, "Create") && method != "CreateTurn"
+}
+
+// created sets status 201 and the resource's path if the RPC created one.
+func created(ctx context.Context, rpc string, w http.ResponseWriter, m proto.Message) {
+	pattern, ok := runtime.HTTPPathPattern(ctx)
+	if !ok || !Creates(rpc[strings.LastIndexByte(rpc, '/')+1:]) {
+		return
+	}
+	r := m.ProtoReflect()
+	for _, name := range []protoreflect.Name{"name", "id"} { // what is named by its creator is found by that name
+		if fd := r.Descriptor().Fields().ByName(name); fd != nil && r.Get(fd).String() != "" {
+			w.Header().Set("Location", pattern+"/"+url.PathEscape(r.Get(fd).String()))
+			break
+		}
+	}
+	w.WriteHeader(http.StatusCreated)
+}
