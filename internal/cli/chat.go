@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/hint"
 	"github.com/windlass-dev/windlass/internal/cli/show"
+	"github.com/windlass-dev/windlass/libs/fault"
 )
 
 // maxLine limits one line of a chat in bytes: the maximum input of a turn.
@@ -23,7 +25,8 @@ func chatCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "chat [MESSAGE]", Short: "Talk to an agent",
 		Long: "Talk to an agent. Without MESSAGE each line of standard input is a message; empty lines are skipped.\n" +
-			"Ctrl-C cancels the running turn; a second one, or one while nothing runs, exits.\n" +
+			"Ctrl-C cancels the running turn; a second one, or one while nothing runs, exits. On a terminal /help lists commands,\n" +
+			"and the arrow keys edit the line and bring back earlier ones; --session shows what was said before.\n" +
 			"Approvals and answers that a turn waits for are asked for on a terminal; elsewhere the command ends with exit code 6.\n" +
 			"On a terminal the answer appears as it is written; elsewhere each message and tool call is printed when it is whole.",
 		Example: "  windlass chat\n  windlass chat 'What is 17 * 23?'\n  windlass chat --session ses_… 'And twice that?'",
@@ -66,7 +69,11 @@ func runOnce(c *call) error {
 type chat struct {
 	*call
 	session string
-	lines   <-chan string // what the person types, nil if nothing is read
+	agent   string // of new sessions
+	// lines are what the person types, nil if nothing is read; unread is why there are no more. request asks for one with a prompt.
+	lines   <-chan string
+	unread  <-chan error
+	request func(prompt string)
 
 	mu        sync.Mutex
 	turn      string // the running turn
@@ -83,7 +90,7 @@ func runChat(c *call) error {
 
 // talk sends one message, or converses if there is none, in a session or in a new one with an agent.
 func talk(c *call, session, agent, message string) error {
-	ch := &chat{call: c, session: session}
+	ch := &chat{call: c, session: session, agent: agent}
 	if ch.session == "" {
 		s, err := newSession(c, agent)
 		if err != nil {
@@ -94,50 +101,76 @@ func talk(c *call, session, agent, message string) error {
 	release := c.OnInterrupt(ch.interrupt)
 	defer release()
 	defer ch.cancels.Wait()
-	defer func() { c.note("Go on with: %s chat --session %s", c.Self, ch.session) }()
+	defer func() { ch.note("Go on with: %s chat --session %s", c.Self, ch.session) }()
 	if message == "" {
 		return ch.converse()
 	}
-	if ch.Interactive {
-		ch.lines, _ = readLines(ch.ctx, ch.In) // for answers; that nothing more can be read ends the questions
+	if ch.Interactive { // for answers; that nothing more can be read ends the questions
+		done, err := ch.typing()
+		if err != nil {
+			return err
+		}
+		defer done()
 	}
 	return ch.ask(message)
 }
 
 // converse sends standard input line by line.
 func (ch *chat) converse() error {
-	if ch.Interactive {
-		ch.note("Session %s. Ctrl-D exits.", ch.session)
+	done, err := ch.typing()
+	if err != nil {
+		return err
 	}
-	lines, failed := readLines(ch.ctx, ch.In)
-	ch.lines = lines
+	defer done()
+	if ch.Interactive {
+		if flag(ch.cmd, "session") != "" {
+			if err := ch.resume(ch.session); err != nil {
+				return err
+			}
+		}
+		ch.note("Session %s. /help lists commands, Ctrl-D exits.", ch.session)
+	}
 	var last error
 	for {
-		if ch.Interactive {
-			_, _ = fmt.Fprint(ch.Err, "> ") // best effort
-		}
+		ch.request("> ")
 		select {
 		case <-ch.ctx.Done():
 			return nil // exited at the prompt
-		case line, ok := <-lines:
+		case line, ok := <-ch.lines:
 			if !ok {
-				return errors.Join(last, <-failed)
+				if ch.unread != nil {
+					err = <-ch.unread
+				}
+				return errors.Join(last, err)
 			}
-			if strings.TrimSpace(line) == "" {
-				continue
-			}
-			last = ch.ask(line)
-			var turnErr *app.TurnError
-			switch {
-			case last == nil:
-			case ch.Interactive && errors.As(last, &turnErr):
-				ch.note("%s", app.Explain(last))
-				last = nil // already shown to the person
-			case !errors.As(last, &turnErr):
+			var over bool
+			if over, last = ch.entered(line); over {
 				return last
 			}
 		}
 	}
+}
+
+// entered handles a line that was typed. An error that the person was told of is not returned.
+func (ch *chat) entered(line string) (over bool, err error) {
+	switch {
+	case strings.TrimSpace(line) == "":
+		return false, nil
+	case ch.Interactive && strings.HasPrefix(line, "/"):
+		over, err = ch.command(line)
+	default:
+		err = ch.ask(line)
+	}
+	_, ofTurn := errors.AsType[*app.TurnError](err)
+	_, usage := errors.AsType[*app.UsageError](err)
+	switch {
+	case err == nil || ch.ctx.Err() != nil:
+		return over || ch.ctx.Err() != nil, err
+	case ch.Interactive && (ofTurn || usage || fault.As(err) != nil):
+		ch.note("%s", app.Explain(hint.Commands(err)))
+		return over, nil //nolint:nilerr // the person was told
+	}
+	return over || !ofTurn, err
 }
 
 // readLines reads in the background, since a read cannot be interrupted.

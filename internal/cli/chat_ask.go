@@ -79,6 +79,7 @@ func (p *prompts) ask(ctx context.Context, q asked.Question) {
 	p.mu.Unlock()
 	for over != nil {
 		p.ch.note("%s", q.Prompt())
+		p.ch.request("? ")
 		select {
 		case line, ok := <-p.ch.lines:
 			if !ok {

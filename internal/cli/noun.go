@@ -186,6 +186,19 @@ func (n noun) listAt(c *call, path, field string, query url.Values, limit int) e
 	return nil
 }
 
+// table prints items for people.
+func (n noun) table(c *call, items []json.RawMessage) error {
+	var rows [][]string
+	for _, raw := range items {
+		_, row, err := n.read(raw, c.now)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	return output.Rows(c.Out, slices.Clone(n.header), rows)
+}
+
 // show prints one resource.
 func (n noun) show(c *call, id string) error {
 	raw, err := c.client.Do(c.ctx, client.Request{Path: n.path + client.Path(id)}, nil)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
@@ -56,6 +57,9 @@ func TestOneTraceFromTheRequestToTheTool(t *testing.T) {
 	turn := up.Client.Turn(up.Client.Session("assistant"), `call:calculator__evaluate {"expression":"17*23"} then say:done`)
 	events := up.Client.Watch("/v1/turns/" + turn + "/events").End()
 	up.Client.Wait(turn)
+	if !harness.Eventually(time.Minute, func() bool { return up.WorkflowClosed(turn) }) {
+		t.Fatal("the turn has ended and its workflow does not") // the run ahead of it may end the turn before it starts
+	}
 	if code := up.Stop(); code != 0 { // all spans are sent then
 		t.Fatalf("a clean stop exits with %d", code)
 	}

@@ -246,14 +246,24 @@ func (m *Mesh) outcomes(turn string) *executionv1.GetOutcomesResponse {
 
 // WorkflowClosed reports whether a turn's workflow has closed as its turn ended.
 func (m *Mesh) WorkflowClosed(turn string) bool {
-	status := m.WorkflowStatus(turn)
+	return isClosed(m.WorkflowStatus(turn))
+}
+
+// WorkflowClosed reports whether a turn's workflow has closed as its turn ended.
+func (e *Embedded) WorkflowClosed(turn string) bool { return isClosed(workflowStatus(e.UI(), turn)) }
+
+func isClosed(status string) bool {
 	return strings.HasSuffix(status, "COMPLETED") || strings.HasSuffix(status, "FAILED") || strings.HasSuffix(status, "CANCELED")
 }
 
 // WorkflowStatus is what the Temporal UI shows of a turn's workflow; "none" while it shows nothing.
 func (m *Mesh) WorkflowStatus(turn string) string {
 	m.t.Helper()
-	status, out, err := m.UI().Do(m.t.Context(), "GET", "/api/v1/namespaces/default/workflows/"+turn, nil)
+	return workflowStatus(m.UI(), turn)
+}
+
+func workflowStatus(ui *Client, turn string) string {
+	status, out, err := ui.Do(ui.t.Context(), "GET", "/api/v1/namespaces/default/workflows/"+turn, nil)
 	info, shown := out["workflowExecutionInfo"].(map[string]any)
 	if err != nil || status != http.StatusOK || !shown {
 		return "none"

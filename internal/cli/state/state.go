@@ -39,6 +39,14 @@ func (s Store) read() last {
 
 func (s Store) path(name string) string { return filepath.Join(s.dir, name) }
 
+// File returns the path of a file in the store, "" if nothing is kept.
+func (s Store) File(name string) string {
+	if s.dir == "" {
+		return ""
+	}
+	return s.path(name)
+}
+
 // Last returns the id of a kind ("session", "turn", "approval") that was remembered last, "" for none.
 func (s Store) Last(kind string) string {
 	if s.dir == "" {

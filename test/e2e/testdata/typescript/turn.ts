@@ -20,6 +20,9 @@ async function main(): Promise<void> {
       case "message.reset":
         text = "";
         break;
+      case "message.completed": // a turn that is over has no deltas any more
+        text = event.data.message?.content?.map((part) => ("text" in part ? part.text : "")).join("") ?? "";
+        break;
       case "turn.failed":
         throw new Error(event.data.error?.message);
     }
