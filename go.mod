@@ -53,6 +53,7 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
+	k8s.io/client-go v0.35.0
 	modernc.org/sqlite v1.60.1
 	pgregory.net/rapid v1.3.0
 )

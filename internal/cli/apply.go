@@ -90,7 +90,7 @@ func printApplied(c *call, done []json.RawMessage, failed error, suffix string) 
 	if failed != nil && len(done) == 0 {
 		return failed
 	}
-	if c.format == output.JSON || c.format == output.YAML {
+	if !c.format.Plain() {
 		if err := output.List(c.Out, c.format, done); err != nil {
 			return err
 		}

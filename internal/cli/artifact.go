@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/usage"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -46,7 +47,7 @@ func artifactCommand(a *app.App) *cobra.Command {
 		Long: "Write the bytes of an artifact: to a file unchanged, else as text with terminal control characters replaced.",
 	}
 	get.Flags().String("file", "", "where to; - writes the bytes as they are to the standard output")
-	return group(n.name, n.short, []string{n.plural}, list, get)
+	return usage.Group(n.name, n.short, []string{n.plural}, list, get)
 }
 
 func getArtifact(c *call) error {

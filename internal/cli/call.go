@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,13 +39,7 @@ func run(a *app.App, do func(*call) error) func(*cobra.Command, []string) error 
 		if err != nil {
 			return app.Usage("%s", err)
 		}
-		server := flag(cmd, "server")
-		if server == "" {
-			server = a.Getenv(serverEnv)
-		}
-		if server == "" {
-			server = defaultServer
-		}
+		server := serverOf(a, cmd)
 		kept := state.Of(a, server)
 		c, err := client.New(client.Config{
 			Server: server, UserAgent: "windlass/" + version.Of(a.Version).Version, Made: kept.Remember,
@@ -62,6 +57,19 @@ func run(a *app.App, do func(*call) error) func(*cobra.Command, []string) error 
 		}
 		return hint.Commands(do(run))
 	}
+}
+
+// serverOf returns the address of the server to call.
+func serverOf(a *app.App, cmd *cobra.Command) string {
+	return cmp.Or(flag(cmd, "server"), a.Getenv(serverEnv), defaultServer)
+}
+
+// paint returns how cells of tables are coloured, nil where they are not.
+func (c *call) paint() func(column, cell string) string {
+	if !c.Colour() {
+		return nil
+	}
+	return output.Paint
 }
 
 // flag returns a flag's text, "" if the command does not have it.

@@ -20,9 +20,6 @@ const chatHelp = `/new            open a new session with the same agent
 /exit           leave (as Ctrl-D does)
 Ctrl-C cancels the running turn. Arrow keys edit the line and bring back earlier ones.`
 
-// earlier is how many messages of a session are shown when it is gone on with.
-const earlier = 20
-
 // typing reads what the person types: with an editor on a terminal, else line by line.
 func (ch *chat) typing() (done func(), err error) {
 	in, inOK := ch.In.(*os.File)
@@ -97,6 +94,7 @@ func (ch *chat) command(line string) (over bool, err error) {
 
 // resume goes on with a session, and shows the end of what was said in it.
 func (ch *chat) resume(id string) error {
+	const earlier = 20
 	all, _, err := ch.client.List(ch.ctx, "/v1/sessions"+client.Path(id, "messages"), "messages", nil, 0)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 	"github.com/windlass-dev/windlass/internal/cli/version"
-	"github.com/windlass-dev/windlass/libs/nearest"
 )
 
 // serverEnv names the variable with the server to call, used without --server.
@@ -30,13 +29,13 @@ shown last from here.
 
 Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn failed, 6 the turn waits for a person.`,
 		Args:    cobra.ArbitraryArgs,
-		RunE:    groupRun,
+		RunE:    usage.GroupRun,
 		Version: version.Of(a.Version).Version,
 	}
 	root.SetVersionTemplate("windlass {{.Version}}\n")
 	root.SetGlobalNormalizationFunc(usage.CurrentName)
 	root.SetFlagErrorFunc(usage.WrongFlag)
-	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml or name")
+	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml, name, jsonpath=… or custom-columns=NAME:.path,…")
 	root.PersistentFlags().String("server", "", "address of the server (default $"+serverEnv+", then "+defaultServer+")")
 	// the flag exists
 	_ = root.RegisterFlagCompletionFunc("output",
@@ -58,43 +57,6 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 	add("nouns", nounCommands(a)...)
 	add("nouns", getCommand(a), listCommand(a))
 	usage.Refine(root)
+	completes(a, root)
 	return root
-}
-
-// group returns a command that only contains others.
-func group(use, short string, aliases []string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Aliases: aliases, Args: cobra.ArbitraryArgs, RunE: groupRun}
-	cmd.AddCommand(subs...)
-	return cmd
-}
-
-func subcommands(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return names
-}
-
-// elsewhere are commands of other programs, and ours that do the same.
-var elsewhere = map[string]string{
-	"ls": "'windlass session list', or another noun", "ps": "'windlass turn list', or 'windlass top'",
-	"rm": "'windlass session delete ID', or another noun", "logs": "'windlass turn watch ID'", "start": "'windlass up'",
-	"create": "'windlass apply FILE'", "exec": "'windlass run AGENT TEXT'", "describe": "'windlass get'", "ask": "'windlass chat MESSAGE'",
-}
-
-// groupRun shows help; an unknown subcommand is an error.
-func groupRun(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	hint := ""
-	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
-		hint = "; use " + other
-	} else if near := nearest.Name(args[0], subcommands(cmd)); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	return app.Usage("%s has no command %q%s", cmd.CommandPath(), args[0], hint)
 }

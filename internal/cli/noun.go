@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/usage"
 )
 
 // noun is a kind of resource that the API lists.
@@ -31,6 +32,8 @@ type noun struct {
 	// header names the columns; read returns an item's id and its row.
 	header []string
 	read   func(raw json.RawMessage, now time.Time) (id string, row []string, err error)
+	// wait, if there is one, waits for the end of an item and shows it.
+	wait func(*call) error
 	// get and remove mean that the API has these methods.
 	get, remove bool
 	// force describes --force of the delete command, "" if there is no such flag.
@@ -76,7 +79,7 @@ func (n noun) command(a *app.App) *cobra.Command {
 	if n.more != nil {
 		subs = append(subs, n.more(a)...)
 	}
-	return group(n.name, n.short, []string{n.plural}, subs...)
+	return usage.Group(n.name, n.short, []string{n.plural}, subs...)
 }
 
 func (n noun) listCommand(a *app.App, use string) *cobra.Command {
@@ -87,6 +90,7 @@ func (n noun) listCommand(a *app.App, use string) *cobra.Command {
 
 func (n noun) listFlags(cmd *cobra.Command) {
 	cmd.Flags().Int("limit", 100, "list so many at most, 0 = all")
+	cmd.Flags().BoolP("watch", "w", false, "go on, and print what is new or changes")
 	for _, f := range n.filters {
 		if f.yes {
 			cmd.Flags().Bool(f.name, false, f.usage)
@@ -97,10 +101,19 @@ func (n noun) listFlags(cmd *cobra.Command) {
 }
 
 func (n noun) getCommand(a *app.App) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "get ID", Short: "Show one " + n.name, Args: cobra.ExactArgs(1),
-		RunE: run(a, func(c *call) error { return n.show(c, c.args[0]) }),
+		RunE: run(a, func(c *call) error {
+			if flag(c.cmd, "wait") == "true" {
+				return n.wait(c)
+			}
+			return n.show(c, c.args[0])
+		}),
 	}
+	if n.wait != nil {
+		cmd.Flags().Bool("wait", false, "wait for its end; the exit code is 5 if it failed")
+	}
+	return cmd
 }
 
 func (n noun) removeCommand(a *app.App) *cobra.Command {
@@ -143,6 +156,9 @@ func (n noun) list(c *call) error {
 			query.Set(cmp.Or(f.query, strings.ReplaceAll(f.name, "-", "_")), v)
 		}
 	}
+	if flag(c.cmd, "watch") == "true" {
+		return n.watchList(c, query, limit)
+	}
 	return n.listAt(c, n.path, n.plural, query, limit)
 }
 
@@ -152,7 +168,7 @@ func (n noun) listAt(c *call, path, field string, query url.Values, limit int) e
 	if err != nil {
 		return err
 	}
-	if c.format == output.JSON || c.format == output.YAML {
+	if !c.format.Plain() {
 		return output.List(c.Out, c.format, items)
 	}
 	var rows [][]string
@@ -176,7 +192,7 @@ func (n noun) listAt(c *call, path, field string, query url.Values, limit int) e
 	case len(rows) == 0:
 		c.note("no %s", n.plural)
 	default:
-		if err := output.Rows(c.Out, slices.Clone(n.header), rows); err != nil {
+		if err := output.Rows(c.Out, slices.Clone(n.header), rows, c.paint()); err != nil {
 			return err
 		}
 	}
@@ -196,7 +212,7 @@ func (n noun) table(c *call, items []json.RawMessage) error {
 		}
 		rows = append(rows, row)
 	}
-	return output.Rows(c.Out, slices.Clone(n.header), rows)
+	return output.Rows(c.Out, slices.Clone(n.header), rows, c.paint())
 }
 
 // show prints one resource.
@@ -251,6 +267,6 @@ func verb(a *app.App, use, short, name string) *cobra.Command {
 		}
 		return app.Usage("there is no kind %q; there are %s", args[0], strings.Join(names, ", "))
 	}
-	cmd.RunE = groupRun
+	cmd.RunE = usage.GroupRun
 	return cmd
 }

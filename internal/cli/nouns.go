@@ -73,6 +73,7 @@ func sessions() noun {
 func turns() noun {
 	return noun{
 		name: "turn", plural: "turns", short: "Turns: one input until its answer", path: "/v1/turns", get: true, more: turnCommands,
+		wait: waitTurn,
 		filters: []filter{
 			{name: "session", query: "session_id", usage: "only turns of this session"},
 			{name: "agent", query: "agent_id", usage: "only turns of this agent"},

@@ -46,7 +46,10 @@ func turnCommands(a *app.App) []*cobra.Command {
 
 	cancel := &cobra.Command{Use: "cancel ID", Short: "Request the cancellation of a turn", Args: cobra.ExactArgs(1), RunE: run(a, cancelTurn)}
 	cancel.Flags().String("reason", "", "why, for the journal")
-	return []*cobra.Command{create, watch, cancel, steerCommand(a), resolveCommand(a), treeCommand(a), rerunCommand(a), compareCommand(a)}
+	return []*cobra.Command{
+		create, watch, cancel, steerCommand(a), resolveCommand(a), treeCommand(a), openCommand(a),
+		rerunCommand(a), compareCommand(a),
+	}
 }
 
 func createTurn(c *call) error {
@@ -113,7 +116,7 @@ func requestCancel(c *call, turn, reason string) ([]byte, error) {
 
 // watchTurn prints events until the turn ends.
 func watchTurn(c *call, turn, after string, known bool) error {
-	if c.format == output.YAML || c.format == output.Name {
+	if c.format != output.Table && c.format != output.JSON {
 		return app.Usage("events are printed as lines, or as JSON lines with -o json; not %q", c.format)
 	}
 	deltas := flag(c.cmd, "deltas") == "true" || c.format == output.JSON

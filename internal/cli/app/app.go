@@ -71,6 +71,11 @@ func (a *App) Getenv(name string) string {
 	return ""
 }
 
+// Colour reports whether Out may be coloured: it is a terminal that has colours, and NO_COLOR (no-color.org) is not set.
+func (a *App) Colour() bool {
+	return a.Terminal && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
+}
+
 // Main runs a command with the process's arguments and returns the exit code. The command's context ends at the first SIGINT or SIGTERM; a
 // second one ends the process at once.
 func (a *App) Main(ctx context.Context, root *cobra.Command, args []string) int {

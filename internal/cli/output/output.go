@@ -23,16 +23,25 @@ const (
 
 // Parse reads a format.
 func Parse(s string) (Format, error) {
-	switch f := Format(s); f {
+	f := Format(s)
+	switch f {
 	case Table, JSON, YAML, Name:
 		return f, nil
 	}
-	return "", fmt.Errorf("output %q: it must be table, json, yaml or name", s)
+	if queries, err := f.queries(); queries {
+		return f, err
+	}
+	return "", fmt.Errorf("output %q: it must be table, json, yaml or name, or jsonpath=… or custom-columns=…", s)
 }
 
 // Value writes one JSON value, indented, or as YAML.
 func Value(w io.Writer, f Format, raw json.RawMessage) error {
-	if f == YAML {
+	switch queries, err := f.queries(); {
+	case err != nil:
+		return err
+	case queries:
+		return query(w, f, []json.RawMessage{raw}, false)
+	case f == YAML:
 		return writeYAML(w, raw)
 	}
 	var b bytes.Buffer
@@ -46,6 +55,9 @@ func Value(w io.Writer, f Format, raw json.RawMessage) error {
 
 // List writes a list of JSON values as one array, or as YAML.
 func List(w io.Writer, f Format, items []json.RawMessage) error {
+	if queries, err := f.queries(); queries && err == nil {
+		return query(w, f, items, true)
+	}
 	if items == nil {
 		items = []json.RawMessage{}
 	}
@@ -56,8 +68,8 @@ func List(w io.Writer, f Format, items []json.RawMessage) error {
 	return Value(w, f, raw)
 }
 
-// Rows writes a table with aligned columns.
-func Rows(w io.Writer, header []string, rows [][]string) error {
+// Rows writes a table with aligned columns. paint, if there is one, colours cells by their column.
+func Rows(w io.Writer, header []string, rows [][]string, paint ...func(column, cell string) string) error {
 	widths := make([]int, len(header))
 	all := append([][]string{header}, rows...)
 	for _, row := range all {
@@ -67,11 +79,14 @@ func Rows(w io.Writer, header []string, rows [][]string) error {
 		}
 	}
 	var b strings.Builder
-	for _, row := range all {
+	for n, row := range all {
 		var line strings.Builder
 		for i, c := range row {
-			line.WriteString(c)
-			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2)
+			if n > 0 && len(paint) > 0 && paint[0] != nil {
+				c = paint[0](header[i], c)
+			}
+			line.WriteString(c + padding)
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

@@ -28,7 +28,7 @@ type View struct {
 // NewView returns a View that writes to the output of a.
 func NewView(a *app.App) *View {
 	return &View{
-		out: a.Out, live: a.Terminal, colour: a.Terminal && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb",
+		out: a.Out, live: a.Terminal, colour: a.Colour(),
 		calls: map[string]*turnv1.ToolCallStarted{},
 	}
 }
