@@ -16,7 +16,7 @@ given with ` + "`--config`" + `, the environment, flags. An unknown name is an e
 or refer to them as ` + "`${env:NAME}`" + ` in the file where the description says so.
 
 In the environment, list items are separated by commas, and a map is written ` + "`name=value,name=value`" + `. ` + "`<name>`" + ` is a key that you
-choose. Fields of list items (` + "`[]`" + `) can be set only in the file. ` + "`windlassd config`" + ` prints the same list.`
+choose. Fields of list items (` + "`[]`" + `) can be set only in the file. ` + "`windlassd config all`" + ` prints the same list.`
 
 // writeConfig writes the page of configuration keys: the defaults of windlassd, and those of windlass up where they differ.
 func writeConfig(w *writer, _ string) error {
@@ -66,7 +66,7 @@ func defaults(daemon, up string) string {
 
 func shortDefault(def string) string {
 	if len(def) > longDefault {
-		return "see `windlassd config`"
+		return "see `windlassd config all`"
 	}
 	return code(def)
 }

@@ -63,7 +63,7 @@ func Daemon(a *app.App) *cobra.Command {
 
 Roles:
 ` + help.String() + `
-Configuration comes from the file, then environment variables; 'windlassd config' lists everything.
+Configuration comes from the file, then environment variables; 'windlassd config' describes what can be configured.
 Once all roles serve, one JSON line is printed on standard output. Logs go to standard error.`,
 		Example: `  windlassd sessions registry policy --config windlass.yaml
   WINDLASS_MESH_KEY=… windlassd worker`,

@@ -20,10 +20,11 @@ func budgetText(ev *turnv1.Event) string {
 		}
 		return fmt.Sprint(n)
 	}
-	used := shown(use.GetUsed()) + " used"
-	if held := ev.GetBudgetExhausted().GetReserved(); held > 0 {
-		used += " and " + shown(held) + " held"
+	// What steps that run now hold is not free either: of one call that is made at this moment, none is left.
+	held := ev.GetBudgetExhausted().GetReserved()
+	used := fmt.Sprintf("%s of %s used", shown(use.GetUsed()+held), shown(use.GetLimit()))
+	if held > 0 {
+		used += ", " + shown(held) + " of it by what runs now"
 	}
-	return fmt.Sprintf("%s of %s: %s of %s (%s)", strings.ReplaceAll(use.GetWhat(), "_", " "), use.GetScope(), used, shown(use.GetLimit()),
-		use.GetBudgetId())
+	return fmt.Sprintf("%s of %s: %s (%s)", strings.ReplaceAll(use.GetWhat(), "_", " "), use.GetScope(), used, use.GetBudgetId())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -67,7 +68,7 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_StepStarted:
 		return d.StepStarted.GetTitle()
 	case *turnv1.Event_StepFinished:
-		return fmt.Sprintf("%s, %d ms %s", ev.GetStep(), d.StepFinished.GetDurationMs(), d.StepFinished.GetError().GetMessage())
+		return fmt.Sprintf("%s, %s %s", ev.GetStep(), duration(d.StepFinished.GetDurationMs()), d.StepFinished.GetError().GetMessage())
 	case *turnv1.Event_UsageUpdated:
 		u := d.UsageUpdated.GetUsage()
 		return fmt.Sprintf("%d tokens in, %d out", u.GetInputTokens(), u.GetOutputTokens())
@@ -152,6 +153,22 @@ func arguments(s *turnv1.ToolCallStarted) string {
 	return compact(raw)
 }
 
+// duration formats milliseconds for people.
+func duration[T int32 | int64](ms T) string {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", ms)
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
 // compact removes the spaces that protojson adds at random.
 func compact(raw []byte) string {
 	var v any
@@ -172,8 +189,11 @@ func resultText(c *turnv1.ToolCallCompleted) string {
 			how += c.GetCode() + ": "
 		}
 	}
-	end := fmt.Sprintf(" (%d ms)", c.GetLatencyMs())
-	if c.GetCached() {
+	end := " (" + duration(c.GetLatencyMs()) + ")"
+	switch {
+	case c.GetRecorded():
+		end = " (recorded)"
+	case c.GetCached():
 		end = " (cached)"
 	}
 	return how + output.Short(Parts(c.GetResult().GetContent()), eventWidth-40) + end

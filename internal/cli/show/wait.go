@@ -1,7 +1,6 @@
 package show
 
 import (
-	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -17,7 +16,7 @@ func waitText(ev *turnv1.Event) string {
 	case *turnv1.Event_TurnPaused:
 		return "waits for " + enum.Name(d.TurnPaused.GetWaitingFor()) + " " + d.TurnPaused.GetApprovalId()
 	case *turnv1.Event_TurnResumed:
-		return fmt.Sprintf("after %d ms", d.TurnResumed.GetPausedMs())
+		return "after " + duration(d.TurnResumed.GetPausedMs())
 	case *turnv1.Event_InputAccepted:
 		return Parts(d.InputAccepted.GetContent())
 	case *turnv1.Event_ApprovalRequested:
