@@ -141,7 +141,7 @@ func (p *Process) buildSessions() error {
 	p.ready["workers"] = probe.Degrades(starter.CheckWorkers)
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
-		Groups: registryv1.NewToolGroupServiceClient(registryConn),
+		Groups: registryv1.NewToolGroupServiceClient(registryConn), Tools: registryv1.NewToolServiceClient(registryConn),
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
 		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Egress: p.egress, Getenv: p.opts.Getenv, Log: p.log,
 	})

@@ -1,6 +1,8 @@
 package sessions
 
 import (
+	"context"
+
 	"buf.build/go/protovalidate"
 
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -76,9 +78,16 @@ func newParts(s *Service, deps Deps) *parts {
 		Log:      deps.Log,
 	})
 	p.budgets = budget.New(budget.Deps{
-		Store: st, Prompts: p.conversations, CheckSession: p.access.CheckSession, OutputTokens: int64(cfg.ReserveOutputTokens),
+		Store: st, Prompts: p.conversations, CheckSession: p.access.CheckSession, CheckAgent: p.checkAgent,
+		OutputTokens: int64(cfg.ReserveOutputTokens),
 	})
 	return p
+}
+
+// checkAgent returns nil if there is an agent with an id.
+func (p *parts) checkAgent(ctx context.Context, id string) error {
+	_, err := p.agents.Get(ctx, id, 0)
+	return err
 }
 
 // makeTurns makes turns, and those that start or watch them.
@@ -122,7 +131,7 @@ func (c childrenOf) AfterEnd(tx *journal.Tx, t store.Turn) { c.s.children.AfterE
 func (p *parts) serve(validator protovalidate.Validator) error {
 	bundles, err := bundle.New(bundle.Deps{
 		Store: p.store, Agents: p.agents, Schedules: p.schedules, Webhooks: p.webhooks, Sources: p.deps.Registry, Policy: p.deps.Policy,
-		CheckParams: p.sessions.CheckParams,
+		CheckParams: p.sessions.CheckParams, Models: p.deps.Models, Tools: p.deps.Tools,
 	})
 	if err != nil {
 		return err

@@ -155,6 +155,7 @@ func TestScheduleSaysWhatIsWrong(t *testing.T) {
 			"belongs to cron",
 		},
 		{"a bad interval", &sessionsv1.Schedule{Input: "x", Interval: "often"}, "invalid_argument", "schedule.interval", "1h30m"},
+		{"under a minute", &sessionsv1.Schedule{Input: "x", Interval: "30s"}, "invalid_argument", "schedule.interval", "at least 1m0s"},
 		{"too short an interval", &sessionsv1.Schedule{Input: "x", Interval: "1500ms"}, "invalid_argument", "schedule.interval", "whole seconds"},
 		{"no input", &sessionsv1.Schedule{Interval: "1h"}, "invalid_argument", "schedule.input", "empty"},
 		{

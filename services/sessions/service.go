@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/api"
+	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
@@ -32,7 +33,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
-// Deps are what the service needs; all but Groups and Models are required.
+// Deps are what the service needs; all but Groups, Models and Tools are required.
 type Deps struct {
 	// DB is the service's database. It stays its owner's to close.
 	DB *sqldb.DB
@@ -46,6 +47,8 @@ type Deps struct {
 	Groups registryv1.ToolGroupServiceClient
 	// Models knows which models there are; without it none is refused.
 	Models rerun.ModelResolver
+	// Tools knows which tools there are; without it no agent is warned about.
+	Tools bundle.ToolLister
 	// Policy checks the approval rules of agents, says what those may do whose schedules fire, and keeps decisions.
 	Policy interface {
 		agent.ApprovalChecker

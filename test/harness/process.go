@@ -18,6 +18,9 @@ import (
 // startTimeout bounds how long a program may take until its ready line; only a failing test waits that long.
 const startTimeout = 90 * time.Second
 
+// shortSchedules lets tests wait for schedules.
+const shortSchedules = "WINDLASS_SESSIONS_SCHEDULES_MIN_INTERVAL=1s"
+
 // Process is one running program.
 type Process struct {
 	t    testing.TB
@@ -49,7 +52,9 @@ func Launch(t testing.TB, name string, env []string, path string, args ...string
 		t: t, name: name, cmd: exec.Command(path, args...), done: make(chan struct{}), line: make(chan map[string]any, 1),
 		log: &logBuffer{},
 	}
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=halt_on_error=1 exitcode=66"}, env...)
+	p.cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=halt_on_error=1 exitcode=66", shortSchedules,
+	}, env...)
 	p.cmd.Stderr = p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := p.cmd.StdoutPipe()

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -30,6 +31,8 @@ type Deps struct {
 	Prompts Prompts
 	// CheckSession returns nil if the caller may see a session.
 	CheckSession func(ctx context.Context, id string) error
+	// CheckAgent returns nil if there is an agent with an id.
+	CheckAgent func(ctx context.Context, id string) error
 	// OutputTokens is what a model call may write when its agent does not say.
 	OutputTokens int64
 }
@@ -82,6 +85,15 @@ func (s *Service) Create(ctx context.Context, spec Spec) (budgetdb.Budget, error
 	}
 	if len(wrong) > 0 {
 		return b, fault.InvalidFields(wrong)
+	}
+	if b.Scope == budgetdb.ScopeAgent {
+		err := s.deps.CheckAgent(ctx, b.Target)
+		if fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
+			err = fault.Invalid("budget.target", "there is no agent %q", b.Target).Hint("Create it first: POST /v1/agents.")
+		}
+		if err != nil {
+			return b, err
+		}
 	}
 	if b.Scope == budgetdb.ScopeSession {
 		if err := s.deps.CheckSession(ctx, b.Target); err != nil {

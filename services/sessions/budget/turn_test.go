@@ -9,6 +9,7 @@ import (
 
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/step"
@@ -88,6 +89,12 @@ func TestWhatIsNoBudgetIsRefused(t *testing.T) {
 			[]string{"budget.target"},
 		},
 		{
+			"an agent that does not exist",
+			budget.Spec{Scope: budgetdb.ScopeAgent, Target: "nobody", Max: tokens},
+			faultv1.Reason_REASON_INVALID_ARGUMENT,
+			[]string{"budget.target"},
+		},
+		{
 			"a name that cannot be stored",
 			budget.Spec{Scope: budgetdb.ScopeSubject, Target: "a\x00", Max: tokens},
 			faultv1.Reason_REASON_INVALID_ARGUMENT,
@@ -125,6 +132,7 @@ func TestABudgetIsOfTheTurnsInItsScope(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			k := newKit(t)
+			k.Agent("other", agentspec.Spec{})
 			own := k.NewTurn("hello")
 			b := create(k, budget.Spec{Scope: row.scope, Target: row.target(own), Max: budgetdb.Amount{Tokens: 1000}})
 			next := k.Turn(k.ReadSession(own.SessionID), "more")
@@ -141,6 +149,7 @@ func TestABudgetIsOfTheTurnsInItsScope(t *testing.T) {
 
 func TestAStepThatDoesNotFitIsDoneAtOnce(t *testing.T) {
 	k := newKit(t)
+	k.Agent(sessionstest.Assistant, agentspec.Spec{})
 	b := create(k, budget.Spec{Scope: budgetdb.ScopeAgent, Target: sessionstest.Assistant, Max: budgetdb.Amount{Tokens: 400}})
 	own := begun(k, &turnv1.Surface{MaxOutputTokens: 100})
 	used(k, own, "infer-1", 300, 40)

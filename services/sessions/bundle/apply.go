@@ -32,6 +32,7 @@ func (s *Service) Apply(ctx context.Context, text string, dry bool) ([]Applied, 
 	if err != nil {
 		return nil, err
 	}
+	s.warn(ctx, docs, applied)
 	return applied, nil
 }
 

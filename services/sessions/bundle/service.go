@@ -30,7 +30,7 @@ type Sources interface {
 // ParamsChecker returns why the caller cannot open a session with an agent and params.
 type ParamsChecker func(ctx context.Context, a store.Agent, params *structpb.Struct) error
 
-// Deps are what the service needs; all are required.
+// Deps are what the service needs; all but Models and Tools are required.
 type Deps struct {
 	Store     *store.Store
 	Agents    *agent.Service
@@ -40,6 +40,9 @@ type Deps struct {
 	// Policy reports whether the caller may change schedules and webhooks.
 	Policy      access.PermissionReader
 	CheckParams ParamsChecker
+	// Models and Tools are asked what agents lack; without them nothing is said.
+	Models ModelResolver
+	Tools  ToolLister
 }
 
 // Service applies bundles. It is safe for concurrent use.

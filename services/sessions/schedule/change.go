@@ -38,7 +38,7 @@ func (s *Service) Update(ctx context.Context, id string, revision int64, change 
 // Revise validates a spec as the successor of that of v.
 func (s *Service) Revise(ctx context.Context, v scheduledb.Schedule, spec *scheduledb.ScheduleSpec, check AgentCheck) error {
 	if spec.SameWork(v.Spec) { // its work was validated when it was set, perhaps by a caller who may see more
-		return invalid(checkTimes(*spec))
+		return invalid(s.checkTimes(*spec))
 	}
 	if authn.From(ctx).GetSubject() != v.Subject {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,11 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
-// Bounds of a schedule's interval.
-const (
-	minInterval = time.Second
-	maxInterval = 366 * 24 * time.Hour
-)
+// maxInterval is the longest interval of a schedule.
+const maxInterval = 366 * 24 * time.Hour
 
 // AgentCheck finds the agent of a schedule, as Turns.CheckAgent does.
 type AgentCheck func(ctx context.Context, id string, params *structpb.Struct) (string, error)
@@ -32,7 +30,7 @@ func invalid(wrong []fault.Field) error {
 
 // validate checks all of a spec, and sets the agent where it names none.
 func (s *Service) validate(ctx context.Context, spec *scheduledb.ScheduleSpec, check AgentCheck) error {
-	wrong := checkTimes(*spec)
+	wrong := s.checkTimes(*spec)
 	bad := func(field, message string) {
 		wrong = append(wrong, fault.Field{Path: "schedule." + field, Message: message})
 	}
@@ -66,7 +64,7 @@ func (s *Service) validate(ctx context.Context, spec *scheduledb.ScheduleSpec, c
 }
 
 // checkTimes lists the mistakes in the times of a spec.
-func checkTimes(spec scheduledb.ScheduleSpec) []fault.Field {
+func (s *Service) checkTimes(spec scheduledb.ScheduleSpec) []fault.Field {
 	bad := func(field, message string) []fault.Field {
 		return []fault.Field{{Path: "schedule." + field, Message: message}}
 	}
@@ -79,8 +77,12 @@ func checkTimes(spec scheduledb.ScheduleSpec) []fault.Field {
 		return bad("time_zone", "belongs to cron: an interval has none")
 	}
 	if spec.Interval != "" {
-		if d, err := time.ParseDuration(spec.Interval); err != nil || d < minInterval || d > maxInterval || d%time.Second != 0 {
-			return bad("interval", `want whole seconds from "1s" to "8784h", for example "15m" or "1h30m"`)
+		d, err := time.ParseDuration(spec.Interval)
+		switch {
+		case err != nil || d < time.Second || d > maxInterval || d%time.Second != 0:
+			return bad("interval", `want whole seconds up to "8784h", for example "15m" or "1h30m"`)
+		case d < s.cfg.MinInterval:
+			return bad("interval", fmt.Sprintf("is %s: at least %s are needed (sessions.schedules.min_interval)", d, s.cfg.MinInterval))
 		}
 		return nil
 	}

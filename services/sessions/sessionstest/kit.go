@@ -126,6 +126,7 @@ func (k *Kit) makeReaders(cfg Config) {
 	})
 	k.Budgets = budget.New(budget.Deps{
 		Store: k.Store, Prompts: k.Conversations, CheckSession: k.Access.CheckSession, OutputTokens: outputTokens,
+		CheckAgent: func(ctx context.Context, id string) error { _, err := k.Agents.Get(ctx, id, 0); return err },
 	})
 	k.Outbox = outbox.New(outbox.Config{Interval: time.Second, MaxStarting: 4}, k.Store, k.Engine, log)
 	k.Workers = outbox.NewWorkers(k.Store, k.Bus, time.Second, log)
