@@ -6,9 +6,16 @@ import (
 	"testing"
 )
 
+// trouble marks the lines that a page must show: "…" does not stand for them.
+var trouble = regexp.MustCompile(`✗|\berror:|\bwarning\b|\bfailed\b|\bFAILED\b|\bpanic\b`)
+
 // fits reports whether an output is what a page shows. In the page "…" stands for any text inside a line, and alone on a line for any
-// lines, also none. Runs of spaces count as one, and those after a comma of a JSON object as none: protojson writes them as it likes.
+// lines, also none, but for no line of trouble. Runs of spaces count as one, and those after a comma of a JSON object as none: protojson
+// writes them as it likes.
 func fits(want, got string) bool {
+	if len(trouble.FindAllString(want, -1)) != len(trouble.FindAllString(got, -1)) {
+		return false
+	}
 	var re strings.Builder
 	re.WriteString(`^`)
 	for _, line := range lines(want) {
@@ -49,6 +56,9 @@ func TestFits(t *testing.T) {
 		{"a line less", "a\nb", "a\n", false},
 		{"JSON with other spaces", `{"a":1,"b":2,…}`, `{"a":1, "b":2, "c":3}`, true},
 		{"a dot is a dot", "a.b", "axb\n", false},
+		{"an error left out", "a\n…\nz", "a\n✗ failed\nz\n", false},
+		{"an error in the rest of a line", "a …", "a error: no\n", false},
+		{"an error that is shown", "a\n…\nerror: …", "a\nb\nerror: no\n", true},
 		{"the rest of a line is not the next line", "a…", "a\nb\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

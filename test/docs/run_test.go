@@ -39,9 +39,26 @@ func TestPages(t *testing.T) {
 		if strings.HasPrefix(p.path, benchPages) {
 			continue // their one command takes minutes of the whole machine
 		}
+		before := agents(t, up.Client)
 		t.Run(p.path, func(t *testing.T) { m.run(t, p) })
+		for id, revision := range agents(t, up.Client) {
+			if was := before[id]; was != "" && was != revision {
+				t.Errorf("%s overwrites the agent %s of an earlier page", p.path, id)
+			}
+		}
 	}
 	t.Run("grpc", func(t *testing.T) { callOverGRPC(t, m.real["127.0.0.1:9090"]) })
+}
+
+// agents returns the revisions of all agents.
+func agents(t *testing.T, c *harness.Client) map[string]string {
+	t.Helper()
+	revisions := map[string]string{}
+	for _, each := range c.Must("GET", "/v1/agents?page_size=1000", nil)["agents"].([]any) {
+		a := each.(map[string]any)
+		revisions[fmt.Sprint(a["id"])] = fmt.Sprint(a["revision"])
+	}
+	return revisions
 }
 
 // run writes a page's files, runs its shell blocks in one shell, and compares the outputs that follow them. Bundles are applied dry.

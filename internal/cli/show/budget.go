@@ -21,7 +21,7 @@ func budgetText(ev *turnv1.Event) string {
 		return fmt.Sprint(n)
 	}
 	// What steps that run now hold is not free either: of one call that is made at this moment, none is left.
-	held := ev.GetBudgetExhausted().GetReserved()
+	held := ev.GetBudgetExhausted().GetReserved() + ev.GetBudgetWarning().GetReserved()
 	used := fmt.Sprintf("%s of %s used", shown(use.GetUsed()+held), shown(use.GetLimit()))
 	if held > 0 {
 		used += ", " + shown(held) + " of it by what runs now"

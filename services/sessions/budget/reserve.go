@@ -37,6 +37,8 @@ type Reservation struct {
 	MaxOutput int64
 	// Exhausted is the limit that the step does not fit into, nil if it may begin or wait.
 	Exhausted *turnv1.BudgetExhausted
+	// Warnings are to be appended when the step has started: the limits of which the part to warn at was passed by its tool call.
+	Warnings []*turnv1.BudgetWarning
 	// WaitsFor is the id of the budget that the step fits into, but not together with what other steps hold; else "".
 	WaitsFor string
 }
@@ -63,8 +65,7 @@ func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (Re
 		if contract.Sent(ref.GetWait().GetKind()) {
 			return Reservation{}, nil // an earlier round has counted the call
 		}
-		over, err := reserveCall(tx, t, ref.GetKey(), budgets)
-		return Reservation{Exhausted: over}, err
+		return reserveCall(tx, t, ref.GetKey(), budgets)
 	}
 	step, err := s.estimate(tx, t, ref)
 	if err != nil || step.Calls == 0 {
@@ -135,25 +136,30 @@ func reserveTokens(tx *journal.Tx, t store.Turn, key string, step Estimate, d De
 	return out, nil
 }
 
-// reserveCall reserves one tool call. It returns the limit that leaves no room for it, nil when all do.
-func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []budgetdb.Budget) (*turnv1.BudgetExhausted, error) {
+// reserveCall reserves one tool call, if all limits leave room for it.
+func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []budgetdb.Budget) (Reservation, error) {
+	var out Reservation
 	for _, b := range budgets {
 		if b.Max.Calls > 0 && b.Used.Calls+b.Reserved.Calls+1 > b.Max.Calls {
-			return LimitCalls.exhausted(b), nil
+			out.Exhausted = LimitCalls.exhausted(b)
+			return out, nil
 		}
 	}
 	for _, b := range budgets {
 		if b.Max.Calls == 0 {
 			continue
 		}
-		if err := hold(tx, b, budgetdb.Hold{
-			Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID,
-			Amount: budgetdb.Amount{Calls: 1},
-		}); err != nil {
-			return nil, err
+		h := budgetdb.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID, Amount: budgetdb.Amount{Calls: 1}}
+		if err := hold(tx, b, h); err != nil {
+			return out, err
+		}
+		before := b.Used.Plus(b.Reserved)
+		b.Reserved = b.Reserved.Plus(h.Amount)
+		if LimitCalls.warns(b, before, b.Used.Plus(b.Reserved)) {
+			out.Warnings = append(out.Warnings, LimitCalls.warning(b))
 		}
 	}
-	return nil, nil
+	return out, nil
 }
 
 // hold stores what a step holds of a locked budget.

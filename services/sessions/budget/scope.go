@@ -89,3 +89,19 @@ func (l Limit) use(b budgetdb.Budget) *turnv1.LimitUse {
 func (l Limit) exhausted(b budgetdb.Budget) *turnv1.BudgetExhausted {
 	return &turnv1.BudgetExhausted{Use: l.use(b), Reserved: l.of(b.Reserved)}
 }
+
+// warns reports whether the part of a limit to warn at is passed by what is used now and was not before.
+func (l Limit) warns(b budgetdb.Budget, before, now budgetdb.Amount) bool {
+	limit := l.of(b.Max)
+	passed := func(used int64) bool { return limit > 0 && used >= (limit*b.WarnAt+99)/100 }
+	return !passed(l.of(before)) && passed(l.of(now))
+}
+
+// warning is the event that tells that a limit of a budget is nearly used up.
+func (l Limit) warning(b budgetdb.Budget) *turnv1.BudgetWarning {
+	w := &turnv1.BudgetWarning{Use: l.use(b), WarnAt: int32(b.WarnAt)}
+	if l == LimitCalls {
+		w.Reserved = b.Reserved.Calls
+	}
+	return w
+}

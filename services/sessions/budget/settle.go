@@ -38,7 +38,7 @@ func (s *Service) Settle(tx *journal.Tx, t store.Turn, step store.Step, outcome 
 		if err := tx.SaveBudget(tx.Context(), b); err != nil {
 			return err
 		}
-		if err := warn(tx, t, step, b, before); err != nil {
+		if err := warn(tx, t, step, b, before, h); err != nil {
 			return err
 		}
 		if h.Bound != "" && outcome.GetFinishReason() == "length" {
@@ -86,17 +86,14 @@ func holdOf(holds []budgetdb.Hold, budget string) budgetdb.Hold {
 	return budgetdb.Hold{}
 }
 
-// warn appends an event for each limit of which the part to warn at was passed now: once in a period.
-func warn(tx *journal.Tx, t store.Turn, step store.Step, b budgetdb.Budget, before budgetdb.Amount) error {
+// warn appends an event for each limit of which the part to warn at was passed now: once in a period. Of a reserved tool call Reserve
+// has warned.
+func warn(tx *journal.Tx, t store.Turn, step store.Step, b budgetdb.Budget, before budgetdb.Amount, h budgetdb.Hold) error {
 	for _, l := range []Limit{LimitTokens, LimitCost, LimitCalls} {
-		limit := l.of(b.Max)
-		passed := func(used int64) bool { return limit > 0 && used >= (limit*b.WarnAt+99)/100 }
-		if passed(l.of(before)) || !passed(l.of(b.Used)) {
+		if l == LimitCalls && h.Calls > 0 || !l.warns(b, before, b.Used) {
 			continue
 		}
-		_, err := tx.Append(journal.OfStep(t, step), &turnv1.Event{Data: &turnv1.Event_BudgetWarning{
-			BudgetWarning: &turnv1.BudgetWarning{Use: l.use(b), WarnAt: int32(b.WarnAt)},
-		}})
+		_, err := tx.Append(journal.OfStep(t, step), &turnv1.Event{Data: &turnv1.Event_BudgetWarning{BudgetWarning: l.warning(b)}})
 		if err != nil {
 			return err
 		}

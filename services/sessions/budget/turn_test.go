@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -216,6 +217,23 @@ func TestATurnsEndFreesWhatItHolds(t *testing.T) {
 	k.Must(err)
 	if len(rows) != 1 {
 		t.Errorf("the turn's own limits are still there, or listed: %+v", rows)
+	}
+}
+
+// The calls of one answer run side by side: the first one leaves no room for the second before it has ended.
+func TestAWarningPrecedesTheEndOfABudget(t *testing.T) {
+	k := newKit(t)
+	b := create(k, budget.Spec{Scope: budgetdb.ScopeTenant, Max: budgetdb.Amount{Calls: 1}})
+	own := begun(k, &turnv1.Surface{})
+	k.Lease(own, "tool-1.0")
+	exhausted(k, own, "tool-1.1")
+	k.Finish(own)
+	types := slices.DeleteFunc(k.Types(own.SessionID), func(s string) bool { return !strings.HasPrefix(s, "budget.") })
+	if !slices.Equal(types, []string{"budget.warning", "budget.exhausted"}) {
+		t.Errorf("the events of budgets are %q", types)
+	}
+	if now := read(k, b.ID); now.Used.Calls != 1 || now.Reserved.Calls != 0 {
+		t.Errorf("the budget is %+v", now)
 	}
 }
 

@@ -110,7 +110,7 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, c Claim, optimistic
 		out.Busy = &Busy{BudgetID: got.WaitsFor, ExpiresIn: askBudgetAgain}
 		return out, step, nil
 	}
-	if out.Lease, err = takeLease(tx, t, &step, c); err != nil {
+	if out.Lease, err = takeLease(tx, t, &step, c, got.Warnings); err != nil {
 		return out, step, err
 	}
 	step.Optimistic, out.Lease.MaxOutputTokens = optimistic, int32(got.MaxOutput)
@@ -123,7 +123,7 @@ func busy(step store.Step, now time.Time) *Busy {
 }
 
 // takeLease leases the step to the caller, who has to save it. The step is the zero value if nobody claimed it before.
-func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim) (*Lease, error) {
+func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim, warnings []*turnv1.BudgetWarning) (*Lease, error) {
 	previous := step.Owner
 	countLost(t, *step)
 	if step.Fence == 0 {
@@ -143,7 +143,11 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim) (*Lease
 	step.Fence, step.Attempt = step.Fence+1, step.Attempt+1
 	step.Owner, step.StartTime = c.Owner, tx.Now()
 	step.LeaseExpires = tx.Now().Add(c.TTL)
-	for _, e := range claimEvents(*step, previous, c) {
+	events := claimEvents(*step, previous, c)
+	for _, w := range warnings {
+		events = append(events, &turnv1.Event{Data: &turnv1.Event_BudgetWarning{BudgetWarning: w}})
+	}
+	for _, e := range events {
 		if _, err := tx.Append(journal.OfStep(*t, *step), e); err != nil {
 			return nil, err
 		}

@@ -3541,13 +3541,17 @@ func (x *UsageUpdated) GetUsage() *Usage {
 }
 
 // BudgetWarning: Usage passed the warning threshold of a limit (80 % unless the budget sets another one). The warning is sent once, in
-// the turn that passes the threshold, and once in each period of a budget with a period.
+// the turn that passes the threshold, and once in each period of a budget with a period. It is sent again if a reserved tool call was not
+// made, and a later one passes the threshold.
 type BudgetWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The limit and its current usage.
 	Use *LimitUse `protobuf:"bytes,1,opt,name=use,proto3" json:"use,omitempty"`
 	// Warning threshold, in percent of the limit.
-	WarnAt        int32 `protobuf:"varint,2,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	WarnAt int32 `protobuf:"varint,2,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	// Amount that calls in progress, of this turn and of others, reserve until they end, in the unit of the limit. A tool call counts towards
+	// the threshold when it starts.
+	Reserved      int64 `protobuf:"varint,3,opt,name=reserved,proto3" json:"reserved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3592,6 +3596,13 @@ func (x *BudgetWarning) GetUse() *LimitUse {
 func (x *BudgetWarning) GetWarnAt() int32 {
 	if x != nil {
 		return x.WarnAt
+	}
+	return 0
+}
+
+func (x *BudgetWarning) GetReserved() int64 {
+	if x != nil {
+		return x.Reserved
 	}
 	return 0
 }
@@ -4261,10 +4272,11 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"categories\x12\x17\n" +
 	"\acall_id\x18\x05 \x01(\tR\x06callId\"=\n" +
 	"\fUsageUpdated\x12-\n" +
-	"\x05usage\x18\x01 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"V\n" +
+	"\x05usage\x18\x01 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"r\n" +
 	"\rBudgetWarning\x12,\n" +
 	"\x03use\x18\x01 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\x03use\x12\x17\n" +
-	"\awarn_at\x18\x02 \x01(\x05R\x06warnAt\"[\n" +
+	"\awarn_at\x18\x02 \x01(\x05R\x06warnAt\x12\x1a\n" +
+	"\breserved\x18\x03 \x01(\x03R\breserved\"[\n" +
 	"\x0fBudgetExhausted\x12,\n" +
 	"\x03use\x18\x01 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\x03use\x12\x1a\n" +
 	"\breserved\x18\x02 \x01(\x03R\breserved\"A\n" +
