@@ -36,6 +36,8 @@ type noun struct {
 	wait func(*call) error
 	// get and remove mean that the API has these methods.
 	get, remove bool
+	// manifest means that "windlass apply" takes what -o yaml prints.
+	manifest bool
 	// force describes --force of the delete command, "" if there is no such flag.
 	force string
 	// more returns the commands that only this noun has.
@@ -168,6 +170,9 @@ func (n noun) listAt(c *call, path, field string, query url.Values, limit int) e
 	if err != nil {
 		return err
 	}
+	if n.manifest && c.format == output.YAML {
+		return output.Manifests(c.Out, n.name, items)
+	}
 	if !c.format.Plain() {
 		return output.List(c.Out, c.format, items)
 	}
@@ -229,6 +234,9 @@ func (n noun) printOne(c *call, raw json.RawMessage) error {
 	id, _, err := n.read(raw, c.now)
 	if err != nil {
 		return err
+	}
+	if n.manifest && c.format == output.YAML {
+		return output.Manifests(c.Out, n.name, []json.RawMessage{raw})
 	}
 	return c.print(id, raw, func(w io.Writer) error { return output.Fields(w, raw) })
 }

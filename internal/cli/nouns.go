@@ -40,8 +40,9 @@ func nouns() []noun {
 func agents() noun {
 	return noun{
 		name: "agent", plural: "agents", short: "Agents: whom you talk to", path: "/v1/agents", get: true, remove: true, more: agentCommands,
-		force:  "delete it although other agents call it; it is a tool of theirs no more",
-		header: []string{"ID", "MODEL", "STRATEGY", "TOOLS", "REVISION", "UPDATED", "DESCRIPTION"},
+		manifest: true,
+		force:    "delete it although other agents call it; it is a tool of theirs no more",
+		header:   []string{"ID", "MODEL", "STRATEGY", "TOOLS", "REVISION", "UPDATED", "DESCRIPTION"},
 		read: typed((*sessionsv1.Agent).GetId, func(m *sessionsv1.Agent, now time.Time) []string {
 			return []string{
 				m.GetId(), orDefault(m.GetModel()), orDefault(enum.Name(m.GetStrategy())), output.Short(strings.Join(m.GetTools(), ","), cellWidth),
@@ -106,8 +107,9 @@ func tools() noun {
 func sources() noun {
 	return noun{
 		name: "source", plural: "sources", short: "Sources: where tools come from", path: "/v1/sources", get: true, remove: true,
-		more:   sourceCommands,
-		header: []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
+		manifest: true,
+		more:     sourceCommands,
+		header:   []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
 		read: typed((*registryv1.Source).GetName, func(m *registryv1.Source, now time.Time) []string {
 			where, state := m.GetUrl(), enum.Name(m.GetState())
 			if where == "" {

@@ -22,8 +22,9 @@ const schedulesPath = "/v1/schedules"
 func schedules() noun {
 	return noun{
 		name: "schedule", plural: "schedules", short: "Schedules: turns that begin by the clock", path: schedulesPath, get: true, remove: true,
-		more:   scheduleCommands,
-		header: []string{"ID", "WHEN", "WHERE", "STATE", "NEXT", "LAST TURN", "INPUT"},
+		manifest: true,
+		more:     scheduleCommands,
+		header:   []string{"ID", "WHEN", "WHERE", "STATE", "NEXT", "LAST TURN", "INPUT"},
 		read: typed((*sessionsv1.Schedule).GetId, func(m *sessionsv1.Schedule, now time.Time) []string {
 			next := ""
 			if len(m.GetNext()) > 0 {

@@ -22,9 +22,10 @@ const webhooksPath = "/v1/webhooks"
 func webhooks() noun {
 	return noun{
 		name: "webhook", plural: "webhooks", short: "Webhooks: addresses that are notified when turns end or wait", path: webhooksPath, get: true,
-		remove: true,
-		more:   webhookCommands,
-		header: []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
+		manifest: true,
+		remove:   true,
+		more:     webhookCommands,
+		header:   []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
 		read: typed((*sessionsv1.Webhook).GetId, func(m *sessionsv1.Webhook, now time.Time) []string {
 			return []string{
 				m.GetId(), output.Short(webhookURL(m), cellWidth), orEach(strings.Join(m.GetEvents(), ",")), orEach(m.GetAgentId()),

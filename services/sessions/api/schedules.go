@@ -162,12 +162,8 @@ func scheduleToProto(spec scheduledb.ScheduleSpec) *sessionsv1.Schedule {
 
 // toProto converts a schedule as callers see it, without its fires.
 func (s *Schedules) toProto(v scheduledb.Schedule) *sessionsv1.Schedule {
-	out := scheduleToProto(v.Spec)
+	out := scheduleToProto(v.Spec.WithDefaults())
 	out.DisplayName = cmp.Or(v.Spec.DisplayName, v.ID)
-	out.Overlap = string(cmp.Or(v.Spec.Overlap, scheduledb.OverlapSkip))
-	if v.Spec.Cron != "" {
-		out.TimeZone = cmp.Or(v.Spec.TimeZone, "UTC")
-	}
 	out.Id, out.CreatedBy, out.LastTurnId, out.LastError, out.LastFireTime = v.ID, v.Subject, v.LastTurnID, v.LastError,
 		timestamp.Of(v.LastFire)
 	out.Revision, out.Synced = uint32(v.Revision), v.Synced == v.Revision

@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,10 +23,6 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{
 			"misspelt field inside", "kind: agent\nid: a\nlimits:\n  max_step: 3", "document 1 (agent a), line 4: limits.max_step",
 			`is no field of agent: did you mean "max_steps"?`,
-		},
-		{
-			"output field", "kind: agent\nid: a\nrevision: 3", "document 1 (agent a), line 3: revision",
-			"is no field of agent: there are id, display_name, description, …",
 		},
 		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is there twice"},
 		{
@@ -68,12 +65,8 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 			"want names with values; the values are read, idempotent or once",
 		},
 		{
-			"a schedule's revision", "kind: schedule\nid: s\nrevision: 3", "document 1 (schedule s), line 3: revision",
-			"is no field of schedule: there are id, display_name, description, …",
-		},
-		{
 			"a webhook's secret", "kind: webhook\nid: w\nsecret: x", "document 1 (webhook w), line 3: secret",
-			"is no field of webhook: there are id, url, events, agent_id, description, disabled, per_turn",
+			"is made by the server: it cannot be set",
 		},
 		{"text for a flag", "kind: webhook\nid: w\ndisabled: maybe", "document 1 (webhook w), line 3: disabled", "want true or false"},
 		{
@@ -108,6 +101,25 @@ func TestEnumsHaveTheirShortNames(t *testing.T) {
 	}
 	if got := docs[1].Source.GetEffects(); !maps.Equal(got, want) {
 		t.Errorf("effects are %v, want %v", got, want)
+	}
+}
+
+func TestWhatTheAPIAnswersCanBeApplied(t *testing.T) {
+	docs, err := bundle.Parse("kind: agent\nid: a\nstrategy: \"\"\nlimits: null\nparams_schema: null\nshields: null\nrevision: 7\n" +
+		"create_time: 2026-01-01T00:00:00Z\n---\n" +
+		"kind: source\nid: src_1\nname: s\nsource_kind: builtin\nstate: ready\ntool_count: 6\n---\n" +
+		"kind: schedule\nid: d\nnext: [\"2026-01-01T00:00:00Z\"]\nrecent: [{}]\nrevision: 2\n---\nkind: webhook\nid: w\nsecret: \"\"")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := docs[0].Agent; a.GetRevision() != 0 || a.GetLimits() != nil {
+		t.Errorf("the agent is %v", a)
+	}
+	if s := docs[1].Source; s.GetId() != "" || s.GetKind() != "builtin" || !slices.Equal(docs[1].Fields, []string{"name"}) {
+		t.Errorf("the source is %v with the fields %q", s, docs[1].Fields)
+	}
+	if d := docs[2].Schedule; len(d.GetNext()) != 0 || d.GetRevision() != 0 {
+		t.Errorf("the schedule is %v", d)
 	}
 }
 

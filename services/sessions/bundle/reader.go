@@ -53,9 +53,15 @@ func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string)
 			continue
 		}
 		fd := m.Descriptor().Fields().ByName(protoreflect.Name(key.Value))
-		if fd == nil || outputOnly(fd) {
+		switch {
+		case fd == nil:
 			r.unknown(m, key, path)
 			continue
+		case fd.Name() == "secret" && val.Value != "":
+			r.bad(key, path, "is made by the server: it cannot be set")
+			continue
+		case outputOnly(fd):
+			continue // so that what the API answers can be applied again (AIP-203)
 		}
 		if prefix == "" {
 			r.doc.Fields = append(r.doc.Fields, key.Value)
@@ -105,6 +111,7 @@ func (r *reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, 
 // messages reads a field that holds fields of its own, or a list of such. A free object is read as a whole.
 func (r *reader) messages(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
 	switch {
+	case val.Tag == "!!null":
 	case fd.IsList() && val.Kind != yaml.SequenceNode:
 		r.bad(val, path, "wants a list of fields")
 	case fd.IsList():
@@ -131,7 +138,7 @@ func (r *reader) messages(m protoreflect.Message, fd protoreflect.FieldDescripto
 
 // value sets a field by its form as JSON.
 func (r *reader) value(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
-	if val.Tag == "!!null" {
+	if val.Tag == "!!null" || fd.Enum() != nil && val.Tag == "!!str" && val.Value == "" {
 		return
 	}
 	r.lines(val, path)

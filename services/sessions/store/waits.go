@@ -139,7 +139,7 @@ func (tx *waitTx) SaveWait(ctx context.Context, w Wait) error {
 
 const (
 	selectWait  = "SELECT " + waitColumns + " FROM turn_waits WHERE tenant = $1 AND id = $2"
-	waitsOfTurn = "SELECT " + waitColumns + " FROM turn_waits WHERE tenant = $1 AND turn_id = $2 ORDER BY create_us, id"
+	waitsOfTurn = "SELECT " + waitColumns + " FROM turn_waits WHERE tenant = $1 AND turn_id = $2 ORDER BY create_us, step_key, id"
 )
 
 // Wait reads one. ErrNotFound when there is none.

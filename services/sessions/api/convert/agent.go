@@ -29,7 +29,7 @@ func AgentToProto(a store.Agent) *sessionsv1.Agent {
 // AgentFromProto converts the fields that an author sets.
 func AgentFromProto(v *sessionsv1.Agent) agentspec.Spec {
 	out := agentspec.Spec{
-		DisplayName: v.GetDisplayName(), Description: v.GetDescription(), Instructions: v.GetInstructions(), Model: v.GetModel(),
+		DisplayName: displayName(v), Description: v.GetDescription(), Instructions: v.GetInstructions(), Model: v.GetModel(),
 		Strategy: v.GetStrategy(), Tools: v.GetTools(), Limits: LimitsFromProto(v.GetLimits()), Temperature: v.Temperature,
 		MaxOutputTokens: v.GetMaxOutputTokens(), OnUnknownOutcome: agentspec.UnknownOutcome(v.GetOnUnknownOutcome()), Labels: v.GetLabels(),
 		Approvals: v.GetApprovals(), ParamsSchema: v.GetParamsSchema(), Shields: v.GetShields(), Executor: executorFromProto(v.GetExecutor()),
@@ -42,6 +42,18 @@ func AgentFromProto(v *sessionsv1.Agent) agentspec.Spec {
 		})
 	}
 	return out
+}
+
+// displayName is the display name that an author sets: one that is the id is what is shown without any.
+func displayName(v interface {
+	GetId() string
+	GetDisplayName() string
+},
+) string {
+	if v.GetDisplayName() == v.GetId() {
+		return ""
+	}
+	return v.GetDisplayName()
 }
 
 // LimitsToProto converts limits, nil for none.

@@ -8,7 +8,7 @@ import (
 // ScheduleFromProto converts the fields that an owner sets.
 func ScheduleFromProto(v *sessionsv1.Schedule) scheduledb.ScheduleSpec {
 	return scheduledb.ScheduleSpec{
-		DisplayName: v.GetDisplayName(), Description: v.GetDescription(), AgentID: v.GetAgentId(), SessionID: v.GetSessionId(),
+		DisplayName: displayName(v), Description: v.GetDescription(), AgentID: v.GetAgentId(), SessionID: v.GetSessionId(),
 		Input:  v.GetInput(),
 		Params: v.GetParams(), Cron: v.GetCron(), TimeZone: v.GetTimeZone(), Interval: v.GetInterval(),
 		Overlap: scheduledb.Overlap(v.GetOverlap()),

@@ -1,6 +1,7 @@
 package scheduledb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -44,8 +45,18 @@ type ScheduleSpec struct {
 
 // Equal reports whether two specs agree in all fields.
 func (a ScheduleSpec) Equal(b ScheduleSpec) bool {
+	a, b = a.WithDefaults(), b.WithDefaults()
 	return a.SameWork(b) && a.DisplayName == b.DisplayName && a.Description == b.Description && a.Cron == b.Cron && a.TimeZone == b.TimeZone &&
 		a.Interval == b.Interval && a.Overlap == b.Overlap && a.Paused == b.Paused
+}
+
+// WithDefaults returns the spec with what its empty fields stand for.
+func (a ScheduleSpec) WithDefaults() ScheduleSpec {
+	a.Overlap = cmp.Or(a.Overlap, OverlapSkip)
+	if a.Cron != "" {
+		a.TimeZone = cmp.Or(a.TimeZone, "UTC")
+	}
+	return a
 }
 
 // SameWork reports whether two specs start the same turns, at whatever times.
