@@ -5,11 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/windlass-dev/windlass/gateway/problem"
-	"github.com/windlass-dev/windlass/libs/fault"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
 // crossOrigin rejects writes from web pages of other origins: browsers send some of them without a preflight.
@@ -40,10 +36,8 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if err := g.cross.Check(r); err != nil {
-		problem.Write(w, r, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
-			"web pages of other origins may not call this API").
-			Hint("Add the page's origin to gateway.cors_origins.").Cause(err))
+	if err := g.allowed(r); err != nil {
+		problem.Write(w, r, err)
 		return
 	}
 	g.identify(w, r)

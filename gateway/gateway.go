@@ -36,6 +36,9 @@ type Deps struct {
 	Ready map[string]func(context.Context) error
 	// Health are connections to the roles, made as the gateway itself, whose processes' checks /readyz reports as well. It may be nil.
 	Health map[string]Conn
+	// Kill ends the process as SIGKILL does, for people at the console who want to see turns survive that. Nil means that the console does
+	// not offer it.
+	Kill func()
 }
 
 // Gateway serves HTTP.
@@ -104,7 +107,9 @@ func (g *Gateway) build() error {
 	if g.clientAPI, err = openapi.ClientDocument(); err != nil {
 		return err
 	}
-	g.console, err = console.New(g.cfg.TemporalUI, g.cfg.TemporalNamespace)
+	g.console, err = console.New(console.Config{
+		TemporalUI: g.cfg.TemporalUI, Namespace: g.cfg.TemporalNamespace, Kill: g.deps.Kill != nil,
+	})
 	return err
 }
 

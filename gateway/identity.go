@@ -8,19 +8,27 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// identify authenticates the caller and serves the API.
-func (g *Gateway) identify(w http.ResponseWriter, r *http.Request) {
-	if g.cfg.Loopback != Loopback || !fromThisMachine(r) {
-		problem.Write(w, r, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
-			Hint("Call from the machine that Windlass runs on, by the name localhost, where identity.loopback allows it."))
-		return
+// allowed returns why a request may not be served: it comes from a web page of another origin, or carries no credentials.
+func (g *Gateway) allowed(r *http.Request) error {
+	if err := g.cross.Check(r); err != nil {
+		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+			"web pages of other origins may not call this API").
+			Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
 	}
+	if g.cfg.Loopback != Loopback || !fromThisMachine(r) {
+		return fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
+			Hint("Call from the machine that Windlass runs on, by the name localhost, where identity.loopback allows it.")
+	}
+	return nil
+}
+
+// identify serves the API in the name of the caller, who is allowed.
+func (g *Gateway) identify(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del("Authorization") // ends here: the mesh carries the principal, not the credentials
 	g.api.ServeHTTP(w, r.WithContext(authn.With(r.Context(), authn.Local())))
 }

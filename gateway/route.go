@@ -22,6 +22,11 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.cors(w, r)
 		return
 	}
+	if path == console.KillPath && g.deps.Kill != nil && r.Method == http.MethodPost {
+		matched(r.Context(), path)
+		g.kill(w, r)
+		return
+	}
 	h := g.plain(path)
 	if h == nil {
 		problem.NotFound(w, r)

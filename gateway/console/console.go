@@ -31,23 +31,36 @@ var media = map[string]string{
 // Console serves the pages and their assets.
 type Console struct{ page []byte }
 
-// New renders the document that every page starts from. temporalUI is the URL of the Temporal UI, "" for none: pages link each turn to its
-// workflow there, which is in the namespace.
-func New(temporalUI, namespace string) (*Console, error) {
-	u, err := url.Parse(temporalUI)
-	if err != nil || temporalUI != "" && u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("temporal.ui %q is no http URL", temporalUI)
+// Config says what the pages link to and offer.
+type Config struct {
+	// TemporalUI is the URL of the Temporal UI, "" for none: pages link each turn to its workflow there, which is in Namespace.
+	TemporalUI, Namespace string
+	// Kill means that POST KillPath ends the process, so that the pages offer it.
+	Kill bool
+}
+
+// KillPath is the path that ends the process, where that is offered.
+const KillPath = "/debug/kill"
+
+// New renders the document that every page starts from.
+func New(cfg Config) (*Console, error) {
+	u, err := url.Parse(cfg.TemporalUI)
+	if err != nil || cfg.TemporalUI != "" && u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("temporal.ui %q is no http URL", cfg.TemporalUI)
 	}
-	workflows := ""
-	if temporalUI != "" {
-		workflows = u.JoinPath("namespaces", namespace, "workflows").String() + "/"
+	page := struct{ Temporal, Workflows, Kill string }{Temporal: cfg.TemporalUI}
+	if cfg.TemporalUI != "" {
+		page.Workflows = u.JoinPath("namespaces", cfg.Namespace, "workflows").String() + "/"
+	}
+	if cfg.Kill {
+		page.Kill = KillPath
 	}
 	t, err := template.ParseFS(files, "index.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the document of the pages: %w", err)
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, struct{ Temporal, Workflows string }{temporalUI, workflows}); err != nil {
+	if err := t.Execute(&b, page); err != nil {
 		return nil, fmt.Errorf("render the document of the pages: %w", err)
 	}
 	return &Console{page: b.Bytes()}, nil

@@ -205,7 +205,7 @@ func (p *Process) buildWorker() error {
 }
 
 func (p *Process) buildGateway() error {
-	conns := gateway.Deps{Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}}
+	conns := gateway.Deps{Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}, Kill: p.opts.Kill}
 	for role, conn := range map[string]*gateway.Conn{
 		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,
 	} {

@@ -40,6 +40,8 @@ type Options struct {
 	// Log and Metrics come from package telemetry.
 	Log     *slog.Logger
 	Metrics http.Handler
+	// Kill ends the process as SIGKILL does; see gateway.Deps.
+	Kill func()
 	// Getenv reads the environment, to detect model providers.
 	Getenv func(string) string
 }

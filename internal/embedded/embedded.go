@@ -35,6 +35,8 @@ type Options struct {
 	Log     *slog.Logger
 	Metrics http.Handler
 	Getenv  func(string) string
+	// Kill ends the process as SIGKILL does, and starts it again on the same addresses. Nil where that cannot be done.
+	Kill func(Ready)
 	// Started is called once everything serves.
 	Started func(Ready)
 }
@@ -97,10 +99,14 @@ func Run(ctx context.Context, o Options) (err error) {
 
 // mesh runs the roles.
 func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, web, grpc net.Listener) error {
-	p, err := assembly.New(ctx, assembly.Options{
+	opts := assembly.Options{
 		Config: o.Config, Roles: assembly.AllRoles(), Network: rpc.NewMemory(), Extra: []net.Listener{grpc}, HTTP: web,
 		Log: o.Log, Metrics: o.Metrics, Getenv: o.Getenv,
-	})
+	}
+	if o.Kill != nil {
+		opts.Kill = func() { o.Kill(ready) }
+	}
+	p, err := assembly.New(ctx, opts)
 	if err != nil {
 		return cleanStop(ctx, err)
 	}

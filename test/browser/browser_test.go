@@ -44,7 +44,7 @@ func scenario(t *testing.T, name, url string) *exec.Cmd {
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	testnpm.Browser(t)
-	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs"} {
+	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs", "button.mjs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := harness.Up(t, t.TempDir(), nil)

@@ -94,7 +94,7 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	return embedded.Run(ctx, embedded.Options{
 		Config: cfg, DataDir: f.dataDir,
 		GRPCAddr: f.grpcAddr, TemporalAddr: f.temporalAddr, TemporalUIAddr: f.temporalUIAddr,
-		Log: tel.Log, Metrics: tel.Metrics, Getenv: a.Getenv,
+		Log: tel.Log, Metrics: tel.Metrics, Getenv: a.Getenv, Kill: killed(tel.Log),
 		Started: func(r embedded.Ready) {
 			say("started in %.1f s", time.Since(begin).Seconds())
 			if err := writeReady(a.Out, a.Self, r, asJSON); err != nil {

@@ -2,6 +2,8 @@
 import { computed, signal } from "@preact/signals";
 import { get, type Agent, type Approval, type Ready, type Session } from "./api";
 
+/** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
+export const { kill = "" } = document.body.dataset;
 /** temporal is the URL of the Temporal UI, and workflows that of its page of a workflow up to the id. "" if there is none. */
 export const { temporal = "", workflows = "" } = document.body.dataset;
 export const agents = signal<Agent[] | null>(null);

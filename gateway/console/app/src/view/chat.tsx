@@ -3,7 +3,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { call, get, part, post, type Session, type Turn } from "../api";
 import { go } from "../route";
-import { agents, loadInventory, loadSessions, sessions } from "../store";
+import { agents, kill, loadInventory, loadSessions, sessions } from "../store";
 import { Stream } from "../stream";
 import { TurnItems } from "./items";
 
@@ -134,9 +134,21 @@ function Composer({ session, active }: { session: string; active: string }) {
           }} />
         <button type="submit" disabled={busy.value || (!session && none.value)}>Send</button>
         {active && <button type="button" class="quiet" onClick={cancel}>Cancel</button>}
+        {active && kill && <Kill key={active} />}
       </div>
     </form>
   );
+}
+
+/** Kill lets people see a turn survive. The server may be gone before its answer arrives. */
+function Kill() {
+  const killed = useSignal(false);
+  const act = () => {
+    killed.value = true;
+    call("POST", kill).catch(() => {});
+  };
+  if (killed.value) return <span role="status">Killed, with all that runs in this process. It starts again, and the turn goes on.</span>;
+  return <button type="button" class="quiet" onClick={act} title="Ends the process as kill -9 does, and starts it again">Kill the worker</button>;
 }
 
 export function SessionList({ current }: { current: string }) {
