@@ -3,18 +3,20 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/hint"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/project"
 	"github.com/windlass-dev/windlass/libs/fault"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -24,16 +26,14 @@ func applyCommand(a *app.App) *cobra.Command {
 		Long: "Create or update the agents, sources, schedules and webhooks that YAML files describe.\n" +
 			"FILE may be a folder (its .yaml and .yml files, by name) or - for standard input.\n" +
 			"All files are checked first: a mistake in one of them applies nothing.",
-		Example: "  windlass apply agents/\n  windlass apply -f agent.yaml --dry-run",
+		Example: "  windlass apply agents/\n  windlass apply -f agent.yaml --dry-run\n  windlass apply --watch .",
 		Args:    cobra.ArbitraryArgs, RunE: run(a, apply),
 	}
 	cmd.Flags().StringArrayP("filename", "f", nil, "file, folder or -, as the argument (several are possible)")
 	cmd.Flags().Bool("dry-run", false, "only tell what would be done")
+	cmd.Flags().BoolP("watch", "w", false, "apply again after each change of a file, until Ctrl-C; see 'windlass init'")
 	return cmd
 }
-
-// bundle is one YAML text and its origin.
-type bundle struct{ from, yaml string }
 
 func apply(c *call) error {
 	names, err := c.cmd.Flags().GetStringArray("filename")
@@ -43,7 +43,14 @@ func apply(c *call) error {
 	if names = append(names, c.args...); len(names) == 0 {
 		return app.Usage("name a file, a folder or - for standard input: %s apply FILE", c.Self)
 	}
-	bundles, err := readBundles(c.App, names)
+	if flag(c.cmd, "watch") == "true" {
+		return c.applyAgain(names)
+	}
+	return c.applyFiles(names)
+}
+
+func (c *call) applyFiles(names []string) error {
+	bundles, err := project.Read(c.In, names)
 	if err != nil {
 		return err
 	}
@@ -61,24 +68,85 @@ func apply(c *call) error {
 	return printApplied(c, done, err, "")
 }
 
+// applyAgain applies files, and again after each change, until Ctrl-C. After a change of another file than YAML the programs of the
+// sources are started again. Mistakes are told and waited out.
+func (c *call) applyAgain(names []string) error {
+	if c.format != output.Table || flag(c.cmd, "dry-run") == "true" || slices.Contains(names, "-") {
+		return app.Usage("--watch takes files and folders, and neither --dry-run nor -o")
+	}
+	ticker := time.NewTicker(300 * time.Millisecond)
+	defer ticker.Stop()
+	var before project.Stamp
+	for {
+		now := project.Look(names)
+		if changed, program := now.Changed(before); changed {
+			err := c.applyFiles(names)
+			if err == nil && program && before != nil {
+				err = c.restartSources(names)
+			}
+			if err != nil && c.ctx.Err() == nil {
+				c.note("%s", app.Explain(hint.Commands(err)))
+			}
+			before = now
+		}
+		select {
+		case <-ticker.C:
+		case <-c.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// restartSources starts the programs of the sources in bundles again.
+func (c *call) restartSources(names []string) error {
+	bundles, err := project.Read(c.In, names)
+	if err != nil {
+		return err
+	}
+	done, err := applyAll(c, bundles, true)
+	if err != nil {
+		return err
+	}
+	for _, raw := range done {
+		var d struct{ Kind, ID string }
+		if err := json.Unmarshal(raw, &d); err != nil || d.Kind != "source" {
+			continue
+		}
+		var src registryv1.Source
+		for _, disabled := range []bool{true, false} {
+			if _, err := c.client.Do(c.ctx, client.Request{
+				Method: http.MethodPatch, Path: "/v1/sources" + client.Path(d.ID), Body: map[string]any{"disabled": disabled},
+			}, &src); err != nil {
+				return err
+			}
+		}
+		if src.GetState() == registryv1.SourceState_SOURCE_STATE_UNREACHABLE {
+			c.note("source/%s cannot be started: %s", output.Line(d.ID), output.Line(strings.TrimSpace(src.GetLastError())))
+			continue
+		}
+		c.note("source/%s started again, tools: %d", output.Line(d.ID), src.GetToolCount())
+	}
+	return nil
+}
+
 // applyAll sends the bundles one by one and returns the server's results up to the first error.
-func applyAll(c *call, bundles []bundle, dry bool) ([]json.RawMessage, error) {
+func applyAll(c *call, bundles []project.Bundle, dry bool) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	for _, b := range bundles {
 		raw, err := c.client.Do(c.ctx, client.Request{
-			Method: http.MethodPost, Path: "/v1/agents:apply", Body: map[string]any{"yaml": b.yaml, "dry_run": dry},
+			Method: http.MethodPost, Path: "/v1/agents:apply", Body: map[string]any{"yaml": b.YAML, "dry_run": dry},
 		}, &sessionsv1.ApplyBundleResponse{})
 		if err != nil {
 			if fault.As(err) != nil && unreachable(err) {
 				return all, err
 			}
-			return all, fmt.Errorf("%s: %w", b.from, err)
+			return all, fmt.Errorf("%s: %w", b.From, err)
 		}
 		var answer struct {
 			Applied []json.RawMessage `json:"applied"`
 		}
 		if err := json.Unmarshal(raw, &answer); err != nil {
-			return all, fmt.Errorf("%s: the answer is not what a Windlass server says: %w", b.from, err)
+			return all, fmt.Errorf("%s: the answer is not what a Windlass server says: %w", b.From, err)
 		}
 		all = append(all, answer.Applied...)
 	}
@@ -116,51 +184,4 @@ func printApplied(c *call, done []json.RawMessage, failed error, suffix string) 
 		}
 	}
 	return failed
-}
-
-func readBundles(a *app.App, names []string) ([]bundle, error) {
-	var out []bundle
-	for _, name := range names {
-		if name == "-" {
-			raw, err := io.ReadAll(a.In)
-			if err != nil {
-				return nil, fmt.Errorf("read standard input: %w", err)
-			}
-			out = append(out, bundle{"standard input", string(raw)})
-			continue
-		}
-		files, err := yamlFiles(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, bundle{file, string(raw)})
-		}
-	}
-	return out, nil
-}
-
-// yamlFiles returns a file itself, or the YAML files of a folder in order of name.
-func yamlFiles(name string) ([]string, error) {
-	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() {
-		return []string{name}, err
-	}
-	var files []string
-	for _, pattern := range []string{"*.yaml", "*.yml"} {
-		found, err := filepath.Glob(filepath.Join(name, pattern))
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, found...)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("folder %s has no .yaml or .yml files", name)
-	}
-	slices.Sort(files)
-	return files, nil
 }
