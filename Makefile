@@ -214,6 +214,11 @@ generate: third_party/proto/.stamp $(BUF) ## Generate Go, gateway and OpenAPI co
 console: $(TOOLS)/esbuild ## Build the pages of gateway/console/app into gateway/console/dist (needs npm)
 	@ESBUILD=$(TOOLS)/esbuild ./scripts/console.sh
 
+.PHONY: screenshots
+screenshots: test-programs ## Take the pictures of docs/images again (needs npm and Chromium)
+	@mkdir -p docs/images
+	PICTURES=$(CURDIR)/docs/images WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test -count=1 -run TestConsole ./test/browser
+
 .PHONY: fmt
 fmt: $(TOOLS)/.lint $(BUF) ## Format Go (gofumpt) and proto files
 	$(LINT) fmt ./...

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/windlass-dev/windlass/gateway/sse"
@@ -16,6 +17,8 @@ const Loopback = "local"
 type Config struct {
 	// Addr is host:port of the HTTP listener, which the assembly opens.
 	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 picks a free port."`
+	// URL is where browsers find the gateway.
+	URL string `yaml:"url" doc:"URL of this gateway for browsers. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
 	// MaxBody limits request bodies.
 	MaxBody config.Size `yaml:"max_body" doc:"Maximum size of a request body."`
 	// Timeout bounds one call.
@@ -38,13 +41,16 @@ type Config struct {
 func DefaultConfig() Config {
 	s := sse.DefaultConfig()
 	return Config{
-		Addr: "127.0.0.1:8080", MaxBody: 2 << 20, Timeout: 75 * time.Second, MaxTimeout: 10 * time.Minute,
+		Addr: "127.0.0.1:8080", URL: "http://127.0.0.1:8080", MaxBody: 2 << 20, Timeout: 75 * time.Second, MaxTimeout: 10 * time.Minute,
 		Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout,
 	}
 }
 
 func (c Config) check() error {
 	var errs []error
+	if u, err := url.Parse(c.URL); c.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		errs = append(errs, fmt.Errorf("gateway.url %q is no http URL", c.URL))
+	}
 	if c.MaxBody < 1<<10 || c.MaxBody > 16<<20 {
 		errs = append(errs, fmt.Errorf("gateway.max_body is %s: use 1KiB to 16MiB", c.MaxBody))
 	}

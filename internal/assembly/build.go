@@ -134,6 +134,7 @@ func (p *Process) buildSessions() error {
 	}
 	starter, err := dispatch.New(p.temporal, dispatch.Config{
 		Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter, Namespace: p.cfg.Temporal.Namespace,
+		Console: p.cfg.Gateway.URL,
 	})
 	if err != nil {
 		return err

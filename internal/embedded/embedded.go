@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func Defaults() assembly.Config {
 	c := assembly.Defaults()
 	c.Mesh.Listen, c.Mesh.Targets = nil, nil
 	c.Database.URL, c.Bus.URL, c.Bus.Dir, c.Bus.Listen = "", bus.Embedded, "", ""
-	c.Temporal.Address, c.Temporal.UI = "", ""
+	c.Temporal.Address, c.Temporal.UI, c.Gateway.URL = "", "", ""
 	c.Inference.Detect = true
 	c.Temporal.Eager = true
 	return c
@@ -94,6 +95,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		ready.Temporal, ready.TemporalUI, ready.TemporalPID = server.Address(), server.UI(), server.PID()
 		o.Config.Temporal.Address, o.Config.Temporal.UI = ready.Temporal, ready.TemporalUI
 	}
+	o.Config.Gateway.URL = cmp.Or(o.Config.Gateway.URL, ready.URL)
 	return o.mesh(ctx, ready, dir, web, grpc)
 }
 

@@ -44,14 +44,16 @@ func scenario(t *testing.T, name, url string) *exec.Cmd {
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	testnpm.Browser(t)
-	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs", "button.mjs"} {
+	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs", "button.mjs", "temporal.mjs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := harness.Up(t, t.TempDir(), nil)
 			faulty := filepath.Join(filepath.Dir(harness.Bin(t, "windlass")), "examples", "faulty")
 			up.Client.Must("POST", "/v1/sources", harness.JSON{"name": "shaky", "kind": "mcp", "command": []string{faulty}})
 			agents(up.Client)
-			if out, err := scenario(t, name, up.Client.Base).CombinedOutput(); err != nil {
+			cmd := scenario(t, name, up.Client.Base)
+			cmd.Env = append(cmd.Env, "TEMPORAL_UI="+up.Ready["temporal_ui"].(string))
+			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})

@@ -154,7 +154,9 @@ func TestChildTurnsAreLinkedInTemporal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if details, err := d.GetStaticDetails(); err != nil || details != "Child of turn ["+parent+"](/namespaces/default/workflows/"+parent+")" {
+	if details, err := d.GetStaticDetails(); err != nil ||
+		details != "[Timeline in the console]("+c.Base+"/turns/"+child+")\n\n"+
+			"Child of turn ["+parent+"](/namespaces/default/workflows/"+parent+")" {
 		t.Errorf("details of the child: %q, %v", details, err)
 	}
 	value, err := o.tc.QueryWorkflow(t.Context(), parent, "", "__temporal_workflow_metadata")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/common/v1"
@@ -42,6 +43,8 @@ type Config struct {
 	ParkAfter time.Duration
 	// Namespace is the client's.
 	Namespace string
+	// Console is the URL of the console, to which each workflow links, "" for no links.
+	Console string
 }
 
 // Temporal implements sessions.Dispatcher.
@@ -109,10 +112,14 @@ func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 
 // details is shown as Markdown.
 func (d *Temporal) details(start outbox.Turn) string {
-	if start.ParentTurnID == "" {
-		return ""
+	var parts []string
+	if d.cfg.Console != "" {
+		parts = append(parts, fmt.Sprintf("[Timeline in the console](%s/turns/%s)", strings.TrimSuffix(d.cfg.Console, "/"), start.TurnID))
 	}
-	return "Child of turn " + contract.WorkflowLink(d.cfg.Namespace, start.ParentTurnID)
+	if start.ParentTurnID != "" {
+		parts = append(parts, "Child of turn "+contract.WorkflowLink(d.cfg.Namespace, start.ParentTurnID))
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 func (d *Temporal) input(start outbox.Turn) contract.TurnInput {

@@ -72,6 +72,13 @@ export async function accessible(page, name) {
   await page.setViewportSize({ width: 1200, height: 900 });
 }
 
+/** picture takes a screenshot for the documentation, when `make screenshots` asks for them. */
+export async function picture(page, name) {
+  if (!process.env.PICTURES) return;
+  await page.setViewportSize({ width: 1200, height: 760 });
+  await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
+}
+
 /** tabTo presses Tab until the focus is on what the selector finds. */
 export async function tabTo(page, locator) {
   for (let i = 0; i < 60; i++) {

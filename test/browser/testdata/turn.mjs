@@ -1,5 +1,5 @@
 // The page of a turn: steps, waits and children with figures, for a turn that succeeded and one that failed.
-import { accessible, api, base, browse, must, session } from "./page.mjs";
+import { accessible, api, base, browse, must, picture, session } from "./page.mjs";
 
 const parent = await session("boss", 'call:agent__worker {"message":"call:calculator__evaluate {\\"expression\\":\\"6*7\\"}"}');
 await api("GET", `/v1/turns/${parent.turn}?wait=60s`);
@@ -14,6 +14,7 @@ await browse(async (page) => {
   must(/infer #1 .*(ms|s) 1 \d+ → \d+/.test(await row("infer #1")), "a model step lacks figures: " + await row("infer #1"));
   must(/agent worker .*(ms|s) .*\d+ → \d+/.test(await row("agent worker")), "a child lacks figures: " + await row("agent worker"));
   must(/\/namespaces\/default\/workflows\/trn_/.test(await page.getByRole("link", { name: "Temporal" }).last().getAttribute("href")), "no link to Temporal");
+  await picture(page, "console-turn");
   await accessible(page, "turn");
 
   await page.getByRole("table").getByRole("link", { name: "agent worker" }).click();

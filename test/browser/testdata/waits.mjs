@@ -1,5 +1,5 @@
 // The inbox: each kind of wait can be ended there.
-import { accessible, api, base, browse, must, session } from "./page.mjs";
+import { accessible, api, base, browse, must, picture, session } from "./page.mjs";
 
 const ask = await session("careful", 'call:ask_user {"question":"Which colour?","options":["red","blue"]}');
 const client = await session("careful", 'call:client__open {"file":"notes.txt"}', {
@@ -14,6 +14,7 @@ await browse(async (page) => {
   for (const name of ["Question: mesh__ask_user", "A client runs this tool: client__open", "Did this call happen?: shaky__crash", "Approval needed: mesh__uuid"]) {
     await card(name).waitFor();
   }
+  await picture(page, "console-inbox");
   await accessible(page, "inbox");
 
   const question = card("Question: mesh__ask_user");

@@ -1,0 +1,58 @@
+// The Temporal UI: the colours of ended turns, steps with their figures, and links between parents, children and the console.
+import { api, base, browse, must, picture, session } from "./page.mjs";
+
+const ui = `${process.env.TEMPORAL_UI}/namespaces/default/workflows`;
+const sum = 'call:calculator__evaluate {\\"expression\\":\\"6*7\\"}';
+const parent = await session("boss", `call:agent__worker {"message":"${sum}"}`);
+const failed = await session("careful", "fail:always say:never");
+const cancelled = await session("careful", 'slow:1000 say:"one two three four five six seven eight nine ten"');
+// a turn that is cancelled before its workflow starts has none
+while ((await api("GET", `/v1/turns/${cancelled.turn}`)).status === "queued");
+await api("POST", `/v1/turns/${cancelled.turn}:cancel`, {});
+for (const { turn } of [parent, failed, cancelled]) await api("GET", `/v1/turns/${turn}?wait=60s`);
+const child = (await api("GET", `/v1/turns/${parent.turn}/tree`)).children[0].turn.id;
+
+/** hue says which colour the badge of a turn has. */
+async function hue(page, turn) {
+  const row = page.getByRole("row").filter({ hasText: turn });
+  const [r, g, b] = await row.locator('[data-testid="execution-status"] > span').evaluate((e) => getComputedStyle(e).backgroundColor.match(/\d+/g).map(Number));
+  if (r > g + 15) return "red";
+  if (g > r + 15) return "green";
+  return Math.max(r, g, b) - Math.min(r, g, b) < 15 ? "grey" : "other";
+}
+
+/** rendered finds something in what is rendered from Markdown, which the UI does in frames. */
+const rendered = (page, part, selector) => page.locator(`#user-metadata-${part}`).contentFrame().locator(selector).first();
+
+/** listed reads the list again until a turn has a status: workflows close and are listed a moment after their turns end. */
+async function listed(page, turn, status) {
+  const badge = page.getByRole("row").filter({ hasText: turn }).getByText(status, { exact: true });
+  for (let i = 0; i < 20; i++) {
+    await page.goto(ui);
+    if (await badge.waitFor({ timeout: 3000 }).then(() => true, () => false)) return;
+  }
+  throw new Error(`${turn} is not listed as ${status}`);
+}
+
+await browse(async (page, context) => {
+  for (const [turn, status, colour] of [[parent.turn, "Completed", "green"], [failed.turn, "Failed", "red"], [cancelled.turn, "Canceled", "grey"]]) {
+    await listed(page, turn, status);
+    must(await hue(page, turn) === colour, `a ${status} turn is ${await hue(page, turn)}`);
+  }
+  await picture(page, "temporal-turns");
+
+  await page.goto(`${ui}/${parent.turn}`);
+  const step = (text) => page.locator("text, span, div").filter({ hasText: text }).last();
+  await step(/^infer #1 → calls agent__worker \(.+ since [\d:.]+, attempt 1 on wrk_/).waitFor();
+  await step(/^infer #2 → stop, \d+ tokens \(.+ since [\d:.]+, attempt 1 on wrk_/).waitFor();
+  await picture(page, "temporal-turn");
+  await page.getByRole("tab", { name: "User Metadata" }).click();
+  await rendered(page, "current-details", `a[href$="/workflows/${child}"]`).waitFor();
+
+  await page.goto(`${ui}/${child}`);
+  await page.getByRole("tab", { name: "User Metadata" }).click();
+  await rendered(page, "details", `a[href$="/workflows/${parent.turn}"]`).waitFor();
+  const link = rendered(page, "details", `a[href="${base}/turns/${child}"]`);
+  const [opened] = await Promise.all([context.waitForEvent("page"), link.click()]);
+  await opened.getByText("tool calculator__evaluate").waitFor();
+}, { allowed: () => true });
