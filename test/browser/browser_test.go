@@ -4,8 +4,6 @@ package browser
 import (
 	"bufio"
 	"bytes"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,17 +28,6 @@ func agents(c *harness.Client) {
 	}
 }
 
-// scenario returns the command that runs a script of testdata in Chromium.
-func scenario(t *testing.T, name, url string) *exec.Cmd {
-	t.Helper()
-	node, chromium, packages := testnpm.Browser(t)
-	script, err := filepath.Abs(filepath.Join("testdata", name))
-	harness.Must(t, err)
-	cmd := exec.CommandContext(t.Context(), node, script)
-	cmd.Env = append(os.Environ(), "WINDLASS_URL="+url, "CHROMIUM="+chromium, "PACKAGES="+packages)
-	return cmd
-}
-
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	testnpm.Browser(t)
@@ -51,9 +38,7 @@ func TestConsole(t *testing.T) {
 			faulty := filepath.Join(filepath.Dir(harness.Bin(t, "windlass")), "examples", "faulty")
 			up.Client.Must("POST", "/v1/sources", harness.JSON{"name": "shaky", "kind": "mcp", "command": []string{faulty}})
 			agents(up.Client)
-			cmd := scenario(t, name, up.Client.Base)
-			cmd.Env = append(cmd.Env, "TEMPORAL_UI="+up.Ready["temporal_ui"].(string))
-			if out, err := cmd.CombinedOutput(); err != nil {
+			if out, err := harness.Page(t, "testdata/"+name, up).CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -67,7 +52,7 @@ func TestThePageSurvivesAKill(t *testing.T) {
 	dir := t.TempDir()
 	up := harness.Up(t, dir, nil)
 	agents(up.Client)
-	cmd := scenario(t, "killed.mjs", up.Client.Base)
+	cmd := harness.Page(t, "testdata/killed.mjs", up)
 	out, err := cmd.StdoutPipe()
 	harness.Must(t, err)
 	var problems bytes.Buffer

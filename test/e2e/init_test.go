@@ -25,9 +25,9 @@ func TestAnAgentOfOnesOwn(t *testing.T) {
 	if _, again := run(t, 2, "", windlass, "init", dir); !strings.Contains(again, "is there already") {
 		t.Errorf("made again: %s", again)
 	}
-	watch := terminal(t, t.TempDir(), server, "apply", "--watch", dir)
-	watch.expect("source/counter created")
-	watch.expect("agent/counter created")
+	watch := harness.Terminal(t, t.TempDir(), server, "apply", "--watch", dir)
+	watch.Expect("source/counter created")
+	watch.Expect("agent/counter created")
 	test := func() string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test.sh"))
@@ -46,18 +46,18 @@ func TestAnAgentOfOnesOwn(t *testing.T) {
 		harness.Must(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, now)), 0o600))
 	}
 	edit("tools.py", " words,", " tokens,")
-	watch.expect("source/counter started again, tools: 1")
+	watch.Expect("source/counter started again, tools: 1")
 	if got := test(); !strings.Contains(got, `FAIL tool counter__count: want "6 words, 18 characters", got: 6 tokens, 18 characters`) {
 		t.Errorf("after a change the folder's test says:\n%s", got)
 	}
 	edit("tools.py", "def count", "def cuont")
-	watch.expect("source/counter cannot be started")
+	watch.Expect("source/counter cannot be started")
 	edit("windlass.yaml", "limits: {", "limts: {")
-	watch.expect(`limts: is no field of agent: did you mean "limits"?`)
+	watch.Expect(`limts: is no field of agent: did you mean "limits"?`)
 	edit("windlass.yaml", "limts: {max_steps: 10", "limits: {max_steps: 9")
-	watch.expect("agent/counter updated")
-	watch.enter("\x03")
-	if code := watch.ended(); code != 0 {
+	watch.Expect("agent/counter updated")
+	watch.Enter("\x03")
+	if code := watch.Ended(); code != 0 {
 		t.Errorf("after Ctrl-C the exit code is %d", code)
 	}
 }
@@ -71,19 +71,19 @@ func TestTop(t *testing.T) {
 		"approvals": []harness.JSON{{"name": "all", "tools": []string{"mesh__*"}, "reason": "look", "allow_requester": true}},
 	})
 	up.Client.Must("POST", "/v1/budgets", harness.JSON{"scope": "agent", "target": "careful", "max_tool_calls": 3})
-	top := terminal(t, t.TempDir(), up.Client.Base, "top", "--interval", "100ms")
-	top.expect("0 running, 0 waiting, 0 queued")
-	top.expect("agent careful")
+	top := harness.Terminal(t, t.TempDir(), up.Client.Base, "top", "--interval", "100ms")
+	top.Expect("0 running, 0 waiting, 0 queued")
+	top.Expect("agent careful")
 	turn := up.Client.Turn(up.Client.Session("careful"), "call:mesh__uuid {} then say:done")
-	top.expect("0 running, 1 waiting, 0 queued")
-	top.expect("WAITING FOR PEOPLE: 1")
+	top.Expect("0 running, 1 waiting, 0 queued")
+	top.Expect("WAITING FOR PEOPLE: 1")
 	waiting := up.Client.Must("GET", "/v1/approvals?status=pending", nil)["approvals"].([]any)[0].(map[string]any)
 	up.Client.Must("POST", "/v1/approvals/"+waiting["id"].(string)+":decide", harness.JSON{"decision": "approve"})
 	up.Client.Wait(turn)
-	top.expect("0 running, 0 waiting, 0 queued")
-	top.expect("1 of 3")
-	top.enter("\x03")
-	if code := top.ended(); code != 0 {
+	top.Expect("0 running, 0 waiting, 0 queued")
+	top.Expect("1 of 3")
+	top.Enter("\x03")
+	if code := top.Ended(); code != 0 {
 		t.Errorf("after Ctrl-C the exit code is %d", code)
 	}
 	once, _ := run(t, 0, "", harness.Bin(t, "windlass"), "top", "-o", "jsonpath={.budgets[0].used_tool_calls}", "--server", up.Client.Base)

@@ -94,6 +94,8 @@ type Request struct {
 	Body any
 	// Key makes the call safe to repeat (Idempotency-Key).
 	Key string
+	// Temporary means that what a call makes will be deleted: Config.Made is not told.
+	Temporary bool
 }
 
 // Path joins segments into an escaped path.
@@ -132,7 +134,7 @@ func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.Raw
 			return nil, fmt.Errorf("the answer is not what a Windlass server says (is %s one?): %w", c.Server(), err)
 		}
 	}
-	if req.Method == http.MethodPost && c.made != nil {
+	if req.Method == http.MethodPost && c.made != nil && !r.Temporary {
 		c.remember(body)
 	}
 	return body, nil

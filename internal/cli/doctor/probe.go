@@ -69,21 +69,22 @@ func (p *probeTurn) accept(ctx context.Context) error {
 	if p.agent == "" {
 		p.agent = "doctor-" + ids.New("x")[len("x_"):]
 		body := map[string]any{"id": p.agent, "instructions": "You are asked whether you work.", "tools": []string{}}
-		if _, err := p.client.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/agents", Body: body}, nil); err != nil {
+		if _, err := p.client.Do(ctx, client.Request{Temporary: true, Method: http.MethodPost, Path: "/v1/agents", Body: body}, nil); err != nil {
 			return err
 		}
 		p.made = append(p.made, client.Path("v1", "agents", p.agent))
 	}
 	var session sessionsv1.Session
 	body := map[string]any{"agent_id": p.agent, "title": "windlass doctor"}
-	if _, err := p.client.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/sessions", Body: body}, &session); err != nil {
+	req := client.Request{Temporary: true, Method: http.MethodPost, Path: "/v1/sessions", Body: body}
+	if _, err := p.client.Do(ctx, req, &session); err != nil {
 		return err
 	}
 	p.made = append(p.made, client.Path("v1", "sessions", session.GetId()))
 	var turn sessionsv1.Turn
 	body = map[string]any{"input": probeInput}
 	path := client.Path("v1", "sessions", session.GetId(), "turns")
-	if _, err := p.client.Do(ctx, client.Request{Method: http.MethodPost, Path: path, Body: body}, &turn); err != nil {
+	if _, err := p.client.Do(ctx, client.Request{Temporary: true, Method: http.MethodPost, Path: path, Body: body}, &turn); err != nil {
 		return err
 	}
 	p.id = turn.GetId()
@@ -159,7 +160,7 @@ func (p *probeTurn) clean(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	if p.id != "" && p.end == nil {
-		cancel := client.Request{Method: http.MethodPost, Path: client.Path("v1", "turns", p.id) + ":cancel", Body: []byte("{}")}
+		cancel := client.Request{Temporary: true, Method: http.MethodPost, Path: client.Path("v1", "turns", p.id) + ":cancel", Body: []byte("{}")}
 		_, err := p.client.Do(ctx, cancel, nil)
 		errs = append(errs, err)
 	}

@@ -48,9 +48,13 @@ func (c timeCursor) time() time.Time { return sqldb.Time(c.Us) }
 
 // CreateSession implements SessionService.
 func (s *Sessions) CreateSession(ctx context.Context, req *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
+	once, err := idempotency.OfRequest(ctx, "create_session", req)
+	if err != nil {
+		return nil, err
+	}
 	return answerSession(s.sessions.Create(ctx, session.Spec{
 		AgentID: req.GetAgentId(), Title: req.GetTitle(), Labels: req.GetLabels(), Params: req.GetParams(),
-	}))
+	}, once))
 }
 
 // GetSession implements SessionService.

@@ -89,13 +89,34 @@ func (s *Service) CheckParams(ctx context.Context, a store.Agent, params *struct
 	return err
 }
 
-// Create opens a session of the caller.
-func (s *Service) Create(ctx context.Context, spec Spec) (store.Session, error) {
+// Create opens a session of the caller. once names the request.
+func (s *Service) Create(ctx context.Context, spec Spec, once store.Once) (store.Session, error) {
+	earlier, found, err := s.deps.Keys.Earlier(ctx, once)
+	if err != nil {
+		return store.Session{}, err
+	}
+	if found {
+		return s.Get(ctx, earlier.SessionID)
+	}
 	ses, err := s.New(ctx, spec)
 	if err != nil {
 		return ses, err
 	}
-	return ses, s.deps.Store.Write(ctx, func(tx *store.Tx) error { return tx.AddSession(ctx, ses) })
+	again := ""
+	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
+		once := once
+		once.SessionID = ses.ID
+		first, added, err := s.deps.Keys.Remember(tx, once)
+		if again = ""; err != nil || !added {
+			again = first.SessionID
+			return err
+		}
+		return tx.AddSession(ctx, ses)
+	})
+	if err == nil && again != "" {
+		return s.Get(ctx, again)
+	}
+	return ses, err
 }
 
 // Get returns a session that the caller may see.

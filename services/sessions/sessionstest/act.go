@@ -118,7 +118,7 @@ func (k *Kit) Session() store.Session {
 	if _, err := k.Agents.Get(k.Ctx(), Assistant, 0); err != nil {
 		k.Agent(Assistant, agentspec.Spec{})
 	}
-	ses, err := k.Sessions.Create(k.Ctx(), session.Spec{AgentID: Assistant})
+	ses, err := k.Sessions.Create(k.Ctx(), session.Spec{AgentID: Assistant}, store.Once{})
 	k.Must(err)
 	return ses
 }

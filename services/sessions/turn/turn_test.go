@@ -329,7 +329,7 @@ func TestAForkGoesOnFromItsSession(t *testing.T) {
 	if ses.ForkedFrom != own.SessionID || ses.ActiveTurnID != v.ID {
 		t.Errorf("the session is %+v", ses)
 	}
-	made, err := k.Sessions.Create(k.Ctx(), session.Spec{AgentID: sessionstest.Assistant})
+	made, err := k.Sessions.Create(k.Ctx(), session.Spec{AgentID: sessionstest.Assistant}, store.Once{})
 	k.Must(err)
 	k.Must(k.Sessions.Delete(k.Ctx(), made.ID))
 	_, err = create(k, made, turn.ModeFork)

@@ -1,0 +1,31 @@
+// The pages of the first hour: a message, an approval and a question in a conversation, and the timelines of what ended before.
+import { api, base, browse, must, session } from "../browser/testdata/page.mjs";
+
+const { boss, failed } = JSON.parse(process.env.TURNS);
+const wait = await session("careful", `call:mesh__uuid {} then call:ask_user {"question":"Which colour?"} then say:"all is well"`);
+
+await browse(async (page) => {
+  await page.goto(base);
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("careful");
+  await page.getByRole("textbox", { name: "Message" }).fill("say:**bold**");
+  await page.keyboard.press("Enter");
+  await page.locator(".markdown strong").getByText("bold").waitFor();
+  await page.reload();
+  await page.locator(".markdown strong").getByText("bold").waitFor();
+
+  await page.goto(`${base}/inbox`);
+  await page.getByRole("region", { name: "Approval needed: mesh__uuid" }).getByRole("button", { name: "Approve" }).click();
+  const question = page.getByRole("region", { name: "Question: mesh__ask_user" });
+  await question.getByRole("textbox").fill("blue");
+  await question.getByRole("button", { name: "Answer" }).click();
+  await page.goto(`${base}/turns/${wait.turn}`);
+  await page.getByText("all is well", { exact: true }).waitFor();
+
+  await page.goto(`${base}/turns/${boss}`);
+  await page.getByRole("table").getByRole("link", { name: "agent worker" }).click();
+  await page.getByRole("table").getByText("tool calculator__evaluate").waitFor();
+  await page.goto(`${base}/turns/${failed}`);
+  await page.locator(".facts .failed").waitFor();
+});
+const { output } = await api("GET", `/v1/turns/${wait.turn}?wait=60s`);
+must(output === "all is well", output);
