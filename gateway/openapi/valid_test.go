@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -143,6 +144,42 @@ func TestEveryBodyHasAnExampleThatFits(t *testing.T) {
 			t.Errorf("%s %s: %v", method, path, err)
 		}
 	})
+}
+
+func TestExamplesOfAnswersFit(t *testing.T) {
+	doc := both(t)["full"]
+	c := compiler(t, doc)
+	var samples struct{ Responses object }
+	text, err := os.ReadFile("examples.json")
+	if err == nil {
+		err = json.Unmarshal(text, &samples)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := maps.Clone(samples.Responses)
+	operations(doc, func(method, path string, op object) {
+		answers, _ := op["responses"].(object)
+		for status, answer := range answers {
+			media, _ := at(answer, "content", "application/json").(object)
+			example, ok := media["example"]
+			if !ok || status[0] != '2' {
+				continue
+			}
+			delete(left, op["operationId"].(string))
+			at := "/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(path) + "/" + method
+			schema, err := c.Compile("https://windlass.test/openapi.json#" + at + "/responses/" + status + "/content/application~1json/schema")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(example); err != nil {
+				t.Errorf("%s %s %s: %v", method, path, status, err)
+			}
+		}
+	})
+	if len(left) > 0 || len(samples.Responses) < 15 {
+		t.Errorf("%d examples, of which no operation has %q", len(samples.Responses), slices.Sorted(maps.Keys(left)))
+	}
 }
 
 func TestClientDocumentHasOneMediaTypePerAnswer(t *testing.T) {

@@ -51,6 +51,14 @@ func (m Micros) String() string {
 	return sign + strings.TrimRight(fmt.Sprintf("%d.%06d", whole, part), "0")
 }
 
+// Text formats an amount as String does; zero is "".
+func Text(micros int64) string {
+	if micros == 0 {
+		return ""
+	}
+	return Micros(micros).String()
+}
+
 // UnmarshalText reads an amount as Parse does.
 func (m *Micros) UnmarshalText(text []byte) (err error) {
 	*m, err = Parse(strings.TrimSpace(string(text)))

@@ -108,7 +108,7 @@ func TestAModelStepIsReservedThenSettled(t *testing.T) {
 		}
 		got, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: w.turn.GetId()})
 		must(t, err)
-		if got.GetUsage().GetCostMicros() != 480 {
+		if got.GetUsage().GetCostMicros() != 480 || got.GetUsage().GetCost() != "0.00048" {
 			t.Errorf("usage %v", got.GetUsage())
 		}
 	})

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"github.com/windlass-dev/windlass/libs/money"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -82,7 +83,11 @@ func (l Limit) of(a budgetdb.Amount) int64 {
 
 // use returns how much of a limit of a budget is used.
 func (l Limit) use(b budgetdb.Budget) *turnv1.LimitUse {
-	return &turnv1.LimitUse{Scope: string(b.Scope), BudgetId: b.ID, What: string(l), Limit: l.of(b.Max), Used: l.of(b.Used)}
+	u := &turnv1.LimitUse{Scope: string(b.Scope), BudgetId: b.ID, What: string(l), Limit: l.of(b.Max), Used: l.of(b.Used)}
+	if l == LimitCost {
+		u.LimitCost, u.UsedCost = money.Text(u.GetLimit()), money.Text(u.GetUsed())
+	}
+	return u
 }
 
 // exhausted is the event that tells that a limit of a budget leaves no room for a step.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/windlass-dev/windlass/libs/money"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
@@ -137,5 +138,6 @@ func addUp(sum, u *turnv1.Usage) {
 	sum.ModelCalls += u.GetModelCalls()
 	sum.ToolCalls += u.GetToolCalls()
 	sum.CostMicros += u.GetCostMicros()
+	sum.Cost = money.Text(sum.GetCostMicros())
 	sum.LostCalls += u.GetLostCalls()
 }

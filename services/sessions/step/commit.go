@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
@@ -166,6 +167,7 @@ func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) {
 	total.CachedInputTokens += used.GetCachedInputTokens()
 	total.ReasoningTokens += used.GetReasoningTokens()
 	total.CostMicros += used.GetCostMicros()
+	total.Cost = money.Text(total.GetCostMicros())
 	if kind != turnv1.StepKind_STEP_KIND_TOOL {
 		total.ModelCalls += max(1, used.GetModelCalls())
 	} else {

@@ -25,6 +25,9 @@ func describeLimit(t store.Turn, l *turnv1.LimitReached) *turnv1.LimitReached {
 	l.Code = fault.CodeName(faultv1.Reason_REASON_LIMIT_REACHED)
 	l.Message = "The turn was stopped: " + LimitText(l) + ". What it said until then stays."
 	l.Hint = limitHint(t, l)
+	if l.GetLimit() == "max_cost" {
+		l.Cost = money.Text(l.GetValue())
+	}
 	return l
 }
 

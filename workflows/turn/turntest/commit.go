@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/money"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -169,6 +170,7 @@ func (j *Journal) addUsage(t *turnRecord, s *stepRecord, used *turnv1.Usage) {
 	t.usage.InputTokens += used.GetInputTokens()
 	t.usage.OutputTokens += used.GetOutputTokens()
 	t.usage.CostMicros += used.GetCostMicros()
+	t.usage.Cost = money.Text(t.usage.GetCostMicros())
 	if s.kind != turnv1.StepKind_STEP_KIND_TOOL {
 		j.append(t, s, &turnv1.Event{Data: &turnv1.Event_UsageUpdated{UsageUpdated: &turnv1.UsageUpdated{Usage: proto.CloneOf(t.usage)}}})
 	}

@@ -1,8 +1,9 @@
 package convert
 
 import (
-	"cmp"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -60,7 +61,14 @@ func SessionToProto(s store.Session) (*sessionsv1.Session, error) {
 }
 
 // Usage is what a turn has used, never nil.
-func Usage(t store.Turn) *turnv1.Usage { return cmp.Or(t.Usage, &turnv1.Usage{}) }
+func Usage(t store.Turn) *turnv1.Usage {
+	if t.Usage == nil {
+		return &turnv1.Usage{}
+	}
+	out := proto.CloneOf(t.Usage)
+	out.Cost = money.Text(out.GetCostMicros()) // rows of older versions lack it
+	return out
+}
 
 // ClientTools converts the tools that a client runs.
 func ClientTools(tools []*sessionsv1.ClientTool) []*store.ClientTool {

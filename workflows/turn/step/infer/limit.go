@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"github.com/windlass-dev/windlass/libs/money"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -37,7 +38,9 @@ func (l hostedLimits) over(u *turnv1.Usage) *turnv1.LimitUse {
 	use := &turnv1.LimitUse{Scope: "turn", BudgetId: l.turn, What: "cost", Limit: l.maxCost, Used: l.paidSoFar + u.GetCostMicros()}
 	if l.maxCost == 0 || use.GetUsed() <= l.maxCost {
 		use.What, use.Limit, use.Used = "tokens", l.maxTokens, l.tokensBefore+int64(u.GetInputTokens())+int64(u.GetOutputTokens())
+		return use
 	}
+	use.LimitCost, use.UsedCost = money.Text(use.GetLimit()), money.Text(use.GetUsed())
 	return use
 }
 

@@ -895,7 +895,10 @@ type Usage struct {
 	CostMicros int64 `protobuf:"varint,7,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
 	// Number of model calls whose worker was lost before the call ended. Each was repeated. What the lost calls used is unknown and not
 	// part of the other counts.
-	LostCalls     int32 `protobuf:"varint,8,opt,name=lost_calls,json=lostCalls,proto3" json:"lost_calls,omitempty"`
+	LostCalls int32 `protobuf:"varint,8,opt,name=lost_calls,json=lostCalls,proto3" json:"lost_calls,omitempty"`
+	// cost_micros as a decimal number, such as "0.0125", as budgets and limits have it. Empty = none, or the model has no price. Executors
+	// report cost_micros.
+	Cost          string `protobuf:"bytes,9,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -986,6 +989,13 @@ func (x *Usage) GetLostCalls() int32 {
 	return 0
 }
 
+func (x *Usage) GetCost() string {
+	if x != nil {
+		return x.Cost
+	}
+	return ""
+}
+
 // Price is the price of a model's tokens, in millionths of the mesh's currency per million tokens: 2.50 is 2500000.
 type Price struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1071,7 +1081,10 @@ type LimitUse struct {
 	// The limit: number of tokens or calls, or for cost millionths of the mesh's currency.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Amount used, in the same unit. Calls in progress are not included.
-	Used          int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	Used int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	// For cost, limit and used as decimal numbers, such as "0.25"; empty for other limits.
+	LimitCost     string `protobuf:"bytes,6,opt,name=limit_cost,json=limitCost,proto3" json:"limit_cost,omitempty"`
+	UsedCost      string `protobuf:"bytes,7,opt,name=used_cost,json=usedCost,proto3" json:"used_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1141,6 +1154,20 @@ func (x *LimitUse) GetUsed() int64 {
 	return 0
 }
 
+func (x *LimitUse) GetLimitCost() string {
+	if x != nil {
+		return x.LimitCost
+	}
+	return ""
+}
+
+func (x *LimitUse) GetUsedCost() string {
+	if x != nil {
+		return x.UsedCost
+	}
+	return ""
+}
+
 // LimitReached says which limit ended a turn. The status of such a turn is "completed", and its output so far is kept.
 type LimitReached struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1161,7 +1188,9 @@ type LimitReached struct {
 	// What happened, for display.
 	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
 	// What to do next, for display.
-	Hint          string `protobuf:"bytes,7,opt,name=hint,proto3" json:"hint,omitempty"`
+	Hint string `protobuf:"bytes,7,opt,name=hint,proto3" json:"hint,omitempty"`
+	// For max_cost, value as a decimal number, such as "0.25"; empty for other limits.
+	Cost          string `protobuf:"bytes,8,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1241,6 +1270,13 @@ func (x *LimitReached) GetMessage() string {
 func (x *LimitReached) GetHint() string {
 	if x != nil {
 		return x.Hint
+	}
+	return ""
+}
+
+func (x *LimitReached) GetCost() string {
+	if x != nil {
+		return x.Cost
 	}
 	return ""
 }
@@ -1423,7 +1459,7 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	" \x01(\rR\x03seq\x12\x14\n" +
 	"\x05model\x18\v \x01(\tR\x05model\x12\x1d\n" +
 	"\n" +
-	"from_agent\x18\f \x01(\tR\tfromAgent\"\xaa\x02\n" +
+	"from_agent\x18\f \x01(\tR\tfromAgent\"\xbe\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x05R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x05R\foutputTokens\x12.\n" +
@@ -1436,18 +1472,22 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\vcost_micros\x18\a \x01(\x03R\n" +
 	"costMicros\x12\x1d\n" +
 	"\n" +
-	"lost_calls\x18\b \x01(\x05R\tlostCalls\"\x9b\x01\n" +
+	"lost_calls\x18\b \x01(\x05R\tlostCalls\x12\x12\n" +
+	"\x04cost\x18\t \x01(\tR\x04cost\"\x9b\x01\n" +
 	"\x05Price\x12!\n" +
 	"\finput_micros\x18\x01 \x01(\x03R\vinputMicros\x12#\n" +
 	"\routput_micros\x18\x02 \x01(\x03R\foutputMicros\x12.\n" +
 	"\x13cached_input_micros\x18\x03 \x01(\x03R\x11cachedInputMicros\x12\x1a\n" +
-	"\bcurrency\x18\x04 \x01(\tR\bcurrency\"{\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\"\xb7\x01\n" +
 	"\bLimitUse\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x1b\n" +
 	"\tbudget_id\x18\x02 \x01(\tR\bbudgetId\x12\x12\n" +
 	"\x04what\x18\x03 \x01(\tR\x04what\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\"\xaf\x01\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x1d\n" +
+	"\n" +
+	"limit_cost\x18\x06 \x01(\tR\tlimitCost\x12\x1b\n" +
+	"\tused_cost\x18\a \x01(\tR\busedCost\"\xc3\x01\n" +
 	"\fLimitReached\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x14\n" +
@@ -1455,7 +1495,8 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x05scope\x18\x04 \x01(\tR\x05scope\x12\x1b\n" +
 	"\tbudget_id\x18\x05 \x01(\tR\bbudgetId\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x12\n" +
-	"\x04hint\x18\a \x01(\tR\x04hint\"\x89\x01\n" +
+	"\x04hint\x18\a \x01(\tR\x04hint\x12\x12\n" +
+	"\x04cost\x18\b \x01(\tR\x04cost\"\x89\x01\n" +
 	"\bPlanStep\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x128\n" +
