@@ -132,8 +132,8 @@ func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Princi
 		return known, nil
 	}
 	age := a.cfg.MaxAge
-	if ms := resp.GetMaxAgeMs(); ms > 0 {
-		age = time.Duration(ms) * time.Millisecond
+	if d := max(resp.GetMaxAge().AsDuration(), time.Duration(resp.GetMaxAgeMs())*time.Millisecond); d > 0 { // of an earlier version in ms
+		age = d
 	}
 	fresh := now.Add(age)
 	found := entry{permissions: Parse(resp.GetPermissions(), resp.GetDeniedBy()), fresh: fresh, stale: fresh.Add(a.cfg.MaxStale)}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -25,7 +26,7 @@ type policyFake struct {
 	mu      sync.Mutex
 	globs   map[string][]string
 	away    error
-	maxAge  int32
+	maxAge  time.Duration
 	delay   time.Duration
 	asked   int
 	denials int
@@ -37,7 +38,7 @@ func (f *policyFake) GetPermissions(ctx context.Context, req *policyv1.GetPermis
 	f.mu.Lock()
 	f.asked++
 	delay, away := f.delay, f.away
-	resp := &policyv1.GetPermissionsResponse{Permissions: f.globs[req.GetPrincipal().GetSubject()], MaxAgeMs: f.maxAge}
+	resp := &policyv1.GetPermissionsResponse{Permissions: f.globs[req.GetPrincipal().GetSubject()], MaxAge: durationpb.New(f.maxAge)}
 	f.mu.Unlock()
 	if delay > 0 {
 		select {
@@ -80,7 +81,7 @@ func allow(t *testing.T, a *Authorizer, p *policyv1.Principal, permission string
 
 func TestAnswersAreCachedForTheirAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &policyFake{globs: map[string][]string{"alice": {"a.*", "!a.b.*"}}, maxAge: 1000}
+		f := &policyFake{globs: map[string][]string{"alice": {"a.*", "!a.b.*"}}, maxAge: time.Second}
 		a := New(f, Config{})
 		for range 100 {
 			if !allow(t, a, authn.User("alice"), "a.c.d") || allow(t, a, authn.User("alice"), "a.b.c") || allow(t, a, authn.User("alice"), "x") {
@@ -106,7 +107,7 @@ func TestAnswersAreCachedForTheirAge(t *testing.T) {
 
 func TestStaleAnswersServeWhilePolicyIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &policyFake{globs: map[string][]string{"alice": {"a"}}, maxAge: 2000}
+		f := &policyFake{globs: map[string][]string{"alice": {"a"}}, maxAge: 2 * time.Second}
 		a := New(f, Config{})
 		allow(t, a, authn.User("alice"), "a")
 		f.set(func() { f.away = errors.New("away") })
@@ -188,7 +189,7 @@ func TestRecordDeniedNeverBlocks(t *testing.T) {
 }
 
 func BenchmarkAllow(b *testing.B) {
-	a := New(&policyFake{globs: map[string][]string{"alice": {"sessions.*", "registry.tools.*"}}, maxAge: 3_600_000}, Config{})
+	a := New(&policyFake{globs: map[string][]string{"alice": {"sessions.*", "registry.tools.*"}}, maxAge: time.Hour}, Config{})
 	p := authn.User("alice", "reader", "writer")
 	for b.Loop() {
 		if v, err := a.Decide(b.Context(), p, "registry.tools.list"); !v.Allowed || err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
@@ -70,5 +71,5 @@ func answerToProto(a *answer, limit int) *mcpbridgev1.CallToolResult {
 }
 
 func eventToProto(e event) *mcpbridgev1.WatchResponse {
-	return &mcpbridgev1.WatchResponse{ServerId: e.server, Kind: e.kind, Detail: e.detail}
+	return &mcpbridgev1.WatchResponse{ServerId: e.server, Change: e.change, Kind: enum.Name(e.change), Detail: e.detail}
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -249,7 +251,7 @@ func TestAChangedEntryReplacesTheConnection(t *testing.T) {
 	b := newBridge(t)
 	file := filepath.Join(t.TempDir(), "notes")
 	running := make(chan error, 1)
-	s.CallTimeoutMs = 1500
+	s.CallTimeout = durationpb.New(1500 * time.Millisecond)
 	go func() {
 		_, _, err := b.call(t.Context(), stdioServer(t, "modern"), "progress", `{"n":50,"tag":"`+file+`"}`)
 		running <- err

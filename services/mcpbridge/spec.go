@@ -1,6 +1,7 @@
 package mcpbridge
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -47,8 +49,8 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	sp := &spec{
 		id: s.GetId(), name: s.GetName(), url: s.GetUrl(), command: s.GetCommand(), dir: s.GetDir(),
 		env: map[string]string{}, headers: map[string]string{},
-		connectTimeout: orDefault(s.GetConnectTimeoutMs(), cfg.ConnectTimeout),
-		callTimeout:    orDefault(s.GetCallTimeoutMs(), cfg.CallTimeout),
+		connectTimeout: timeout(s.GetConnectTimeout(), s.GetConnectTimeoutMs(), cfg.ConnectTimeout),
+		callTimeout:    timeout(s.GetCallTimeout(), s.GetCallTimeoutMs(), cfg.CallTimeout),
 	}
 	if sp.name == "" {
 		sp.name = sp.id
@@ -134,9 +136,10 @@ func (s *spec) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func orDefault(ms int32, def time.Duration) time.Duration {
-	if ms <= 0 {
-		return def
+// timeout is what a registry asks for, those of earlier versions in milliseconds, or else the default.
+func timeout(d *durationpb.Duration, ms int32, def time.Duration) time.Duration {
+	if d.AsDuration() > 0 {
+		return d.AsDuration()
 	}
-	return time.Duration(ms) * time.Millisecond
+	return cmp.Or(time.Duration(max(0, ms))*time.Millisecond, def)
 }

@@ -103,7 +103,7 @@ func (u *upstream) dial(d *dial) {
 	}
 	u.pool.eras.remember(u.spec.key, u.era)
 	// Under the lock: a "connected" must not overtake the "lost" of the previous connection.
-	u.pool.hub.publish(event{server: u.spec.id, kind: connected})
+	u.pool.hub.publish(event{server: u.spec.id, change: connected})
 	u.mu.Unlock()
 	u.pool.log.InfoContext(ctx, "tool server connected", "server_id", u.spec.id, "server", u.spec.name, "protocol", c.version,
 		"took", time.Since(begin))
@@ -186,7 +186,7 @@ func (u *upstream) recordLoss(c *connection, begin time.Time) bool {
 	}
 	detail := c.describe(cause)
 	u.crashed(begin)
-	u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: detail})
+	u.pool.hub.publish(event{server: u.spec.id, change: lost, detail: detail})
 	u.pool.log.WarnContext(u.pool.life, "tool server lost", "server_id", u.spec.id, "server", u.spec.name, "error", detail)
 	return u.startReconnect()
 }
@@ -228,7 +228,7 @@ func (u *upstream) drop(c *connection, why *sendError) {
 		if c.modern() || why.wrongEra { // without a session none can be lost: it is another server by now
 			u.era = unknownEra
 		}
-		u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: why.Error()})
+		u.pool.hub.publish(event{server: u.spec.id, change: lost, detail: why.Error()})
 		if u.startReconnect() {
 			u.pool.background(u.reconnect) // the caller that drops it connects again at once, unless the server is away
 		}
@@ -243,7 +243,7 @@ func (u *upstream) changed() {
 	retired := u.retired
 	u.mu.Unlock()
 	if !retired {
-		u.pool.hub.publish(event{server: u.spec.id, kind: toolsChanged})
+		u.pool.hub.publish(event{server: u.spec.id, change: toolsChanged})
 	}
 }
 

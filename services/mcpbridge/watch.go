@@ -4,18 +4,21 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// Kinds of events.
+// Changes of a pooled server.
 const (
-	connected    = "connected"
-	lost         = "lost"
-	toolsChanged = "tools_changed"
+	connected    = mcpbridgev1.ServerChange_SERVER_CHANGE_CONNECTED
+	lost         = mcpbridgev1.ServerChange_SERVER_CHANGE_LOST
+	toolsChanged = mcpbridgev1.ServerChange_SERVER_CHANGE_TOOLS_CHANGED
 )
 
-// event is an event of a pooled server.
+// event is a change of a pooled server.
 type event struct {
-	server, kind, detail string
+	server, detail string
+	change         mcpbridgev1.ServerChange
 }
 
 // hub distributes events. A watcher that falls behind is disconnected, never waited for.
@@ -43,7 +46,7 @@ func (h *hub) publish(e event) {
 	if h.closed {
 		return
 	}
-	if e.kind != toolsChanged {
+	if e.change != toolsChanged {
 		h.state[e.server] = e
 	}
 	for w := range h.watchers {

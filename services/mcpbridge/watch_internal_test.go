@@ -7,7 +7,7 @@ func TestAWatcherThatFallsBehindIsCutOff(t *testing.T) {
 	_, slow := h.watch()
 	_, quick := h.watch()
 	for range watchBuffer + 1 {
-		h.publish(event{server: "a", kind: connected})
+		h.publish(event{server: "a", change: connected})
 		<-quick.events
 	}
 	n := 0
@@ -24,14 +24,14 @@ func TestAWatcherThatFallsBehindIsCutOff(t *testing.T) {
 
 func TestAWatchBeginsWithThePresentState(t *testing.T) {
 	h := newHub()
-	h.publish(event{server: "b", kind: connected})
-	h.publish(event{server: "a", kind: connected})
-	h.publish(event{server: "a", kind: toolsChanged})
-	h.publish(event{server: "a", kind: lost, detail: "gone"})
-	h.publish(event{server: "c", kind: connected})
+	h.publish(event{server: "b", change: connected})
+	h.publish(event{server: "a", change: connected})
+	h.publish(event{server: "a", change: toolsChanged})
+	h.publish(event{server: "a", change: lost, detail: "gone"})
+	h.publish(event{server: "c", change: connected})
 	h.forget("c")
 	state, w := h.watch()
-	if len(state) != 2 || state[0] != (event{"a", lost, "gone"}) || state[1] != (event{"b", connected, ""}) {
+	if len(state) != 2 || state[0] != (event{server: "a", change: lost, detail: "gone"}) || state[1] != (event{server: "b", change: connected}) {
 		t.Errorf("got %v", state)
 	}
 	h.close()

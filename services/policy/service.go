@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -80,7 +81,9 @@ func (s *Service) Engine() *Engine { return s.engine }
 // GetPermissions implements PolicyService.
 func (s *Service) GetPermissions(_ context.Context, req *policyv1.GetPermissionsRequest) (*policyv1.GetPermissionsResponse, error) {
 	globs, deniedBy := s.engine.Permissions(req.GetPrincipal())
-	return &policyv1.GetPermissionsResponse{Permissions: globs, DeniedBy: deniedBy, MaxAgeMs: int32(s.maxAge.Milliseconds())}, nil
+	return &policyv1.GetPermissionsResponse{
+		Permissions: globs, DeniedBy: deniedBy, MaxAge: durationpb.New(s.maxAge), MaxAgeMs: int32(s.maxAge.Milliseconds()),
+	}, nil
 }
 
 // DecideTool implements PolicyService.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -33,7 +34,7 @@ func (s *server) Discover(context.Context, store.Source) (store.Inventory, error
 	return out, nil
 }
 
-func (*server) Watch(ctx context.Context, _ func(serverID, kind string)) error {
+func (*server) Watch(ctx context.Context, _ func(string, mcpbridgev1.ServerChange)) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -94,11 +95,11 @@ func (s *Syncer) watch(ctx context.Context) {
 	}
 }
 
-func (s *Syncer) event(serverID, kind string) {
-	switch kind {
-	case "tools_changed":
+func (s *Syncer) event(serverID string, change mcpbridgev1.ServerChange) {
+	switch change {
+	case mcpbridgev1.ServerChange_SERVER_CHANGE_TOOLS_CHANGED:
 		s.plan.soon(serverID, true)
-	case "connected":
+	case mcpbridgev1.ServerChange_SERVER_CHANGE_CONNECTED:
 		s.plan.connected(serverID)
 	}
 }

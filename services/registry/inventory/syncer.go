@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -40,7 +41,7 @@ type Upstream interface {
 	// Discover lists a source's tools. The error is a fault for the source's owner.
 	Discover(ctx context.Context, s store.Source) (store.Inventory, error)
 	// Watch reports events of servers until the stream breaks.
-	Watch(ctx context.Context, on func(serverID, kind string)) error
+	Watch(ctx context.Context, on func(serverID string, change mcpbridgev1.ServerChange)) error
 }
 
 // Config holds intervals.

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -103,7 +105,7 @@ func (u *Upstream) meshTools() (store.Inventory, error) {
 }
 
 // Watch calls on for each event of a server, until the stream breaks or ctx ends.
-func (u *Upstream) Watch(ctx context.Context, on func(serverID, kind string)) error {
+func (u *Upstream) Watch(ctx context.Context, on func(serverID string, change mcpbridgev1.ServerChange)) error {
 	stream, err := u.bridge.Watch(ctx, &mcpbridgev1.WatchRequest{})
 	if err != nil {
 		return fmt.Errorf("watch the bridge: %w", err)
@@ -113,7 +115,11 @@ func (u *Upstream) Watch(ctx context.Context, on func(serverID, kind string)) er
 		if err != nil {
 			return fmt.Errorf("watch the bridge: %w", err)
 		}
-		on(event.GetServerId(), event.GetKind())
+		change := event.GetChange()
+		if change == mcpbridgev1.ServerChange_SERVER_CHANGE_UNSPECIFIED { // of a bridge of an earlier version
+			change = enum.Parse[mcpbridgev1.ServerChange](event.GetKind())
+		}
+		on(event.GetServerId(), change)
 	}
 }
 
@@ -133,8 +139,8 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 	return &mcpbridgev1.Server{
 		Id: s.ID, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir, Headers: s.Spec.Headers,
-		Transport: s.Spec.Transport, ConnectTimeoutMs: int32(u.cfg.DiscoverTimeout.Milliseconds()),
-		CallTimeoutMs: int32(u.CallTimeout(s).Milliseconds()),
+		Transport: s.Spec.Transport, ConnectTimeout: durationpb.New(u.cfg.DiscoverTimeout), CallTimeout: durationpb.New(u.CallTimeout(s)),
+		ConnectTimeoutMs: int32(u.cfg.DiscoverTimeout.Milliseconds()), CallTimeoutMs: int32(u.CallTimeout(s).Milliseconds()),
 	}
 }
 

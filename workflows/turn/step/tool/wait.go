@@ -51,7 +51,7 @@ func expiresIn(d time.Duration) *durationpb.Duration {
 func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.InputRequired) *executionv1.WaitRequest {
 	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_INPUT)
 	wait.Message, wait.SchemaJson = need.GetMessage(), need.GetSchemaJson()
-	wait.ExpiresIn = expiresIn(time.Duration(need.GetExpiresInMs()) * time.Millisecond)
+	wait.ExpiresIn = expiresIn(max(need.GetExpiresIn().AsDuration(), time.Duration(need.GetExpiresInMs())*time.Millisecond))
 	wait.State = remember(ask, &registryv1.InputAnswer{State: need.GetState()})
 	return wait
 }

@@ -16,6 +16,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -28,6 +29,63 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// ServerChange is what can become of a pooled server.
+type ServerChange int32
+
+const (
+	// Not used.
+	ServerChange_SERVER_CHANGE_UNSPECIFIED ServerChange = 0
+	// It was connected.
+	ServerChange_SERVER_CHANGE_CONNECTED ServerChange = 1
+	// Its connection was lost.
+	ServerChange_SERVER_CHANGE_LOST ServerChange = 2
+	// It said that its tools have changed.
+	ServerChange_SERVER_CHANGE_TOOLS_CHANGED ServerChange = 3
+)
+
+// Enum value maps for ServerChange.
+var (
+	ServerChange_name = map[int32]string{
+		0: "SERVER_CHANGE_UNSPECIFIED",
+		1: "SERVER_CHANGE_CONNECTED",
+		2: "SERVER_CHANGE_LOST",
+		3: "SERVER_CHANGE_TOOLS_CHANGED",
+	}
+	ServerChange_value = map[string]int32{
+		"SERVER_CHANGE_UNSPECIFIED":   0,
+		"SERVER_CHANGE_CONNECTED":     1,
+		"SERVER_CHANGE_LOST":          2,
+		"SERVER_CHANGE_TOOLS_CHANGED": 3,
+	}
+)
+
+func (x ServerChange) Enum() *ServerChange {
+	p := new(ServerChange)
+	*p = x
+	return p
+}
+
+func (x ServerChange) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ServerChange) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_enumTypes[0].Descriptor()
+}
+
+func (ServerChange) Type() protoreflect.EnumType {
+	return &file_windlass_mcpbridge_v1_mcpbridge_proto_enumTypes[0]
+}
+
+func (x ServerChange) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ServerChange.Descriptor instead.
+func (ServerChange) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{0}
+}
 
 // Server describes how to reach one MCP server.
 type Server struct {
@@ -49,10 +107,14 @@ type Server struct {
 	Headers map[string]string `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Transport: "http", "sse" or "stdio"; empty = derived from url and command.
 	Transport string `protobuf:"bytes,8,opt,name=transport,proto3" json:"transport,omitempty"`
-	// Timeout for connecting and listing, in milliseconds; 0 = 10 s.
+	// connect_timeout in milliseconds, for bridges of earlier versions.
 	ConnectTimeoutMs int32 `protobuf:"varint,9,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
-	// Timeout of one call, in milliseconds; 0 = 2 min.
+	// call_timeout in milliseconds, for bridges of earlier versions.
 	CallTimeoutMs int32 `protobuf:"varint,10,opt,name=call_timeout_ms,json=callTimeoutMs,proto3" json:"call_timeout_ms,omitempty"`
+	// Timeout for connecting and listing, at most 10 min; unset or 0 = 10 s.
+	ConnectTimeout *durationpb.Duration `protobuf:"bytes,11,opt,name=connect_timeout,json=connectTimeout,proto3" json:"connect_timeout,omitempty"`
+	// Timeout of one call, at most a day; unset or 0 = 2 min.
+	CallTimeout   *durationpb.Duration `protobuf:"bytes,12,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -155,6 +217,20 @@ func (x *Server) GetCallTimeoutMs() int32 {
 		return x.CallTimeoutMs
 	}
 	return 0
+}
+
+func (x *Server) GetConnectTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.ConnectTimeout
+	}
+	return nil
+}
+
+func (x *Server) GetCallTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.CallTimeout
+	}
+	return nil
 }
 
 // DiscoverRequest names a server.
@@ -907,10 +983,12 @@ type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// ID of the server.
 	ServerId string `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	// "connected", "lost" or "tools_changed".
+	// change as text, "connected", "lost" or "tools_changed", for registries of earlier versions.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Why a connection was lost; empty for other kinds.
-	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Why a connection was lost; empty for other changes.
+	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	// What changed; unspecified from bridges of earlier versions.
+	Change        ServerChange `protobuf:"varint,4,opt,name=change,proto3,enum=windlass.mcpbridge.v1.ServerChange" json:"change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -964,6 +1042,13 @@ func (x *WatchResponse) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *WatchResponse) GetChange() ServerChange {
+	if x != nil {
+		return x.Change
+	}
+	return ServerChange_SERVER_CHANGE_UNSPECIFIED
 }
 
 // ReleaseRequest names a server.
@@ -1053,7 +1138,7 @@ var File_windlass_mcpbridge_v1_mcpbridge_proto protoreflect.FileDescriptor
 
 const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xac\x04\n" +
+	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xcd\x05\n" +
 	"\x06Server\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -1065,7 +1150,10 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\ttransport\x18\b \x01(\tB\x19\xbaH\x16r\x14R\x00R\x04httpR\x03sseR\x05stdioR\ttransport\x129\n" +
 	"\x12connect_timeout_ms\x18\t \x01(\x05B\v\xbaH\b\x1a\x06\x18\xc0\xcf$(\x00R\x10connectTimeoutMs\x124\n" +
 	"\x0fcall_timeout_ms\x18\n" +
-	" \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xb8\x99)(\x00R\rcallTimeoutMs\x1a6\n" +
+	" \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xb8\x99)(\x00R\rcallTimeoutMs\x12Q\n" +
+	"\x0fconnect_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
+	"\xaa\x01\a\"\x03\b\xd8\x042\x00R\x0econnectTimeout\x12L\n" +
+	"\fcall_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\vcallTimeout\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -1127,15 +1215,21 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\acontent\x18\x01 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\acontent\x12E\n" +
 	"\x12structured_content\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
 	"\bis_error\x18\x03 \x01(\bR\aisError\"\x0e\n" +
-	"\fWatchRequest\"X\n" +
+	"\fWatchRequest\"\x95\x01\n" +
 	"\rWatchResponse\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"9\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12;\n" +
+	"\x06change\x18\x04 \x01(\x0e2#.windlass.mcpbridge.v1.ServerChangeR\x06change\"9\n" +
 	"\x0eReleaseRequest\x12'\n" +
 	"\tserver_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\bserverId\"\x11\n" +
-	"\x0fReleaseResponse2\xf7\x03\n" +
+	"\x0fReleaseResponse*\x83\x01\n" +
+	"\fServerChange\x12\x1d\n" +
+	"\x19SERVER_CHANGE_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17SERVER_CHANGE_CONNECTED\x10\x01\x12\x16\n" +
+	"\x12SERVER_CHANGE_LOST\x10\x02\x12\x1f\n" +
+	"\x1bSERVER_CHANGE_TOOLS_CHANGED\x10\x032\xf7\x03\n" +
 	"\rBridgeService\x12{\n" +
 	"\bDiscover\x12&.windlass.mcpbridge.v1.DiscoverRequest\x1a'.windlass.mcpbridge.v1.DiscoverResponse\"\x1e\xaa\xfd\x1b\x1amcpbridge.servers.discover\x12w\n" +
 	"\bCallTool\x12&.windlass.mcpbridge.v1.CallToolRequest\x1a'.windlass.mcpbridge.v1.CallToolResponse\"\x18\xaa\xfd\x1b\x14mcpbridge.tools.call0\x01\x12q\n" +
@@ -1155,56 +1249,62 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP() []byte {
 	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescData
 }
 
+var file_windlass_mcpbridge_v1_mcpbridge_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_mcpbridge_v1_mcpbridge_proto_goTypes = []any{
-	(*Server)(nil),           // 0: windlass.mcpbridge.v1.Server
-	(*DiscoverRequest)(nil),  // 1: windlass.mcpbridge.v1.DiscoverRequest
-	(*Tool)(nil),             // 2: windlass.mcpbridge.v1.Tool
-	(*DiscoverResponse)(nil), // 3: windlass.mcpbridge.v1.DiscoverResponse
-	(*CallToolRequest)(nil),  // 4: windlass.mcpbridge.v1.CallToolRequest
-	(*InputAnswer)(nil),      // 5: windlass.mcpbridge.v1.InputAnswer
-	(*CallToolResponse)(nil), // 6: windlass.mcpbridge.v1.CallToolResponse
-	(*InputRequired)(nil),    // 7: windlass.mcpbridge.v1.InputRequired
-	(*Progress)(nil),         // 8: windlass.mcpbridge.v1.Progress
-	(*CallToolResult)(nil),   // 9: windlass.mcpbridge.v1.CallToolResult
-	(*WatchRequest)(nil),     // 10: windlass.mcpbridge.v1.WatchRequest
-	(*WatchResponse)(nil),    // 11: windlass.mcpbridge.v1.WatchResponse
-	(*ReleaseRequest)(nil),   // 12: windlass.mcpbridge.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),  // 13: windlass.mcpbridge.v1.ReleaseResponse
-	nil,                      // 14: windlass.mcpbridge.v1.Server.EnvEntry
-	nil,                      // 15: windlass.mcpbridge.v1.Server.HeadersEntry
-	nil,                      // 16: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	(*structpb.Struct)(nil),  // 17: google.protobuf.Struct
-	(*v1.ContentPart)(nil),   // 18: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),   // 19: google.protobuf.Value
+	(ServerChange)(0),           // 0: windlass.mcpbridge.v1.ServerChange
+	(*Server)(nil),              // 1: windlass.mcpbridge.v1.Server
+	(*DiscoverRequest)(nil),     // 2: windlass.mcpbridge.v1.DiscoverRequest
+	(*Tool)(nil),                // 3: windlass.mcpbridge.v1.Tool
+	(*DiscoverResponse)(nil),    // 4: windlass.mcpbridge.v1.DiscoverResponse
+	(*CallToolRequest)(nil),     // 5: windlass.mcpbridge.v1.CallToolRequest
+	(*InputAnswer)(nil),         // 6: windlass.mcpbridge.v1.InputAnswer
+	(*CallToolResponse)(nil),    // 7: windlass.mcpbridge.v1.CallToolResponse
+	(*InputRequired)(nil),       // 8: windlass.mcpbridge.v1.InputRequired
+	(*Progress)(nil),            // 9: windlass.mcpbridge.v1.Progress
+	(*CallToolResult)(nil),      // 10: windlass.mcpbridge.v1.CallToolResult
+	(*WatchRequest)(nil),        // 11: windlass.mcpbridge.v1.WatchRequest
+	(*WatchResponse)(nil),       // 12: windlass.mcpbridge.v1.WatchResponse
+	(*ReleaseRequest)(nil),      // 13: windlass.mcpbridge.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),     // 14: windlass.mcpbridge.v1.ReleaseResponse
+	nil,                         // 15: windlass.mcpbridge.v1.Server.EnvEntry
+	nil,                         // 16: windlass.mcpbridge.v1.Server.HeadersEntry
+	nil,                         // 17: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	(*durationpb.Duration)(nil), // 18: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 19: google.protobuf.Struct
+	(*v1.ContentPart)(nil),      // 20: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),      // 21: google.protobuf.Value
 }
 var file_windlass_mcpbridge_v1_mcpbridge_proto_depIdxs = []int32{
-	14, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
-	15, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
-	0,  // 2: windlass.mcpbridge.v1.DiscoverRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	2,  // 3: windlass.mcpbridge.v1.DiscoverResponse.tools:type_name -> windlass.mcpbridge.v1.Tool
-	0,  // 4: windlass.mcpbridge.v1.CallToolRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	16, // 5: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	5,  // 6: windlass.mcpbridge.v1.CallToolRequest.answer:type_name -> windlass.mcpbridge.v1.InputAnswer
-	17, // 7: windlass.mcpbridge.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	8,  // 8: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
-	9,  // 9: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
-	7,  // 10: windlass.mcpbridge.v1.CallToolResponse.input_required:type_name -> windlass.mcpbridge.v1.InputRequired
-	18, // 11: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	19, // 12: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
-	1,  // 13: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
-	4,  // 14: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
-	10, // 15: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
-	12, // 16: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
-	3,  // 17: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
-	6,  // 18: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
-	11, // 19: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
-	13, // 20: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
-	17, // [17:21] is the sub-list for method output_type
-	13, // [13:17] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	15, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
+	16, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
+	18, // 2: windlass.mcpbridge.v1.Server.connect_timeout:type_name -> google.protobuf.Duration
+	18, // 3: windlass.mcpbridge.v1.Server.call_timeout:type_name -> google.protobuf.Duration
+	1,  // 4: windlass.mcpbridge.v1.DiscoverRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	3,  // 5: windlass.mcpbridge.v1.DiscoverResponse.tools:type_name -> windlass.mcpbridge.v1.Tool
+	1,  // 6: windlass.mcpbridge.v1.CallToolRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	17, // 7: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	6,  // 8: windlass.mcpbridge.v1.CallToolRequest.answer:type_name -> windlass.mcpbridge.v1.InputAnswer
+	19, // 9: windlass.mcpbridge.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	9,  // 10: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
+	10, // 11: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
+	8,  // 12: windlass.mcpbridge.v1.CallToolResponse.input_required:type_name -> windlass.mcpbridge.v1.InputRequired
+	20, // 13: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	21, // 14: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
+	0,  // 15: windlass.mcpbridge.v1.WatchResponse.change:type_name -> windlass.mcpbridge.v1.ServerChange
+	2,  // 16: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
+	5,  // 17: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
+	11, // 18: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
+	13, // 19: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
+	4,  // 20: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
+	7,  // 21: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
+	12, // 22: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
+	14, // 23: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
+	20, // [20:24] is the sub-list for method output_type
+	16, // [16:20] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_windlass_mcpbridge_v1_mcpbridge_proto_init() }
@@ -1223,13 +1323,14 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc), len(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_mcpbridge_v1_mcpbridge_proto_goTypes,
 		DependencyIndexes: file_windlass_mcpbridge_v1_mcpbridge_proto_depIdxs,
+		EnumInfos:         file_windlass_mcpbridge_v1_mcpbridge_proto_enumTypes,
 		MessageInfos:      file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes,
 	}.Build()
 	File_windlass_mcpbridge_v1_mcpbridge_proto = out.File

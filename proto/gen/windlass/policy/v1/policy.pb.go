@@ -15,6 +15,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
@@ -134,10 +135,12 @@ type GetPermissionsResponse struct {
 	// Globs over permissions: "*", "sessions.*", "registry.tools.invoke". A glob that starts with "!" removes the permissions that it
 	// matches, whatever the other globs grant.
 	Permissions []string `protobuf:"bytes,1,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	// How long the response may be cached, in milliseconds.
+	// max_age in milliseconds, for servers of earlier versions.
 	MaxAgeMs int32 `protobuf:"varint,2,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"`
 	// Name of the rule behind each permission with "!". Key: the permission as in `permissions`.
-	DeniedBy      map[string]string `protobuf:"bytes,3,rep,name=denied_by,json=deniedBy,proto3" json:"denied_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	DeniedBy map[string]string `protobuf:"bytes,3,rep,name=denied_by,json=deniedBy,proto3" json:"denied_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How long the response may be cached; unset = the server's own default.
+	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -189,6 +192,13 @@ func (x *GetPermissionsResponse) GetMaxAgeMs() int32 {
 func (x *GetPermissionsResponse) GetDeniedBy() map[string]string {
 	if x != nil {
 		return x.DeniedBy
+	}
+	return nil
+}
+
+func (x *GetPermissionsResponse) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
 	}
 	return nil
 }
@@ -1056,14 +1066,15 @@ var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
+	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xec\x01\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xa0\x02\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
 	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12\x1c\n" +
 	"\n" +
 	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\x12U\n" +
-	"\tdenied_by\x18\x03 \x03(\v28.windlass.policy.v1.GetPermissionsResponse.DeniedByEntryR\bdeniedBy\x1a;\n" +
+	"\tdenied_by\x18\x03 \x03(\v28.windlass.policy.v1.GetPermissionsResponse.DeniedByEntryR\bdeniedBy\x122\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x1a;\n" +
 	"\rDeniedByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x04\n" +
@@ -1183,52 +1194,54 @@ var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(*ForgetTurnsResponse)(nil),        // 15: windlass.policy.v1.ForgetTurnsResponse
 	nil,                                // 16: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
 	(*Principal)(nil),                  // 17: windlass.policy.v1.Principal
-	(v1.EffectClass)(0),                // 18: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 19: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 20: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 22: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 23: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 24: windlass.policy.v1.CheckTextResponse
+	(*durationpb.Duration)(nil),        // 18: google.protobuf.Duration
+	(v1.EffectClass)(0),                // 19: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 20: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 21: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 22: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 23: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 24: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 25: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
 	17, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
 	16, // 1: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	17, // 2: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	18, // 3: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	19, // 4: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	20, // 5: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	20, // 6: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
-	6,  // 7: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	17, // 8: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	17, // 9: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	21, // 10: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 11: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
-	22, // 12: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	10, // 13: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	1,  // 14: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	3,  // 15: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	7,  // 16: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	4,  // 17: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	23, // 18: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	9,  // 19: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	14, // 20: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
-	11, // 21: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	13, // 22: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	2,  // 23: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	10, // 24: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	8,  // 25: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	5,  // 26: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	24, // 27: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	10, // 28: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	15, // 29: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
-	12, // 30: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	10, // 31: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	23, // [23:32] is the sub-list for method output_type
-	14, // [14:23] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	18, // 2: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
+	17, // 3: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	19, // 4: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	20, // 5: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	21, // 6: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	21, // 7: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	6,  // 8: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	17, // 9: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	17, // 10: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	22, // 11: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 12: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
+	23, // 13: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	10, // 14: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	1,  // 15: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	3,  // 16: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	7,  // 17: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	4,  // 18: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	24, // 19: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	9,  // 20: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	14, // 21: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	11, // 22: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	13, // 23: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	2,  // 24: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	10, // 25: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	8,  // 26: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	5,  // 27: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	25, // 28: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	10, // 29: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	15, // 30: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	12, // 31: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	10, // 32: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	24, // [24:33] is the sub-list for method output_type
+	15, // [15:24] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }

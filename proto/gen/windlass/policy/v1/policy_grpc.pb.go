@@ -38,7 +38,7 @@ const (
 //
 // PolicyService makes access decisions. Servers ask it for permissions; the registry asks it before every tool call.
 type PolicyServiceClient interface {
-	// GetPermissions returns the permissions of a principal, as globs over "area.noun.verb". Servers cache the response for `max_age_ms`.
+	// GetPermissions returns the permissions of a principal, as globs over "area.noun.verb". Servers cache the response for `max_age`.
 	// An unknown principal has no permissions; that is not an error.
 	GetPermissions(ctx context.Context, in *GetPermissionsRequest, opts ...grpc.CallOption) (*GetPermissionsResponse, error)
 	// DecideTool decides whether a principal may call a tool now, and records the decision. Decisions are not pinned or cached: a
@@ -168,7 +168,7 @@ func (c *policyServiceClient) GetDecision(ctx context.Context, in *GetDecisionRe
 //
 // PolicyService makes access decisions. Servers ask it for permissions; the registry asks it before every tool call.
 type PolicyServiceServer interface {
-	// GetPermissions returns the permissions of a principal, as globs over "area.noun.verb". Servers cache the response for `max_age_ms`.
+	// GetPermissions returns the permissions of a principal, as globs over "area.noun.verb". Servers cache the response for `max_age`.
 	// An unknown principal has no permissions; that is not an error.
 	GetPermissions(context.Context, *GetPermissionsRequest) (*GetPermissionsResponse, error)
 	// DecideTool decides whether a principal may call a tool now, and records the decision. Decisions are not pinned or cached: a

@@ -14,6 +14,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
@@ -1976,8 +1977,10 @@ type InputRequired struct {
 	SchemaJson string `protobuf:"bytes,2,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
 	// Opaque state to return with the answer.
 	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Time until the question expires, in milliseconds; 0 = the default.
-	ExpiresInMs   int64 `protobuf:"varint,4,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
+	// expires_in in milliseconds, for workers of earlier versions.
+	ExpiresInMs int64 `protobuf:"varint,4,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
+	// Time until the question expires; unset = the default.
+	ExpiresIn     *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2038,6 +2041,13 @@ func (x *InputRequired) GetExpiresInMs() int64 {
 		return x.ExpiresInMs
 	}
 	return 0
+}
+
+func (x *InputRequired) GetExpiresIn() *durationpb.Duration {
+	if x != nil {
+		return x.ExpiresIn
+	}
+	return nil
 }
 
 // Decided is a decision of policy.
@@ -2511,7 +2521,7 @@ var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
-	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe1\x03\n" +
+	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe1\x03\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12#\n" +
@@ -2664,13 +2674,15 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x0earguments_hash\x18\x02 \x01(\tR\rargumentsHash\x12'\n" +
 	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\x125\n" +
 	"\x06effect\x18\x04 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12\x12\n" +
-	"\x04void\x18\x05 \x01(\bR\x04void\"\x84\x01\n" +
+	"\x04void\x18\x05 \x01(\bR\x04void\"\xbe\x01\n" +
 	"\rInputRequired\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\vschema_json\x18\x02 \x01(\tR\n" +
 	"schemaJson\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\fR\x05state\x12\"\n" +
-	"\rexpires_in_ms\x18\x04 \x01(\x03R\vexpiresInMs\"\\\n" +
+	"\rexpires_in_ms\x18\x04 \x01(\x03R\vexpiresInMs\x128\n" +
+	"\n" +
+	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\"\\\n" +
 	"\aDecided\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12\x18\n" +
@@ -2788,7 +2800,8 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*v11.ApprovalRule)(nil),       // 39: windlass.policy.v1.ApprovalRule
 	(v1.Verdict)(0),                // 40: windlass.turn.v1.Verdict
 	(*v1.ToolResult)(nil),          // 41: windlass.turn.v1.ToolResult
-	(*SyncResult)(nil),             // 42: windlass.registry.v1.SyncResult
+	(*durationpb.Duration)(nil),    // 42: google.protobuf.Duration
+	(*SyncResult)(nil),             // 43: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	33, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
@@ -2828,35 +2841,36 @@ var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	25, // 34: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
 	39, // 35: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
 	33, // 36: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	41, // 37: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	30, // 38: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
-	2,  // 39: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	4,  // 40: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	5,  // 41: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	7,  // 42: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	9,  // 43: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	11, // 44: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	13, // 45: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	21, // 46: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	15, // 47: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	16, // 48: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	31, // 49: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
-	3,  // 50: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	1,  // 51: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	6,  // 52: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	42, // 53: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	10, // 54: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	12, // 55: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	14, // 56: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	22, // 57: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	23, // 58: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	17, // 59: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	32, // 60: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
-	50, // [50:61] is the sub-list for method output_type
-	39, // [39:50] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	42, // 37: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
+	41, // 38: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	30, // 39: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	2,  // 40: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	4,  // 41: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	5,  // 42: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	7,  // 43: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	9,  // 44: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	11, // 45: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	13, // 46: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	21, // 47: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	15, // 48: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	16, // 49: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	31, // 50: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	3,  // 51: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	1,  // 52: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	6,  // 53: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	43, // 54: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	10, // 55: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	12, // 56: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	14, // 57: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	22, // 58: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	23, // 59: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	17, // 60: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	32, // 61: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	51, // [51:62] is the sub-list for method output_type
+	40, // [40:51] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
