@@ -43,6 +43,7 @@ func TestTheFirstHour(t *testing.T) {
 		{"a question", (*user).question},
 		{"a sub-agent", (*user).subAgent},
 		{"a failure", (*user).failure},
+		{"a limit", (*user).limit},
 		{"REST as other APIs have it", (*user).rest},
 		{"the pages", (*user).pages},
 		{"a killed worker", (*user).killed},
@@ -207,6 +208,23 @@ func (u *user) failure(t *testing.T) {
 	}
 	_, denied := u.windlass(t, 3, "", "turn", "get", "trn_nope")
 	has(t, denied, "trn_nope")
+}
+
+// limit runs into a limit of a turn: the warning comes before the end, and what is used is all there was.
+func (u *user) limit(t *testing.T) {
+	session, _ := u.windlass(t, 0, "", "session", "create", "--agent", "assistant", "-o", "name")
+	out, _ := u.windlass(t, 5, "", "turn", "create", strings.TrimSpace(session), "call:mesh__uuid {} call:mesh__time {}",
+		"--max-tool-calls", "1", "--watch")
+	warned, exhausted := strings.Index(out, "budget.warning"), strings.Index(out, "budget.exhausted")
+	if warned < 0 || exhausted < warned || strings.Contains(out, "0 of 1 used") {
+		t.Errorf("the limit is told as:\n%s", out)
+	}
+	config, err := exec.CommandContext(t.Context(), harness.Bin(t, "windlassd"), "config").Output()
+	if lines := bytes.Count(config, []byte("\n")); err != nil || lines > 40 {
+		t.Errorf("windlassd config prints %d lines, %v", lines, err)
+	}
+	top, _ := u.windlass(t, 0, "", "top")
+	has(t, top, "turns: 0 running, 0 waiting, 0 queued")
 }
 
 func (u *user) pages(t *testing.T) {

@@ -27,5 +27,11 @@ await browse(async (page) => {
   await page.goto(`${base}/turns/${failed}`);
   await page.locator(".facts .failed").waitFor();
 });
+
+await browse(async (page) => {
+  await page.goto(`${process.env.TEMPORAL_UI}/namespaces/default/workflows/${failed}`);
+  await page.getByText("Failed", { exact: true }).first().waitFor();
+  await page.getByText(/^infer #1 .*attempt 1 on wrk_/).last().waitFor();
+}, { allowed: () => true });
 const { output } = await api("GET", `/v1/turns/${wait.turn}?wait=60s`);
 must(output === "all is well", output);
