@@ -177,6 +177,7 @@ func badBudgets(t *testing.T, c *harness.Client) {
 }
 
 func otherAgents(t *testing.T, c *harness.Client) {
+	agent(c, "somebody-else", nil)
 	budget(c, harness.JSON{"scope": "agent", "target": "somebody-else", "max_tokens": 1, "max_cost": "0.000001", "max_tool_calls": 1})
 	if end := c.Wait(c.Turn(agent(c, "free", nil), "call:mesh__uuid {} call:mesh__time {} then say:fine")); end.Str("output") != "fine" {
 		t.Errorf("turn = %v", end)

@@ -53,7 +53,7 @@ agent_id: round
 // TestWhatIsReadCanBeApplied: "get -o yaml | apply -f -" changes nothing, for every kind, and makes the same where it was deleted.
 func TestWhatIsReadCanBeApplied(t *testing.T) {
 	t.Parallel()
-	server := shared().Client.Base
+	server := harness.Up(t, t.TempDir(), nil).Client.Base // a list holds nothing that another test deletes
 	windlass := func(stdin string, args ...string) string {
 		out, _ := run(t, 0, stdin, harness.Bin(t, "windlass"), append(args, "--server", server)...)
 		return out

@@ -1082,8 +1082,9 @@ type LimitUse struct {
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Amount used, in the same unit. Calls in progress are not included.
 	Used int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
-	// For cost, limit and used as decimal numbers, such as "0.25"; empty for other limits.
-	LimitCost     string `protobuf:"bytes,6,opt,name=limit_cost,json=limitCost,proto3" json:"limit_cost,omitempty"`
+	// For cost, the limit as a decimal number, such as "0.25"; empty for other limits.
+	LimitCost string `protobuf:"bytes,6,opt,name=limit_cost,json=limitCost,proto3" json:"limit_cost,omitempty"`
+	// For cost, the amount used as a decimal number; empty for other limits.
 	UsedCost      string `protobuf:"bytes,7,opt,name=used_cost,json=usedCost,proto3" json:"used_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
