@@ -1,6 +1,9 @@
 package mcpbridge
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestAWatcherThatFallsBehindIsCutOff(t *testing.T) {
 	h := newHub()
@@ -31,7 +34,8 @@ func TestAWatchBeginsWithThePresentState(t *testing.T) {
 	h.publish(event{server: "c", change: connected})
 	h.forget("c")
 	state, w := h.watch()
-	if len(state) != 2 || state[0] != (event{server: "a", change: lost, detail: "gone"}) || state[1] != (event{server: "b", change: connected}) {
+	want := []event{{server: "a", change: lost, detail: "gone"}, {server: "b", change: connected}}
+	if !slices.Equal(state, want) {
 		t.Errorf("got %v", state)
 	}
 	h.close()
