@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +72,29 @@ func groupCommands(a *app.App) []*cobra.Command {
 	f.StringArray("tool", nil, "name of a tool that is in the group too; may be repeated")
 	f.StringArray("exclude", nil, "name or glob of tools that are not in the group whatever else says so; may be repeated")
 	f.String("description", "", "what the group is for")
-	return []*cobra.Command{create}
+	explain := &cobra.Command{
+		Use: "explain NAME TOOL", Short: "Say why a tool is in a group, or why not", Args: cobra.ExactArgs(2), RunE: run(a, explainGroup),
+		Example: "  windlass group explain reading github__list_issues",
+	}
+	return []*cobra.Command{create, explain}
+}
+
+func explainGroup(c *call) error {
+	var e registryv1.ExplainToolGroupResponse
+	raw, err := c.client.Do(c.ctx, client.Request{
+		Method: http.MethodGet, Path: "/v1/tool-groups/" + url.PathEscape(c.args[0]) + ":explain", Query: url.Values{"tool": {c.args[1]}},
+	}, &e)
+	if err != nil {
+		return err
+	}
+	return c.print(e.GetTool(), raw, func(w io.Writer) error {
+		lines := []string{e.GetMessage()}
+		for _, u := range e.GetUnmet() {
+			lines = append(lines, "  "+u.GetSelector()+": "+u.GetMessage())
+		}
+		_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+		return err
+	})
 }
 
 func createGroup(c *call) error {

@@ -169,3 +169,61 @@ func TestToolGroupsRefuse(t *testing.T) {
 		}
 	}
 }
+
+func TestExplainToolGroup(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(config())
+	r.notes()
+	_, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{
+		Name: "some", Tools: []string{"mesh__uuid", "later__read"}, Exclude: []string{"*__send"},
+		Selectors: []*registryv1.ToolSelector{
+			{Source: "note*", Name: "re*"},
+			{Source: "notes", Effects: []turnv1.EffectClass{turnv1.EffectClass_EFFECT_CLASS_READ}},
+			{Labels: map[string]string{"team": "pay", "zone": "eu"}},
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.policy.set(func() { w.policy.allow = []string{"notes__*", "mesh__uuid", "mesh__ask_user"} })
+	for _, row := range []struct {
+		tool, cause, rule, message string
+		unmet                      []string
+	}{
+		{"mesh__uuid", "LISTED", "tools[0]", "mesh__uuid is in some: tools[0] lists it.", nil},
+		{"notes__read", "SELECTED", "selectors[0]", "notes__read is in some: it matches selectors[0].", nil},
+		{"notes__send", "EXCLUDED", "exclude[0]", `notes__send is not in some: exclude[0] excludes "*__send".`, nil},
+		{"notes__put", "NOT_SELECTED", "", "notes__put is not in some: it is not listed, and no selector matches it.", []string{
+			`selectors[0] name: the name is "put", not "re*"`,
+			"selectors[1] effects: the effect class is idempotent, not read",
+			`selectors[2] labels: the source "notes" has not the labels team=pay, zone=eu`,
+		}},
+		{"mesh__ask_user", "NOT_SELECTED", "", "mesh__ask_user is not in some: it is not listed, and no selector matches it.", []string{
+			`selectors[0] source: mesh__ask_user is selected only where the source is written as "mesh"`,
+			`selectors[1] source: mesh__ask_user is selected only where the source is written as "mesh"`,
+			`selectors[2] source: mesh__ask_user is selected only where the source is written as "mesh"`,
+		}},
+		{"notes__raed", "NOT_AVAILABLE", "", `There is no tool "notes__raed" that you may use. Did you mean "notes__read"?`, nil},
+		{"later__read", "NOT_AVAILABLE", "tools[1]", "", nil},
+		{"mesh__current_time", "NOT_AVAILABLE", "", `There is no tool "mesh__current_time" that you may use.`, nil}, // exists, but is not allowed
+		{"a\x00b", "NOT_AVAILABLE", "", "", nil},
+	} {
+		got, err := r.groups.ExplainToolGroup(t.Context(), &registryv1.ExplainToolGroupRequest{Name: "some", Tool: row.tool})
+		if err != nil {
+			t.Errorf("%q: %v", row.tool, err)
+			continue
+		}
+		var unmet []string
+		for _, u := range got.GetUnmet() {
+			unmet = append(unmet, u.GetSelector()+" "+u.GetCondition()+": "+u.GetMessage())
+		}
+		if got.GetCause().String() != "TOOL_GROUP_CAUSE_"+row.cause || got.GetRule() != row.rule || !slices.Equal(unmet, row.unmet) ||
+			got.GetMember() != (row.cause == "LISTED" || row.cause == "SELECTED") || row.message != "" && got.GetMessage() != row.message {
+			t.Errorf("%q: %v", row.tool, got)
+		}
+	}
+	_, err = r.groups.ExplainToolGroup(t.Context(), &registryv1.ExplainToolGroupRequest{Name: "none", Tool: "notes__read"})
+	if fault.CodeOf(err) != "not_found" || !strings.Contains(err.Error(), `"none"`) {
+		t.Errorf("of a group that is not there: %v", err)
+	}
+}

@@ -35,6 +35,14 @@ func TestToolGroups(t *testing.T) {
 	if told := w.UntilType("tool_call.completed"); told.Data.Str("code") != "not_found" {
 		t.Errorf("a tool that the group excludes now: %v", told.Data)
 	}
+	why := c.Must("GET", "/v1/tool-groups/sums:explain?tool=calculator__evaluate", nil)
+	if why["member"] != false || why.Str("cause") != "excluded" || why.Str("rule") != "exclude[0]" {
+		t.Errorf("why it is not in: %v", why)
+	}
+	told, _ := run(t, 0, "", harness.Bin(t, "windlass"), "group", "explain", "sums", "mesh__uuid", "--server", c.Base)
+	if told != "mesh__uuid is in sums: tools[0] lists it.\n" {
+		t.Errorf("why it is in: %s", told)
+	}
 	c.Must("DELETE", "/v1/tool-groups/sums", nil)
 	end := c.Wait(c.Turn(session, sum))
 	problem, _ := end["error"].(map[string]any)

@@ -81,6 +81,22 @@ func (c catalog) allowed(ctx context.Context, p *policyv1.Principal, names []str
 	return resp.GetTools(), nil
 }
 
+// usable reads a tool, if it exists, its source is enabled, and the principal may use it. The other cases look alike.
+func (c catalog) usable(ctx context.Context, p *policyv1.Principal, name string) (store.Tool, bool, error) {
+	if strings.Contains(name, "\x00") {
+		return store.Tool{}, false, nil
+	}
+	found, err := c.store.Tools(ctx, tenantOf(p), []string{name})
+	if err != nil {
+		return store.Tool{}, false, fmt.Errorf("read tool: %w", err)
+	}
+	if len(found) == 0 || found[0].Source.Disabled {
+		return store.Tool{}, false, nil
+	}
+	allowed, err := c.allowed(ctx, p, []string{name})
+	return found[0], len(allowed) == 1, err
+}
+
 // listed parses an agent's list of tools. It returns FAILED_PRECONDITION for an unknown group.
 func (c catalog) listed(ctx context.Context, tenant string, globs []string) (toolList, error) {
 	var list toolList

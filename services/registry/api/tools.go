@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -51,24 +49,14 @@ func (s *Tools) ListTools(ctx context.Context, req *registryv1.ListToolsRequest)
 
 // GetTool implements ToolService.
 func (s *Tools) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*registryv1.Tool, error) {
-	if strings.Contains(req.GetName(), "\x00") {
-		return nil, noTool(req.GetName())
-	}
-	found, err := s.store.Tools(ctx, authn.Tenant(ctx), []string{req.GetName()})
-	if err != nil {
-		return nil, fmt.Errorf("read tool: %w", err)
-	}
-	if len(found) == 0 || found[0].Source.Disabled {
-		return nil, noTool(req.GetName())
-	}
-	ok, err := s.catalog.allowed(ctx, authn.From(ctx), []string{req.GetName()})
+	t, ok, err := s.catalog.usable(ctx, authn.From(ctx), req.GetName())
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(ok, req.GetName()) {
+	if !ok {
 		return nil, noTool(req.GetName())
 	}
-	return toolToProto(found[0]), nil
+	return toolToProto(t), nil
 }
 
 // noTool is the fault for a tool that does not exist and for one that the caller may not use: they must look alike.

@@ -16,7 +16,7 @@ import (
 )
 
 // Mesh is the name of the source with the mesh's own tools. It always exists.
-const Mesh = "mesh"
+const Mesh = store.Mesh
 
 var sourceName = regexp.MustCompile(`^[a-z](_?[a-z0-9-]+)*$`)
 

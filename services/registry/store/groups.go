@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
@@ -31,64 +28,6 @@ type Group struct {
 	Tenant, Name           string
 	Spec                   GroupSpec
 	CreateTime, UpdateTime time.Time
-}
-
-// GroupSpec defines which tools are in a group.
-type GroupSpec struct {
-	Description string     `json:"description,omitempty"`
-	Selectors   []Selector `json:"selectors,omitempty"`
-	Tools       []string   `json:"tools,omitempty"`
-	Exclude     []string   `json:"exclude,omitempty"`
-}
-
-// Selector matches tools whose source and own name match both globs, that have one of the effects, and whose source has all labels; empty
-// fields match everything.
-type Selector struct {
-	Source  string            `json:"source,omitempty"`
-	Name    string            `json:"name,omitempty"`
-	Effects []Effect          `json:"effects,omitempty"`
-	Labels  map[string]string `json:"labels,omitempty"`
-}
-
-// ByNameAlone reports whether a tool's name decides its membership.
-func (s GroupSpec) ByNameAlone() bool {
-	return !slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return len(sel.Effects)+len(sel.Labels) > 0 })
-}
-
-// MayHold reports whether a tool may be in the group, judging by its namespaced name.
-func (s GroupSpec) MayHold(tool string) bool {
-	return s.holds(tool, func(Selector) bool { return true })
-}
-
-// Holds reports whether a tool is in the group.
-func (s GroupSpec) Holds(t Tool) bool {
-	return s.holds(t.Name, func(sel Selector) bool {
-		if len(sel.Effects) > 0 && !slices.Contains(sel.Effects, t.Effect) {
-			return false
-		}
-		for name, value := range sel.Labels {
-			if have, ok := t.Source.Spec.Labels[name]; !ok || have != value {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-func (s GroupSpec) holds(tool string, fits func(Selector) bool) bool {
-	if glob.Any(s.Exclude, tool) {
-		return false
-	}
-	if slices.Contains(s.Tools, tool) {
-		return true
-	}
-	source, name, _ := strings.Cut(tool, "__")
-	for _, sel := range s.Selectors {
-		if (sel.Source == "" || glob.Match(sel.Source, source)) && (sel.Name == "" || glob.Match(sel.Name, name)) && fits(sel) {
-			return true
-		}
-	}
-	return false
 }
 
 // sqlGroups implements GroupStore.

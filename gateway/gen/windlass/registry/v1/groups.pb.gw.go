@@ -257,6 +257,59 @@ func local_request_ToolGroupService_DeleteToolGroup_0(ctx context.Context, marsh
 	return msg, metadata, err
 }
 
+var filter_ToolGroupService_ExplainToolGroup_0 = &utilities.DoubleArray{Encoding: map[string]int{"name": 0}, Base: []int{1, 1, 0}, Check: []int{0, 1, 2}}
+
+func request_ToolGroupService_ExplainToolGroup_0(ctx context.Context, marshaler runtime.Marshaler, client extRegistryv1.ToolGroupServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extRegistryv1.ExplainToolGroupRequest
+		metadata runtime.ServerMetadata
+		err      error
+	)
+	val, ok := pathParams["name"]
+	if !ok {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "missing parameter %s", "name")
+	}
+	protoReq.Name, err = runtime.String(val)
+	if err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "name", err)
+	}
+	if err := req.ParseForm(); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := runtime.PopulateQueryParameters(&protoReq, req.Form, filter_ToolGroupService_ExplainToolGroup_0); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+	}
+	msg, err := client.ExplainToolGroup(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+	return msg, metadata, err
+}
+
+func local_request_ToolGroupService_ExplainToolGroup_0(ctx context.Context, marshaler runtime.Marshaler, server extRegistryv1.ToolGroupServiceServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extRegistryv1.ExplainToolGroupRequest
+		metadata runtime.ServerMetadata
+		err      error
+	)
+	val, ok := pathParams["name"]
+	if !ok {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "missing parameter %s", "name")
+	}
+	protoReq.Name, err = runtime.String(val)
+	if err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "name", err)
+	}
+	if err := req.ParseForm(); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := runtime.PopulateQueryParameters(&protoReq, req.Form, filter_ToolGroupService_ExplainToolGroup_0); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	msg, err := server.ExplainToolGroup(ctx, &protoReq)
+	return msg, metadata, err
+}
+
 // RegisterToolGroupServiceHandlerServer registers the http handlers for service ToolGroupService to "mux".
 // UnaryRPC     :call ToolGroupServiceServer directly.
 // StreamingRPC :currently unsupported pending https://github.com/grpc/grpc-go/issues/906.
@@ -362,6 +415,26 @@ func RegisterToolGroupServiceHandlerServer(ctx context.Context, mux *runtime.Ser
 			return
 		}
 		forward_ToolGroupService_DeleteToolGroup_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
+	mux.Handle(http.MethodGet, pattern_ToolGroupService_ExplainToolGroup_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		var stream runtime.ServerTransportStream
+		ctx = grpc.NewContextWithServerTransportStream(ctx, &stream)
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/windlass.registry.v1.ToolGroupService/ExplainToolGroup", runtime.WithHTTPPathPattern("/v1/tool-groups/{name}:explain"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := local_request_ToolGroupService_ExplainToolGroup_0(annotatedContext, inboundMarshaler, server, req, pathParams)
+		md.HeaderMD, md.TrailerMD = metadata.Join(md.HeaderMD, stream.Header()), metadata.Join(md.TrailerMD, stream.Trailer())
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_ToolGroupService_ExplainToolGroup_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
 
 	return nil
@@ -488,21 +561,40 @@ func RegisterToolGroupServiceHandlerClient(ctx context.Context, mux *runtime.Ser
 		}
 		forward_ToolGroupService_DeleteToolGroup_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodGet, pattern_ToolGroupService_ExplainToolGroup_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/windlass.registry.v1.ToolGroupService/ExplainToolGroup", runtime.WithHTTPPathPattern("/v1/tool-groups/{name}:explain"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := request_ToolGroupService_ExplainToolGroup_0(annotatedContext, inboundMarshaler, client, req, pathParams)
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_ToolGroupService_ExplainToolGroup_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	return nil
 }
 
 var (
-	pattern_ToolGroupService_CreateToolGroup_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "tool-groups"}, ""))
-	pattern_ToolGroupService_GetToolGroup_0    = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "tool-groups", "name"}, ""))
-	pattern_ToolGroupService_ListToolGroups_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "tool-groups"}, ""))
-	pattern_ToolGroupService_UpdateToolGroup_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "tool-groups", "tool_group.name"}, ""))
-	pattern_ToolGroupService_DeleteToolGroup_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "tool-groups", "name"}, ""))
+	pattern_ToolGroupService_CreateToolGroup_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "tool-groups"}, ""))
+	pattern_ToolGroupService_GetToolGroup_0     = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "tool-groups", "name"}, ""))
+	pattern_ToolGroupService_ListToolGroups_0   = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "tool-groups"}, ""))
+	pattern_ToolGroupService_UpdateToolGroup_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "tool-groups", "tool_group.name"}, ""))
+	pattern_ToolGroupService_DeleteToolGroup_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "tool-groups", "name"}, ""))
+	pattern_ToolGroupService_ExplainToolGroup_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "tool-groups", "name"}, "explain"))
 )
 
 var (
-	forward_ToolGroupService_CreateToolGroup_0 = runtime.ForwardResponseMessage
-	forward_ToolGroupService_GetToolGroup_0    = runtime.ForwardResponseMessage
-	forward_ToolGroupService_ListToolGroups_0  = runtime.ForwardResponseMessage
-	forward_ToolGroupService_UpdateToolGroup_0 = runtime.ForwardResponseMessage
-	forward_ToolGroupService_DeleteToolGroup_0 = runtime.ForwardResponseMessage
+	forward_ToolGroupService_CreateToolGroup_0  = runtime.ForwardResponseMessage
+	forward_ToolGroupService_GetToolGroup_0     = runtime.ForwardResponseMessage
+	forward_ToolGroupService_ListToolGroups_0   = runtime.ForwardResponseMessage
+	forward_ToolGroupService_UpdateToolGroup_0  = runtime.ForwardResponseMessage
+	forward_ToolGroupService_DeleteToolGroup_0  = runtime.ForwardResponseMessage
+	forward_ToolGroupService_ExplainToolGroup_0 = runtime.ForwardResponseMessage
 )

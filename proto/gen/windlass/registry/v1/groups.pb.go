@@ -27,6 +27,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ToolGroupCause is why a tool is in a group, or not.
+type ToolGroupCause int32
+
+const (
+	// Not set.
+	ToolGroupCause_TOOL_GROUP_CAUSE_UNSPECIFIED ToolGroupCause = 0
+	// The group lists it by name.
+	ToolGroupCause_TOOL_GROUP_CAUSE_LISTED ToolGroupCause = 1
+	// It matches a selector.
+	ToolGroupCause_TOOL_GROUP_CAUSE_SELECTED ToolGroupCause = 2
+	// The group excludes it.
+	ToolGroupCause_TOOL_GROUP_CAUSE_EXCLUDED ToolGroupCause = 3
+	// It is not listed and matches no selector.
+	ToolGroupCause_TOOL_GROUP_CAUSE_NOT_SELECTED ToolGroupCause = 4
+	// There is no such tool, its source is disabled, or the caller may not use it. Callers cannot tell these apart.
+	ToolGroupCause_TOOL_GROUP_CAUSE_NOT_AVAILABLE ToolGroupCause = 5
+)
+
+// Enum value maps for ToolGroupCause.
+var (
+	ToolGroupCause_name = map[int32]string{
+		0: "TOOL_GROUP_CAUSE_UNSPECIFIED",
+		1: "TOOL_GROUP_CAUSE_LISTED",
+		2: "TOOL_GROUP_CAUSE_SELECTED",
+		3: "TOOL_GROUP_CAUSE_EXCLUDED",
+		4: "TOOL_GROUP_CAUSE_NOT_SELECTED",
+		5: "TOOL_GROUP_CAUSE_NOT_AVAILABLE",
+	}
+	ToolGroupCause_value = map[string]int32{
+		"TOOL_GROUP_CAUSE_UNSPECIFIED":   0,
+		"TOOL_GROUP_CAUSE_LISTED":        1,
+		"TOOL_GROUP_CAUSE_SELECTED":      2,
+		"TOOL_GROUP_CAUSE_EXCLUDED":      3,
+		"TOOL_GROUP_CAUSE_NOT_SELECTED":  4,
+		"TOOL_GROUP_CAUSE_NOT_AVAILABLE": 5,
+	}
+)
+
+func (x ToolGroupCause) Enum() *ToolGroupCause {
+	p := new(ToolGroupCause)
+	*p = x
+	return p
+}
+
+func (x ToolGroupCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ToolGroupCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_registry_v1_groups_proto_enumTypes[0].Descriptor()
+}
+
+func (ToolGroupCause) Type() protoreflect.EnumType {
+	return &file_windlass_registry_v1_groups_proto_enumTypes[0]
+}
+
+func (x ToolGroupCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ToolGroupCause.Descriptor instead.
+func (ToolGroupCause) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_groups_proto_rawDescGZIP(), []int{0}
+}
+
 // ToolGroup is a named set of tools: those that match a selector and those that are listed, except those that are excluded.
 type ToolGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -550,6 +615,217 @@ func (*DeleteToolGroupResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_registry_v1_groups_proto_rawDescGZIP(), []int{8}
 }
 
+// ExplainToolGroupRequest names a group and a tool.
+type ExplainToolGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the group.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Name of the tool ("source__tool").
+	Tool          string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainToolGroupRequest) Reset() {
+	*x = ExplainToolGroupRequest{}
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainToolGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainToolGroupRequest) ProtoMessage() {}
+
+func (x *ExplainToolGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainToolGroupRequest.ProtoReflect.Descriptor instead.
+func (*ExplainToolGroupRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_groups_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ExplainToolGroupRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExplainToolGroupRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+// ExplainToolGroupResponse says whether a tool is in a group and why.
+type ExplainToolGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tool.
+	Tool string `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Whether agents with the group get the tool in turns of the caller.
+	Member bool `protobuf:"varint,2,opt,name=member,proto3" json:"member,omitempty"`
+	// Why.
+	Cause ToolGroupCause `protobuf:"varint,3,opt,name=cause,proto3,enum=windlass.registry.v1.ToolGroupCause" json:"cause,omitempty"`
+	// The element of the group that decides, such as "exclude[0]", "tools[2]" or "selectors[1]"; empty if none applies. For a tool that is not
+	// available, the element that lists or excludes its name.
+	Rule string `protobuf:"bytes,4,opt,name=rule,proto3" json:"rule,omitempty"`
+	// The explanation as a sentence.
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// For a tool that is not selected, what keeps each selector from selecting it.
+	Unmet         []*UnmetSelector `protobuf:"bytes,6,rep,name=unmet,proto3" json:"unmet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainToolGroupResponse) Reset() {
+	*x = ExplainToolGroupResponse{}
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainToolGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainToolGroupResponse) ProtoMessage() {}
+
+func (x *ExplainToolGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainToolGroupResponse.ProtoReflect.Descriptor instead.
+func (*ExplainToolGroupResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_groups_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ExplainToolGroupResponse) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ExplainToolGroupResponse) GetMember() bool {
+	if x != nil {
+		return x.Member
+	}
+	return false
+}
+
+func (x *ExplainToolGroupResponse) GetCause() ToolGroupCause {
+	if x != nil {
+		return x.Cause
+	}
+	return ToolGroupCause_TOOL_GROUP_CAUSE_UNSPECIFIED
+}
+
+func (x *ExplainToolGroupResponse) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *ExplainToolGroupResponse) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ExplainToolGroupResponse) GetUnmet() []*UnmetSelector {
+	if x != nil {
+		return x.Unmet
+	}
+	return nil
+}
+
+// UnmetSelector is a selector that does not match a tool.
+type UnmetSelector struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The selector, as in "selectors[1]".
+	Selector string `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
+	// The first condition of the selector that the tool does not meet: "source", "name", "effects" or "labels".
+	Condition string `protobuf:"bytes,2,opt,name=condition,proto3" json:"condition,omitempty"`
+	// What the condition asks for and what the tool has.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnmetSelector) Reset() {
+	*x = UnmetSelector{}
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnmetSelector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnmetSelector) ProtoMessage() {}
+
+func (x *UnmetSelector) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnmetSelector.ProtoReflect.Descriptor instead.
+func (*UnmetSelector) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_groups_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *UnmetSelector) GetSelector() string {
+	if x != nil {
+		return x.Selector
+	}
+	return ""
+}
+
+func (x *UnmetSelector) GetCondition() string {
+	if x != nil {
+		return x.Condition
+	}
+	return ""
+}
+
+func (x *UnmetSelector) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_windlass_registry_v1_groups_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_groups_proto_rawDesc = "" +
@@ -596,7 +872,28 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"updateMask\":\n" +
 	"\x16DeleteToolGroupRequest\x12 \n" +
 	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\x19\n" +
-	"\x17DeleteToolGroupResponse2\xc6\x06\n" +
+	"\x17DeleteToolGroupResponse\"]\n" +
+	"\x17ExplainToolGroupRequest\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\x12 \n" +
+	"\x04tool\x18\x02 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04tool\"\xeb\x01\n" +
+	"\x18ExplainToolGroupResponse\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\bR\x06member\x12:\n" +
+	"\x05cause\x18\x03 \x01(\x0e2$.windlass.registry.v1.ToolGroupCauseR\x05cause\x12\x12\n" +
+	"\x04rule\x18\x04 \x01(\tR\x04rule\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x129\n" +
+	"\x05unmet\x18\x06 \x03(\v2#.windlass.registry.v1.UnmetSelectorR\x05unmet\"c\n" +
+	"\rUnmetSelector\x12\x1a\n" +
+	"\bselector\x18\x01 \x01(\tR\bselector\x12\x1c\n" +
+	"\tcondition\x18\x02 \x01(\tR\tcondition\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage*\xd4\x01\n" +
+	"\x0eToolGroupCause\x12 \n" +
+	"\x1cTOOL_GROUP_CAUSE_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17TOOL_GROUP_CAUSE_LISTED\x10\x01\x12\x1d\n" +
+	"\x19TOOL_GROUP_CAUSE_SELECTED\x10\x02\x12\x1d\n" +
+	"\x19TOOL_GROUP_CAUSE_EXCLUDED\x10\x03\x12!\n" +
+	"\x1dTOOL_GROUP_CAUSE_NOT_SELECTED\x10\x04\x12\"\n" +
+	"\x1eTOOL_GROUP_CAUSE_NOT_AVAILABLE\x10\x052\xfd\a\n" +
 	"\x10ToolGroupService\x12\x9f\x01\n" +
 	"\x0fCreateToolGroup\x12,.windlass.registry.v1.CreateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"=\xaa\xfd\x1b\x16registry.groups.create\x82\xd3\xe4\x93\x02\x1d:\n" +
 	"tool_group\"\x0f/v1/tool-groups\x12\x91\x01\n" +
@@ -604,7 +901,8 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\x0eListToolGroups\x12+.windlass.registry.v1.ListToolGroupsRequest\x1a,.windlass.registry.v1.ListToolGroupsResponse\"/\xaa\xfd\x1b\x14registry.groups.list\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/tool-groups\x12\xb1\x01\n" +
 	"\x0fUpdateToolGroup\x12,.windlass.registry.v1.UpdateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"O\xaa\xfd\x1b\x16registry.groups.update\x82\xd3\xe4\x93\x02/:\n" +
 	"tool_group2!/v1/tool-groups/{tool_group.name}\x12\xa8\x01\n" +
-	"\x0fDeleteToolGroup\x12,.windlass.registry.v1.DeleteToolGroupRequest\x1a-.windlass.registry.v1.DeleteToolGroupResponse\"8\xaa\xfd\x1b\x16registry.groups.delete\x82\xd3\xe4\x93\x02\x18*\x16/v1/tool-groups/{name}B\xe5\x01\n" +
+	"\x0fDeleteToolGroup\x12,.windlass.registry.v1.DeleteToolGroupRequest\x1a-.windlass.registry.v1.DeleteToolGroupResponse\"8\xaa\xfd\x1b\x16registry.groups.delete\x82\xd3\xe4\x93\x02\x18*\x16/v1/tool-groups/{name}\x12\xb4\x01\n" +
+	"\x10ExplainToolGroup\x12-.windlass.registry.v1.ExplainToolGroupRequest\x1a..windlass.registry.v1.ExplainToolGroupResponse\"A\xaa\xfd\x1b\x17registry.groups.explain\x82\xd3\xe4\x93\x02 \x12\x1e/v1/tool-groups/{name}:explainB\xe5\x01\n" +
 	"\x18com.windlass.registry.v1B\vGroupsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 
 var (
@@ -619,47 +917,56 @@ func file_windlass_registry_v1_groups_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_groups_proto_rawDescData
 }
 
-var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_windlass_registry_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_windlass_registry_v1_groups_proto_goTypes = []any{
-	(*ToolGroup)(nil),               // 0: windlass.registry.v1.ToolGroup
-	(*ToolSelector)(nil),            // 1: windlass.registry.v1.ToolSelector
-	(*CreateToolGroupRequest)(nil),  // 2: windlass.registry.v1.CreateToolGroupRequest
-	(*GetToolGroupRequest)(nil),     // 3: windlass.registry.v1.GetToolGroupRequest
-	(*ListToolGroupsRequest)(nil),   // 4: windlass.registry.v1.ListToolGroupsRequest
-	(*ListToolGroupsResponse)(nil),  // 5: windlass.registry.v1.ListToolGroupsResponse
-	(*UpdateToolGroupRequest)(nil),  // 6: windlass.registry.v1.UpdateToolGroupRequest
-	(*DeleteToolGroupRequest)(nil),  // 7: windlass.registry.v1.DeleteToolGroupRequest
-	(*DeleteToolGroupResponse)(nil), // 8: windlass.registry.v1.DeleteToolGroupResponse
-	nil,                             // 9: windlass.registry.v1.ToolSelector.LabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 10: google.protobuf.Timestamp
-	(v1.EffectClass)(0),             // 11: windlass.turn.v1.EffectClass
-	(*fieldmaskpb.FieldMask)(nil),   // 12: google.protobuf.FieldMask
+	(ToolGroupCause)(0),              // 0: windlass.registry.v1.ToolGroupCause
+	(*ToolGroup)(nil),                // 1: windlass.registry.v1.ToolGroup
+	(*ToolSelector)(nil),             // 2: windlass.registry.v1.ToolSelector
+	(*CreateToolGroupRequest)(nil),   // 3: windlass.registry.v1.CreateToolGroupRequest
+	(*GetToolGroupRequest)(nil),      // 4: windlass.registry.v1.GetToolGroupRequest
+	(*ListToolGroupsRequest)(nil),    // 5: windlass.registry.v1.ListToolGroupsRequest
+	(*ListToolGroupsResponse)(nil),   // 6: windlass.registry.v1.ListToolGroupsResponse
+	(*UpdateToolGroupRequest)(nil),   // 7: windlass.registry.v1.UpdateToolGroupRequest
+	(*DeleteToolGroupRequest)(nil),   // 8: windlass.registry.v1.DeleteToolGroupRequest
+	(*DeleteToolGroupResponse)(nil),  // 9: windlass.registry.v1.DeleteToolGroupResponse
+	(*ExplainToolGroupRequest)(nil),  // 10: windlass.registry.v1.ExplainToolGroupRequest
+	(*ExplainToolGroupResponse)(nil), // 11: windlass.registry.v1.ExplainToolGroupResponse
+	(*UnmetSelector)(nil),            // 12: windlass.registry.v1.UnmetSelector
+	nil,                              // 13: windlass.registry.v1.ToolSelector.LabelsEntry
+	(*timestamppb.Timestamp)(nil),    // 14: google.protobuf.Timestamp
+	(v1.EffectClass)(0),              // 15: windlass.turn.v1.EffectClass
+	(*fieldmaskpb.FieldMask)(nil),    // 16: google.protobuf.FieldMask
 }
 var file_windlass_registry_v1_groups_proto_depIdxs = []int32{
-	1,  // 0: windlass.registry.v1.ToolGroup.selectors:type_name -> windlass.registry.v1.ToolSelector
-	10, // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
-	10, // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
-	11, // 3: windlass.registry.v1.ToolSelector.effects:type_name -> windlass.turn.v1.EffectClass
-	9,  // 4: windlass.registry.v1.ToolSelector.labels:type_name -> windlass.registry.v1.ToolSelector.LabelsEntry
-	0,  // 5: windlass.registry.v1.CreateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
-	0,  // 6: windlass.registry.v1.ListToolGroupsResponse.tool_groups:type_name -> windlass.registry.v1.ToolGroup
-	0,  // 7: windlass.registry.v1.UpdateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
-	12, // 8: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
-	2,  // 9: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
-	3,  // 10: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
-	4,  // 11: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
-	6,  // 12: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
-	7,  // 13: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
-	0,  // 14: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	0,  // 15: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	5,  // 16: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
-	0,  // 17: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	8,  // 18: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
-	14, // [14:19] is the sub-list for method output_type
-	9,  // [9:14] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	2,  // 0: windlass.registry.v1.ToolGroup.selectors:type_name -> windlass.registry.v1.ToolSelector
+	14, // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
+	14, // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
+	15, // 3: windlass.registry.v1.ToolSelector.effects:type_name -> windlass.turn.v1.EffectClass
+	13, // 4: windlass.registry.v1.ToolSelector.labels:type_name -> windlass.registry.v1.ToolSelector.LabelsEntry
+	1,  // 5: windlass.registry.v1.CreateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
+	1,  // 6: windlass.registry.v1.ListToolGroupsResponse.tool_groups:type_name -> windlass.registry.v1.ToolGroup
+	1,  // 7: windlass.registry.v1.UpdateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
+	16, // 8: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 9: windlass.registry.v1.ExplainToolGroupResponse.cause:type_name -> windlass.registry.v1.ToolGroupCause
+	12, // 10: windlass.registry.v1.ExplainToolGroupResponse.unmet:type_name -> windlass.registry.v1.UnmetSelector
+	3,  // 11: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
+	4,  // 12: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
+	5,  // 13: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
+	7,  // 14: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
+	8,  // 15: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
+	10, // 16: windlass.registry.v1.ToolGroupService.ExplainToolGroup:input_type -> windlass.registry.v1.ExplainToolGroupRequest
+	1,  // 17: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	1,  // 18: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	6,  // 19: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
+	1,  // 20: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	9,  // 21: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
+	11, // 22: windlass.registry.v1.ToolGroupService.ExplainToolGroup:output_type -> windlass.registry.v1.ExplainToolGroupResponse
+	17, // [17:23] is the sub-list for method output_type
+	11, // [11:17] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_groups_proto_init() }
@@ -672,13 +979,14 @@ func file_windlass_registry_v1_groups_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_groups_proto_rawDesc), len(file_windlass_registry_v1_groups_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   10,
+			NumEnums:      1,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_registry_v1_groups_proto_goTypes,
 		DependencyIndexes: file_windlass_registry_v1_groups_proto_depIdxs,
+		EnumInfos:         file_windlass_registry_v1_groups_proto_enumTypes,
 		MessageInfos:      file_windlass_registry_v1_groups_proto_msgTypes,
 	}.Build()
 	File_windlass_registry_v1_groups_proto = out.File

@@ -19,11 +19,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ToolGroupService_CreateToolGroup_FullMethodName = "/windlass.registry.v1.ToolGroupService/CreateToolGroup"
-	ToolGroupService_GetToolGroup_FullMethodName    = "/windlass.registry.v1.ToolGroupService/GetToolGroup"
-	ToolGroupService_ListToolGroups_FullMethodName  = "/windlass.registry.v1.ToolGroupService/ListToolGroups"
-	ToolGroupService_UpdateToolGroup_FullMethodName = "/windlass.registry.v1.ToolGroupService/UpdateToolGroup"
-	ToolGroupService_DeleteToolGroup_FullMethodName = "/windlass.registry.v1.ToolGroupService/DeleteToolGroup"
+	ToolGroupService_CreateToolGroup_FullMethodName  = "/windlass.registry.v1.ToolGroupService/CreateToolGroup"
+	ToolGroupService_GetToolGroup_FullMethodName     = "/windlass.registry.v1.ToolGroupService/GetToolGroup"
+	ToolGroupService_ListToolGroups_FullMethodName   = "/windlass.registry.v1.ToolGroupService/ListToolGroups"
+	ToolGroupService_UpdateToolGroup_FullMethodName  = "/windlass.registry.v1.ToolGroupService/UpdateToolGroup"
+	ToolGroupService_DeleteToolGroup_FullMethodName  = "/windlass.registry.v1.ToolGroupService/DeleteToolGroup"
+	ToolGroupService_ExplainToolGroup_FullMethodName = "/windlass.registry.v1.ToolGroupService/ExplainToolGroup"
 )
 
 // ToolGroupServiceClient is the client API for ToolGroupService service.
@@ -44,6 +45,9 @@ type ToolGroupServiceClient interface {
 	UpdateToolGroup(ctx context.Context, in *UpdateToolGroupRequest, opts ...grpc.CallOption) (*ToolGroup, error)
 	// DeleteToolGroup deletes a group. New turns of agents that refer to it fail with an error that says so; active turns keep their tools.
 	DeleteToolGroup(ctx context.Context, in *DeleteToolGroupRequest, opts ...grpc.CallOption) (*DeleteToolGroupResponse, error)
+	// ExplainToolGroup says whether a tool is in a group for the caller, and which rule of the group decides.
+	// Errors: NOT_FOUND when there is no such group.
+	ExplainToolGroup(ctx context.Context, in *ExplainToolGroupRequest, opts ...grpc.CallOption) (*ExplainToolGroupResponse, error)
 }
 
 type toolGroupServiceClient struct {
@@ -104,6 +108,16 @@ func (c *toolGroupServiceClient) DeleteToolGroup(ctx context.Context, in *Delete
 	return out, nil
 }
 
+func (c *toolGroupServiceClient) ExplainToolGroup(ctx context.Context, in *ExplainToolGroupRequest, opts ...grpc.CallOption) (*ExplainToolGroupResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainToolGroupResponse)
+	err := c.cc.Invoke(ctx, ToolGroupService_ExplainToolGroup_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ToolGroupServiceServer is the server API for ToolGroupService service.
 // All implementations must embed UnimplementedToolGroupServiceServer
 // for forward compatibility.
@@ -122,6 +136,9 @@ type ToolGroupServiceServer interface {
 	UpdateToolGroup(context.Context, *UpdateToolGroupRequest) (*ToolGroup, error)
 	// DeleteToolGroup deletes a group. New turns of agents that refer to it fail with an error that says so; active turns keep their tools.
 	DeleteToolGroup(context.Context, *DeleteToolGroupRequest) (*DeleteToolGroupResponse, error)
+	// ExplainToolGroup says whether a tool is in a group for the caller, and which rule of the group decides.
+	// Errors: NOT_FOUND when there is no such group.
+	ExplainToolGroup(context.Context, *ExplainToolGroupRequest) (*ExplainToolGroupResponse, error)
 	mustEmbedUnimplementedToolGroupServiceServer()
 }
 
@@ -146,6 +163,9 @@ func (UnimplementedToolGroupServiceServer) UpdateToolGroup(context.Context, *Upd
 }
 func (UnimplementedToolGroupServiceServer) DeleteToolGroup(context.Context, *DeleteToolGroupRequest) (*DeleteToolGroupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteToolGroup not implemented")
+}
+func (UnimplementedToolGroupServiceServer) ExplainToolGroup(context.Context, *ExplainToolGroupRequest) (*ExplainToolGroupResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExplainToolGroup not implemented")
 }
 func (UnimplementedToolGroupServiceServer) mustEmbedUnimplementedToolGroupServiceServer() {}
 func (UnimplementedToolGroupServiceServer) testEmbeddedByValue()                          {}
@@ -258,6 +278,24 @@ func _ToolGroupService_DeleteToolGroup_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ToolGroupService_ExplainToolGroup_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainToolGroupRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolGroupServiceServer).ExplainToolGroup(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolGroupService_ExplainToolGroup_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolGroupServiceServer).ExplainToolGroup(ctx, req.(*ExplainToolGroupRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ToolGroupService_ServiceDesc is the grpc.ServiceDesc for ToolGroupService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -284,6 +322,10 @@ var ToolGroupService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteToolGroup",
 			Handler:    _ToolGroupService_DeleteToolGroup_Handler,
+		},
+		{
+			MethodName: "ExplainToolGroup",
+			Handler:    _ToolGroupService_ExplainToolGroup_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
