@@ -2,9 +2,11 @@ package turn_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
@@ -64,10 +66,22 @@ func TestALongTurnContinuesAsNew(t *testing.T) {
 	}
 }
 
-// walked has each answer of the model wait until the workflow has begun the step itself: the turn does not run away from it.
+// walked has each answer of the model wait until the workflow has begun that step itself: the turn does not run away from it.
 func (l *live) walked(turnID string, model turntest.Generate) turntest.Generate {
 	return func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
-		l.pending(turnID)
+		answers := 0
+		for _, m := range req.GetMessages() {
+			if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+				answers++
+			}
+		}
+		title := fmt.Sprintf("%q", fmt.Sprintf("infer #%d", answers+1))
+		testpoll.Until(l.t, "the workflow has begun "+title, func() bool {
+			run := l.client.GetWorkflow(l.t.Context(), turnID, "") // the present one
+			return slices.ContainsFunc(l.history(run).GetEvents(), func(e *history.HistoryEvent) bool {
+				return e.GetActivityTaskScheduledEventAttributes() != nil && string(e.GetUserMetadata().GetSummary().GetData()) == title
+			})
+		})
 		return model(req, stream)
 	}
 }
