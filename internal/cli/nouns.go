@@ -118,6 +118,9 @@ func sources() noun {
 			if b := m.GetBreaker(); b != "" && b != "closed" {
 				state += ", calls stopped"
 			}
+			if n := m.GetDriftedCount(); n > 0 {
+				state += fmt.Sprintf(", %d drifted", n)
+			}
 			if m.GetDisabled() {
 				state = "disabled"
 			}

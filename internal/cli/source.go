@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
@@ -27,6 +28,7 @@ func sourceCommands(a *app.App) []*cobra.Command {
 	f.String("url", "", "endpoint of a server over HTTP")
 	f.String("transport", "", "force a transport: http, sse or stdio")
 	f.String("elicitation", "", "what becomes of questions that its tools ask the user: reissue (default) or off")
+	f.Bool("pin", false, "hold tools back whose definition changes, until you accept it")
 	f.String("dir", "", "working directory of the command")
 	f.StringToString("env", nil, `environment of the command, as NAME=VALUE; write a secret as '${env:NAME}'`)
 	f.StringToString("header", nil, `headers of requests, as NAME=VALUE; write a secret as '${env:NAME}'`)
@@ -36,7 +38,61 @@ func sourceCommands(a *app.App) []*cobra.Command {
 		Use: "sync [ID]", Short: "Find new, changed and removed tools now; without ID in all sources", Args: cobra.MaximumNArgs(1),
 		RunE: run(a, syncSource),
 	}
-	return []*cobra.Command{create, sync}
+	diff := &cobra.Command{
+		Use: "diff ID", Short: "Show what changed in the tools of a pinned source, and is held back", Args: cobra.ExactArgs(1),
+		RunE: run(a, func(c *call) error {
+			var r registryv1.DiffSourceResponse
+			raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodGet, Path: "/v1/sources" + client.Path(c.args[0]) + ":diff"}, &r)
+			if err != nil {
+				return err
+			}
+			return c.print("", raw, func(w io.Writer) error { return show.Drift(w, &r) })
+		}),
+	}
+	accept := &cobra.Command{
+		Use: "accept ID [TOOL…]", Short: "Accept changed tools of a pinned source, all of them or those named", Args: cobra.MinimumNArgs(1),
+		Example: "  windlass source diff notes\n  windlass source accept notes notes__read",
+		RunE:    run(a, acceptSource),
+	}
+	return []*cobra.Command{create, sync, diff, accept}
+}
+
+// acceptSource accepts the definitions that are held back when it begins: a tool that changes again meanwhile is not accepted.
+func acceptSource(c *call) error {
+	path := "/v1/sources" + client.Path(c.args[0])
+	var held registryv1.DiffSourceResponse
+	if _, err := c.client.Do(c.ctx, client.Request{Method: http.MethodGet, Path: path + ":diff"}, &held); err != nil {
+		return err
+	}
+	want := []map[string]string{}
+	for _, t := range held.GetTools() {
+		if len(c.args) == 1 || slices.Contains(c.args[1:], t.GetName()) {
+			want = append(want, map[string]string{"name": t.GetName(), "definition_hash": t.GetDefinitionHash()})
+		}
+	}
+	for _, name := range c.args[1:] {
+		if !slices.ContainsFunc(held.GetTools(), func(t *registryv1.DriftedTool) bool { return t.GetName() == name }) {
+			return fmt.Errorf("no changed definition of %s is held back; see windlass source diff %s", output.Line(name), output.Line(c.args[0]))
+		}
+	}
+	if len(want) == 0 {
+		c.note("nothing is held back")
+		return nil
+	}
+	body := map[string]any{"tools": want}
+	var r registryv1.AcceptSourceResponse
+	raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: path + ":accept", Body: body}, &r)
+	if err != nil {
+		return err
+	}
+	return c.print("", raw, func(w io.Writer) error {
+		for _, name := range r.GetAccepted() {
+			if _, err := fmt.Fprintln(w, "tool", output.Line(name), "accepted"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func createSource(c *call) error {
@@ -61,6 +117,9 @@ func sourceBody(c *call) (map[string]any, error) {
 		if v := flag(c.cmd, name); v != "" {
 			body[name] = v
 		}
+	}
+	if flag(c.cmd, "pin") == "true" {
+		body["pin"] = true
 	}
 	if len(c.args) > 1 {
 		body["command"] = c.args[1:]
@@ -96,31 +155,19 @@ func syncSource(c *call) error {
 		return err
 	}
 	if c.format == output.Name {
-		for _, name := range slices.Concat(r.GetAdded(), r.GetChanged(), r.GetRemoved()) {
+		for _, name := range slices.Concat(r.GetAdded(), r.GetChanged(), r.GetDrifted(), r.GetRemoved()) {
 			if _, err := fmt.Fprintln(c.Out, output.Line(name)); err != nil {
 				return err
 			}
 		}
-	} else if err := c.print("", raw, func(w io.Writer) error { return printSync(w, &r) }); err != nil {
+	} else if err := c.print("", raw, func(w io.Writer) error { return show.Sync(w, &r) }); err != nil {
 		return err
+	}
+	if len(r.GetDrifted()) > 0 {
+		c.note("! has changed and is held back: see windlass source diff, then windlass source accept")
 	}
 	if len(r.GetFailed()) > 0 {
 		return fmt.Errorf("not reached: %s", output.Line(strings.Join(r.GetFailed(), "; ")))
 	}
 	return nil
-}
-
-func printSync(w io.Writer, r *registryv1.SyncResult) error {
-	for _, part := range []struct {
-		sign  string
-		names []string
-	}{{"+", r.GetAdded()}, {"~", r.GetChanged()}, {"-", r.GetRemoved()}} {
-		for _, name := range part.names {
-			if _, err := fmt.Fprintf(w, "%s %s\n", part.sign, output.Line(name)); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := fmt.Fprintf(w, "%d tools\n", r.GetTotal())
-	return err
 }

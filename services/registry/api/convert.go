@@ -15,6 +15,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 	s := store.Source{Name: p.GetName(), Kind: p.GetKind(), Disabled: p.GetDisabled(), Spec: store.Spec{
 		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),
 		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(), Elicitation: p.GetElicitation(),
+		Pin: p.GetPin(),
 	}}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {
@@ -31,6 +32,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
 		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: enum.Parse[registryv1.SourceState](s.State), LastError: s.LastError,
 		SyncTime: timestamp.Of(s.SyncTime), ToolCount: uint32(s.ToolCount),
+		Pin: s.Spec.Pin, DriftedCount: uint32(s.DriftedCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
 	}
@@ -45,9 +47,13 @@ func sourceToProto(s store.Source) *registryv1.Source {
 
 func toolToProto(t store.Tool) *registryv1.Tool {
 	p := definitionToProto(t.Definition, t.Effect)
-	p.Available = t.Source.State == store.Ready && !t.Source.Disabled
+	p.Available, p.Drifted = available(t), t.DriftedHash != ""
 	p.CreateTime, p.UpdateTime = timestamp.Of(t.CreateTime), timestamp.Of(t.UpdateTime)
 	return p
+}
+
+func available(t store.Tool) bool {
+	return t.Source.State == store.Ready && !t.Source.Disabled && t.DriftedHash == ""
 }
 
 func definitionToProto(d store.Definition, effect store.Effect) *registryv1.Tool {
@@ -70,7 +76,7 @@ func executionToProto(e store.Execution) *registryv1.Execution {
 }
 
 func diffToProto(d store.Diff) *registryv1.SyncResult {
-	return &registryv1.SyncResult{Added: d.Added, Removed: d.Removed, Changed: d.Changed, Total: uint32(d.Total)}
+	return &registryv1.SyncResult{Added: d.Added, Removed: d.Removed, Changed: d.Changed, Drifted: d.Drifted, Total: uint32(d.Total)}
 }
 
 func milliseconds(d time.Duration) int32 { return int32(d.Round(time.Millisecond).Milliseconds()) }

@@ -57,7 +57,7 @@ func (s *Tools) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRequ
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	for _, names := range [][]string{total.Added, total.Removed, total.Changed, total.Failed} {
+	for _, names := range [][]string{total.Added, total.Removed, total.Changed, total.Drifted, total.Failed} {
 		slices.Sort(names)
 	}
 	return total, nil
@@ -89,7 +89,7 @@ func addDiff(total *registryv1.SyncResult, src store.Source, d store.Diff, err e
 		return nil
 	}
 	total.Added, total.Removed = append(total.Added, d.Added...), append(total.Removed, d.Removed...)
-	total.Changed = append(total.Changed, d.Changed...)
+	total.Changed, total.Drifted = append(total.Changed, d.Changed...), append(total.Drifted, d.Drifted...)
 	total.Total += uint32(d.Total)
 	return nil
 }

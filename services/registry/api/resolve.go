@@ -37,7 +37,7 @@ func (s *ToolExecutions) ResolveTools(ctx context.Context, req *registryv1.Resol
 			return nil, fmt.Errorf("read tools: %w", err)
 		}
 		for _, t := range found {
-			if byName || listed.has(t) {
+			if t.DriftedHash == "" && (byName || listed.has(t)) {
 				resp.Tools = append(resp.Tools, toolToProto(t))
 			}
 		}
@@ -77,7 +77,7 @@ func (s *ToolExecutions) GetDefinitions(ctx context.Context, req *registryv1.Get
 		}
 		t, ok := byName[d.Name]
 		p := definitionToProto(d, t.Source.Effect(d))
-		p.Available = ok && t.Source.State == store.Ready && !t.Source.Disabled
+		p.Available = ok && available(t)
 		resp.Tools = append(resp.Tools, p)
 	}
 	return resp, nil

@@ -23,7 +23,10 @@ import (
 // Sources implements SourceService.
 type Sources struct {
 	registryv1.UnimplementedSourceServiceServer
-	store    store.SourceStore
+	store interface {
+		store.SourceStore
+		store.ToolStore
+	}
 	syncer   *inventory.Syncer
 	upstream *upstream.Upstream
 	now      func() time.Time
@@ -207,7 +210,7 @@ func (s *Sources) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequ
 var sourceFields = fieldmask.Resource{
 	Name: "source", Fixed: []string{"name", "kind"},
 	Mutable: []string{
-		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels",
+		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels", "pin",
 	},
 }
 

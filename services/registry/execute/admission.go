@@ -95,6 +95,8 @@ func (a admission) resolve(ctx context.Context, r *request) (store.Tool, *fault.
 		return t, nil, fmt.Errorf("look up tool: %w", err)
 	case t.Source.Disabled:
 		return t, fault.NotFound("the tool %q is switched off", r.Tool).Hint("Go on without it."), nil
+	case t.DriftedHash != "":
+		return t, definitionHeld(r.Tool), nil
 	}
 	return t, nil, nil
 }

@@ -33,6 +33,13 @@ func definitionChanged(tool string) *fault.Error {
 		Hint("Go on without it, and tell the user to begin a new turn if it is needed.")
 }
 
+// definitionHeld is the fault of a tool of a pinned source whose changed definition nobody has accepted.
+func definitionHeld(tool string) *fault.Error {
+	return fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_DEFINITION_CHANGED,
+		"the source of the tool %q changed its definition, which nobody has accepted yet; it was not called", tool).
+		Hint("Go on without it, and tell the user that an operator has to accept the new definition.")
+}
+
 // certainlyNotRun is the fault of a failed row.
 func certainlyNotRun(tool string) *fault.Error {
 	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the call of %q surely did not run", tool).

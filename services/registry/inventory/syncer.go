@@ -99,8 +99,8 @@ func (s *Syncer) SyncFresh(ctx context.Context, src store.Source) (store.Diff, e
 		return before, err
 	}
 	diff, _, err := s.join(ctx, src, asked) // a sync by us or another caller that began after the first had ended
-	if err == nil && len(diff.Added)+len(diff.Removed)+len(diff.Changed) == 0 {
-		diff.Added, diff.Removed, diff.Changed = before.Added, before.Removed, before.Changed
+	if err == nil && len(diff.Added)+len(diff.Removed)+len(diff.Changed)+len(diff.Drifted) == 0 {
+		diff.Added, diff.Removed, diff.Changed, diff.Drifted = before.Added, before.Removed, before.Changed, before.Drifted
 	}
 	return diff, err
 }
@@ -169,6 +169,9 @@ func (s *Syncer) syncOnce(ctx context.Context, src store.Source) (store.Diff, er
 	if len(diff.Added)+len(diff.Removed)+len(diff.Changed) > 0 || src.State != store.Ready {
 		s.log.InfoContext(ctx, "source synced", "source", src.Name, "tools", diff.Total,
 			"added", len(diff.Added), "removed", len(diff.Removed), "changed", len(diff.Changed))
+	}
+	if len(diff.Drifted) > 0 {
+		s.log.WarnContext(ctx, "changed definitions of tools are held back until they are accepted", "source", src.Name, "tools", diff.Drifted)
 	}
 	s.count(ctx)
 	return diff, nil

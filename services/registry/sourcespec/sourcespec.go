@@ -37,6 +37,9 @@ func Validate(s store.Source) error {
 		if s.Spec.URL != "" || len(s.Spec.Command) > 0 {
 			bad("source.kind", "a built-in source has neither url nor command")
 		}
+		if s.Spec.Pin {
+			bad("source.pin", "the mesh's own tools change with its version, and cannot be pinned")
+		}
 	default:
 		bad("source.kind", "use mcp or builtin")
 	}
@@ -72,7 +75,7 @@ func Same(a, b store.Spec) bool {
 // SameEndpoint reports whether the connections for one spec can be used for the other.
 func SameEndpoint(a, b store.Spec) bool {
 	for _, s := range []*store.Spec{&a, &b} {
-		s.CallTimeout, s.Effects, s.Labels, s.Elicitation = 0, nil, nil, ""
+		s.CallTimeout, s.Effects, s.Labels, s.Elicitation, s.Pin = 0, nil, nil, "", false
 	}
 	return Same(a, b)
 }

@@ -12,8 +12,8 @@ import (
 
 // known is a row of tools, present or not.
 type known struct {
-	name, original, hash string
-	present              bool
+	name, original, hash, drifted string
+	present                       bool
 }
 
 func (q sqlTools) Unreachable(ctx context.Context, s Source, why string) error {
@@ -35,7 +35,7 @@ func (q sqlTools) ApplyInventory(ctx context.Context, s Source, found Inventory)
 		if err != nil {
 			return err
 		}
-		rows, err := sqldb.All(ctx, tx, scanKnown, `SELECT name, original_name, definition_hash, present FROM tools
+		rows, err := sqldb.All(ctx, tx, scanKnown, `SELECT name, original_name, definition_hash, drifted_hash, present FROM tools
 			WHERE tenant = $1 AND source_id = $2`, s.Tenant, s.ID)
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (q sqlTools) ApplyInventory(ctx context.Context, s Source, found Inventory)
 	if err != nil {
 		return Diff{}, fmt.Errorf("apply inventory of source %q: %w", s.Name, err)
 	}
-	for _, names := range []*[]string{&diff.Added, &diff.Removed, &diff.Changed} {
+	for _, names := range []*[]string{&diff.Added, &diff.Removed, &diff.Changed, &diff.Drifted} {
 		slices.Sort(*names)
 	}
 	return diff, nil
@@ -62,6 +62,7 @@ type apply struct {
 	found  Inventory
 	diff   *Diff
 	rows   map[string]known // by original name
+	held   int              // number of tools whose definition is held back
 }
 
 func (a *apply) run(ctx context.Context) error {
@@ -83,14 +84,14 @@ func (a *apply) run(ctx context.Context) error {
 			continue
 		}
 		a.diff.Removed = append(a.diff.Removed, row.name)
-		if err := sqldb.ExecOne(ctx, a.tx, `UPDATE tools SET present = $1, updated_us = $2 WHERE tenant = $3 AND name = $4`,
+		if err := sqldb.ExecOne(ctx, a.tx, `UPDATE tools SET present = $1, drifted_hash = '', updated_us = $2 WHERE tenant = $3 AND name = $4`,
 			false, sqldb.Micros(a.found.Time), a.source.Tenant, row.name); err != nil {
 			return err
 		}
 	}
-	return sqldb.ExecOne(ctx, a.tx, `UPDATE sources SET state = $1, last_error = '', synced_us = $2, tool_count = $3, server_version = $4,
-		protocol_version = $5 WHERE tenant = $6 AND id = $7`,
-		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.found.ServerVersion, a.found.ProtocolVersion, a.source.Tenant, a.source.ID)
+	return sqldb.ExecOne(ctx, a.tx, `UPDATE sources SET state = $1, last_error = '', synced_us = $2, tool_count = $3, drifted_count = $4,
+		server_version = $5, protocol_version = $6 WHERE tenant = $7 AND id = $8`,
+		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.held, a.found.ServerVersion, a.found.ProtocolVersion, a.source.Tenant, a.source.ID)
 }
 
 var insertTools = sqldb.Insert("tools", "tenant, name, source_id, original_name, definition_hash, present, created_us, updated_us")
@@ -106,7 +107,10 @@ func (a *apply) tool(ctx context.Context, t Found) error {
 		row.name = name
 	}
 	hash := DefinitionHash(row.name, t.Raw)
-	if old && row.present && row.hash == hash {
+	if old && a.source.Spec.Pin && row.hash != hash {
+		return a.hold(ctx, row, hash, t)
+	}
+	if old && row.present && row.hash == hash && row.drifted == "" {
 		return nil
 	}
 	if err := a.define(ctx, row.name, hash, t); err != nil {
@@ -117,13 +121,28 @@ func (a *apply) tool(ctx context.Context, t Found) error {
 		a.diff.Added = append(a.diff.Added, row.name)
 		return sqldb.ExecOne(ctx, a.tx, insertTools, a.source.Tenant, row.name, a.source.ID, t.OriginalName, hash, true, at, at)
 	}
-	if row.present {
-		a.diff.Changed = append(a.diff.Changed, row.name)
-	} else {
+	switch {
+	case !row.present:
 		a.diff.Added = append(a.diff.Added, row.name)
+	case row.hash != hash:
+		a.diff.Changed = append(a.diff.Changed, row.name)
 	}
-	return sqldb.ExecOne(ctx, a.tx, `UPDATE tools SET definition_hash = $1, present = $2, updated_us = $3 WHERE tenant = $4 AND name = $5`,
-		hash, true, at, a.source.Tenant, row.name)
+	return sqldb.ExecOne(ctx, a.tx, `UPDATE tools SET definition_hash = $1, drifted_hash = '', present = $2, updated_us = $3
+		WHERE tenant = $4 AND name = $5`, hash, true, at, a.source.Tenant, row.name)
+}
+
+// hold records the changed definition of a pinned tool beside the accepted one, also if the tool was gone in between.
+func (a *apply) hold(ctx context.Context, row known, hash string, t Found) error {
+	a.held++
+	if row.present && row.drifted == hash {
+		return nil
+	}
+	if err := a.define(ctx, row.name, hash, t); err != nil {
+		return err
+	}
+	a.diff.Drifted = append(a.diff.Drifted, row.name)
+	return sqldb.ExecOne(ctx, a.tx, `UPDATE tools SET drifted_hash = $1, present = $2 WHERE tenant = $3 AND name = $4`,
+		hash, true, a.source.Tenant, row.name)
 }
 
 var insertToolDefinitions = sqldb.Insert("tool_definitions", `tenant, hash, name, source, original_name, title, description, raw_json,
@@ -151,7 +170,7 @@ func (a *apply) freeName(ctx context.Context, original string) (string, error) {
 }
 
 func scanKnown(row sqldb.Scanner) (k known, err error) {
-	return k, row.Scan(&k.name, &k.original, &k.hash, &k.present)
+	return k, row.Scan(&k.name, &k.original, &k.hash, &k.drifted, &k.present)
 }
 
 func notNil(b []byte) []byte {

@@ -92,6 +92,8 @@ type Spec struct {
 	CallTimeout uint32 `json:"call_timeout_seconds,omitempty"`
 	// Effects override annotations, by the server's own tool name.
 	Effects map[string]Effect `json:"effects,omitempty"`
+	// Pin holds changed definitions back until they are accepted.
+	Pin bool `json:"pin,omitempty"`
 	// Elicitation is "off" if questions of the tools to the user are declined; otherwise the user is asked.
 	Elicitation string `json:"elicitation,omitempty"`
 	// Labels are arbitrary.
@@ -114,6 +116,8 @@ type Source struct {
 	SyncTime time.Time
 	// ToolCount is its present number of tools.
 	ToolCount int
+	// DriftedCount is the number of tools whose changed definition is held back.
+	DriftedCount int
 	// ServerVersion and ProtocolVersion are reported by the server.
 	ServerVersion, ProtocolVersion string
 	// CreateTime and UpdateTime are those of the definition.
@@ -157,8 +161,8 @@ type Tool struct {
 	Tenant, Name string
 	// OriginalName is the source's own name.
 	OriginalName string
-	// DefinitionHash identifies its definition.
-	DefinitionHash string
+	// DefinitionHash identifies its definition. DriftedHash identifies the one that its pinned source has now, empty if that is the same.
+	DefinitionHash, DriftedHash string
 	// Effect is its effect class, including the owner's override.
 	Effect Effect
 	// CreateTime is when the tool was first seen, UpdateTime when its definition last changed.
@@ -195,6 +199,8 @@ type Inventory struct {
 type Diff struct {
 	// Added, Removed and Changed are tools.
 	Added, Removed, Changed []string
+	// Drifted are tools whose definition changed and is held back.
+	Drifted []string
 	// Total is the present number of tools.
 	Total int
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-const sourceColumns = `s.tenant, s.id, s.name, s.kind, s.spec, s.disabled, s.state, s.last_error, s.synced_us, s.tool_count,
+const sourceColumns = `s.tenant, s.id, s.name, s.kind, s.spec, s.disabled, s.state, s.last_error, s.synced_us, s.tool_count, s.drifted_count,
 	s.server_version, s.protocol_version, s.created_us, s.updated_us, s.revision`
 
 var insertSources = sqldb.Insert("sources", `tenant, id, name, kind, spec, disabled, state, last_error, synced_us, tool_count,
@@ -97,7 +97,7 @@ type sourceFields struct {
 
 func (f *sourceFields) into(s *Source) []any {
 	return []any{
-		&s.Tenant, &s.ID, &s.Name, &s.Kind, &f.spec, &s.Disabled, &s.State, &s.LastError, &f.synced, &s.ToolCount,
+		&s.Tenant, &s.ID, &s.Name, &s.Kind, &f.spec, &s.Disabled, &s.State, &s.LastError, &f.synced, &s.ToolCount, &s.DriftedCount,
 		&s.ServerVersion, &s.ProtocolVersion, &f.created, &f.updated, &s.Revision,
 	}
 }

@@ -43,6 +43,11 @@ type ToolStore interface {
 	// ApplyInventory replaces the tools of a source by the result of a sync, in one transaction, and marks the source ready. ErrChanged if the
 	// source is gone or has another revision than s.
 	ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error)
+	// Drifted returns the tools of a source whose changed definition is held back, by name.
+	Drifted(ctx context.Context, s Source) ([]Drift, error)
+	// Accept makes the definitions held back those of their tools. ErrChanged if one is no longer held back, or the source is gone or has
+	// another revision than s.
+	Accept(ctx context.Context, s Source, drifts []Drift, at time.Time) error
 	// ToolNames returns the names of present tools of enabled sources after the given name, by name, at most limit; of one
 	// source (by name) if that is not empty.
 	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)

@@ -14,7 +14,7 @@ type sqlTools struct{ db *sqldb.DB }
 // chunk limits the number of placeholders in one statement.
 const chunk = 400
 
-const toolColumns = `t.tenant, t.name, t.original_name, t.definition_hash, t.created_us, t.updated_us, d.effect`
+const toolColumns = `t.tenant, t.name, t.original_name, t.definition_hash, t.drifted_hash, t.created_us, t.updated_us, d.effect`
 
 const toolTables = ` FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id = t.source_id
 	JOIN tool_definitions d ON d.tenant = t.tenant AND d.hash = t.definition_hash`
@@ -112,7 +112,7 @@ type toolFields struct {
 }
 
 func (f *toolFields) into(t *Tool) []any {
-	own := []any{&t.Tenant, &t.Name, &t.OriginalName, &t.DefinitionHash, &f.created, &f.updated, &f.declared}
+	own := []any{&t.Tenant, &t.Name, &t.OriginalName, &t.DefinitionHash, &t.DriftedHash, &f.created, &f.updated, &f.declared}
 	return append(own, f.source.into(&t.Source)...)
 }
 

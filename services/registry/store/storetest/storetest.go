@@ -48,6 +48,7 @@ func Run(t *testing.T, url string) {
 	t.Run("forget", s.forget)
 	t.Run("executions by page", s.executions)
 	t.Run("tool groups", s.groups)
+	t.Run("pinned definitions", s.drift)
 }
 
 type suite struct{ store.Store }
@@ -184,11 +185,11 @@ func (s suite) inventories(t *testing.T) {
 		want  string // diff
 		names string
 	}{
-		{[]string{"b", "add"}, "{[n__add n__b] [] [] 2}", "n__add n__b"},
-		{[]string{"add", "b"}, "{[] [] [] 2}", "n__add n__b"},
-		{[]string{"add={}", "c"}, "{[n__c] [n__b] [n__add] 2}", "n__add n__c"},
-		{nil, "{[] [n__add n__c] [] 0}", ""},
-		{[]string{"add={}", "b"}, "{[n__add n__b] [] [] 2}", "n__add n__b"},
+		{[]string{"b", "add"}, "{[n__add n__b] [] [] [] 2}", "n__add n__b"},
+		{[]string{"add", "b"}, "{[] [] [] [] 2}", "n__add n__b"},
+		{[]string{"add={}", "c"}, "{[n__c] [n__b] [n__add] [] 2}", "n__add n__c"},
+		{nil, "{[] [n__add n__c] [] [] 0}", ""},
+		{[]string{"add={}", "b"}, "{[n__add n__b] [] [] [] 2}", "n__add n__b"},
 	} {
 		if got := fmt.Sprint(s.apply(t, src, row.tools...)); got != row.want {
 			t.Errorf("step %d: diff %s, want %s", i, got, row.want)

@@ -119,6 +119,9 @@ type Source struct {
 	// answer. "off": decline the question. Servers with a protocol before 2026-07-28 do not know that a call is repeated: use "off" if
 	// their tools have side effects before they ask.
 	Elicitation string `protobuf:"bytes,14,opt,name=elicitation,proto3" json:"elicitation,omitempty"`
+	// True = a tool whose definition changes is drifted: it is neither offered nor called until the new definition is accepted (AcceptSource)
+	// or the source has the old one again. New tools are offered at once. False accepts every change.
+	Pin bool `protobuf:"varint,15,opt,name=pin,proto3" json:"pin,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -140,7 +143,9 @@ type Source struct {
 	// State of the circuit breaker, as seen by the replica that responds: "closed" (calls are sent), "open" (the source could not be
 	// reached several times in a row; calls fail at once with tool_unavailable) or "half_open" (the next call is sent as a trial). A
 	// successful sync closes it. Empty for the mesh's own source.
-	Breaker       string `protobuf:"bytes,29,opt,name=breaker,proto3" json:"breaker,omitempty"`
+	Breaker string `protobuf:"bytes,29,opt,name=breaker,proto3" json:"breaker,omitempty"`
+	// Number of drifted tools.
+	DriftedCount  uint32 `protobuf:"varint,31,opt,name=drifted_count,json=driftedCount,proto3" json:"drifted_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +278,13 @@ func (x *Source) GetElicitation() string {
 	return ""
 }
 
+func (x *Source) GetPin() bool {
+	if x != nil {
+		return x.Pin
+	}
+	return false
+}
+
 func (x *Source) GetState() SourceState {
 	if x != nil {
 		return x.State
@@ -341,6 +353,13 @@ func (x *Source) GetBreaker() string {
 		return x.Breaker
 	}
 	return ""
+}
+
+func (x *Source) GetDriftedCount() uint32 {
+	if x != nil {
+		return x.DriftedCount
+	}
+	return 0
 }
 
 // CreateSourceRequest holds the new source.
@@ -759,7 +778,9 @@ type SyncResult struct {
 	// Current number of tools.
 	Total uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
 	// Sources that could not be reached, as "name: reason".
-	Failed        []string `protobuf:"bytes,5,rep,name=failed,proto3" json:"failed,omitempty"`
+	Failed []string `protobuf:"bytes,5,rep,name=failed,proto3" json:"failed,omitempty"`
+	// Names of tools of pinned sources whose definition changed and is held back.
+	Drifted       []string `protobuf:"bytes,6,rep,name=drifted,proto3" json:"drifted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -829,11 +850,339 @@ func (x *SyncResult) GetFailed() []string {
 	return nil
 }
 
+func (x *SyncResult) GetDrifted() []string {
+	if x != nil {
+		return x.Drifted
+	}
+	return nil
+}
+
+// DiffSourceRequest names a source.
+type DiffSourceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID or name of the source.
+	SourceId      string `protobuf:"bytes,1,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiffSourceRequest) Reset() {
+	*x = DiffSourceRequest{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiffSourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiffSourceRequest) ProtoMessage() {}
+
+func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiffSourceRequest.ProtoReflect.Descriptor instead.
+func (*DiffSourceRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DiffSourceRequest) GetSourceId() string {
+	if x != nil {
+		return x.SourceId
+	}
+	return ""
+}
+
+// DiffSourceResponse lists changed definitions.
+type DiffSourceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tools with a definition that is held back, ordered by name.
+	Tools         []*DriftedTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiffSourceResponse) Reset() {
+	*x = DiffSourceResponse{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiffSourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiffSourceResponse) ProtoMessage() {}
+
+func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiffSourceResponse.ProtoReflect.Descriptor instead.
+func (*DiffSourceResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DiffSourceResponse) GetTools() []*DriftedTool {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+// DriftedTool is a tool whose source changed its definition.
+type DriftedTool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tool.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Hash of the accepted definition.
+	AcceptedDefinitionHash string `protobuf:"bytes,2,opt,name=accepted_definition_hash,json=acceptedDefinitionHash,proto3" json:"accepted_definition_hash,omitempty"`
+	// Hash of the definition that the source has now.
+	DefinitionHash string `protobuf:"bytes,3,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	// Unified diff from the accepted definition to the new one, as indented JSON with sorted keys and escaped invisible characters.
+	Diff          string `protobuf:"bytes,4,opt,name=diff,proto3" json:"diff,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DriftedTool) Reset() {
+	*x = DriftedTool{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DriftedTool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DriftedTool) ProtoMessage() {}
+
+func (x *DriftedTool) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DriftedTool.ProtoReflect.Descriptor instead.
+func (*DriftedTool) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DriftedTool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DriftedTool) GetAcceptedDefinitionHash() string {
+	if x != nil {
+		return x.AcceptedDefinitionHash
+	}
+	return ""
+}
+
+func (x *DriftedTool) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+func (x *DriftedTool) GetDiff() string {
+	if x != nil {
+		return x.Diff
+	}
+	return ""
+}
+
+// AcceptSourceRequest names definitions.
+type AcceptSourceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID or name of the source.
+	SourceId string `protobuf:"bytes,1,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
+	// Definitions to accept; empty = all that are held back.
+	Tools         []*DefinitionChoice `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptSourceRequest) Reset() {
+	*x = AcceptSourceRequest{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptSourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptSourceRequest) ProtoMessage() {}
+
+func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
+func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AcceptSourceRequest) GetSourceId() string {
+	if x != nil {
+		return x.SourceId
+	}
+	return ""
+}
+
+func (x *AcceptSourceRequest) GetTools() []*DefinitionChoice {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+// DefinitionChoice names a definition that is held back.
+type DefinitionChoice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tool.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Hash of the definition as DiffSource returned it; empty = whichever is held back now.
+	DefinitionHash string `protobuf:"bytes,2,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *DefinitionChoice) Reset() {
+	*x = DefinitionChoice{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DefinitionChoice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DefinitionChoice) ProtoMessage() {}
+
+func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DefinitionChoice.ProtoReflect.Descriptor instead.
+func (*DefinitionChoice) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DefinitionChoice) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DefinitionChoice) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+// AcceptSourceResponse says what was accepted.
+type AcceptSourceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of the tools, ordered by name unless the request named them.
+	Accepted      []string `protobuf:"bytes,1,rep,name=accepted,proto3" json:"accepted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptSourceResponse) Reset() {
+	*x = AcceptSourceResponse{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptSourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptSourceResponse) ProtoMessage() {}
+
+func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
+func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AcceptSourceResponse) GetAccepted() []string {
+	if x != nil {
+		return x.Accepted
+	}
+	return nil
+}
+
 var File_windlass_registry_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe4\f\n" +
+	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xa0\r\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -850,7 +1199,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x14call_timeout_seconds\x18\v \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\x12callTimeoutSeconds\x12N\n" +
 	"\aeffects\x18\f \x03(\v2).windlass.registry.v1.Source.EffectsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\bR\aeffects\x12J\n" +
 	"\x06labels\x18\r \x03(\v2(.windlass.registry.v1.Source.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x127\n" +
-	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12<\n" +
+	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12\x10\n" +
+	"\x03pin\x18\x0f \x01(\bR\x03pin\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
@@ -864,7 +1214,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\vupdate_time\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"updateTime\x12\x1f\n" +
 	"\brevision\x18\x1c \x01(\rB\x03\xe0A\x03R\brevision\x12\x1d\n" +
-	"\abreaker\x18\x1d \x01(\tB\x03\xe0A\x03R\abreaker\x1a6\n" +
+	"\abreaker\x18\x1d \x01(\tB\x03\xe0A\x03R\abreaker\x12(\n" +
+	"\rdrifted_count\x18\x1f \x01(\rB\x03\xe0A\x03R\fdriftedCount\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -898,19 +1249,37 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"\x16\n" +
 	"\x14DeleteSourceResponse\">\n" +
 	"\x11SyncSourceRequest\x12)\n" +
-	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"\x84\x01\n" +
+	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"\x9e\x01\n" +
 	"\n" +
 	"SyncResult\x12\x14\n" +
 	"\x05added\x18\x01 \x03(\tR\x05added\x12\x18\n" +
 	"\aremoved\x18\x02 \x03(\tR\aremoved\x12\x18\n" +
 	"\achanged\x18\x03 \x03(\tR\achanged\x12\x14\n" +
 	"\x05total\x18\x04 \x01(\rR\x05total\x12\x16\n" +
-	"\x06failed\x18\x05 \x03(\tR\x06failed*{\n" +
+	"\x06failed\x18\x05 \x03(\tR\x06failed\x12\x18\n" +
+	"\adrifted\x18\x06 \x03(\tR\adrifted\">\n" +
+	"\x11DiffSourceRequest\x12)\n" +
+	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"M\n" +
+	"\x12DiffSourceResponse\x127\n" +
+	"\x05tools\x18\x01 \x03(\v2!.windlass.registry.v1.DriftedToolR\x05tools\"\x98\x01\n" +
+	"\vDriftedTool\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
+	"\x18accepted_definition_hash\x18\x02 \x01(\tR\x16acceptedDefinitionHash\x12'\n" +
+	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\x12\x12\n" +
+	"\x04diff\x18\x04 \x01(\tR\x04diff\"\x89\x01\n" +
+	"\x13AcceptSourceRequest\x12)\n" +
+	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\x12G\n" +
+	"\x05tools\x18\x02 \x03(\v2&.windlass.registry.v1.DefinitionChoiceB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05tools\"f\n" +
+	"\x10DefinitionChoice\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\x120\n" +
+	"\x0fdefinition_hash\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x0edefinitionHash\"2\n" +
+	"\x14AcceptSourceResponse\x12\x1a\n" +
+	"\baccepted\x18\x01 \x03(\tR\baccepted*{\n" +
 	"\vSourceState\x12\x1c\n" +
 	"\x18SOURCE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SOURCE_STATE_PENDING\x10\x01\x12\x16\n" +
 	"\x12SOURCE_STATE_READY\x10\x02\x12\x1c\n" +
-	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\x9f\a\n" +
+	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\xee\t\n" +
 	"\rSourceService\x12\x8f\x01\n" +
 	"\fCreateSource\x12).windlass.registry.v1.CreateSourceRequest\x1a\x1c.windlass.registry.v1.Source\"6\xaa\xfd\x1b\x17registry.sources.create\x82\xd3\xe4\x93\x02\x15:\x06source\"\v/v1/sources\x12\x8a\x01\n" +
 	"\tGetSource\x12&.windlass.registry.v1.GetSourceRequest\x1a\x1c.windlass.registry.v1.Source\"7\xaa\xfd\x1b\x14registry.sources.get\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/sources/{source_id}\x12\x90\x01\n" +
@@ -918,7 +1287,10 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\fUpdateSource\x12).windlass.registry.v1.UpdateSourceRequest\x1a\x1c.windlass.registry.v1.Source\"B\xaa\xfd\x1b\x17registry.sources.update\x82\xd3\xe4\x93\x02!:\x06source2\x17/v1/sources/{source.id}\x12\xa1\x01\n" +
 	"\fDeleteSource\x12).windlass.registry.v1.DeleteSourceRequest\x1a*.windlass.registry.v1.DeleteSourceResponse\":\xaa\xfd\x1b\x17registry.sources.delete\x82\xd3\xe4\x93\x02\x19*\x17/v1/sources/{source_id}\x12\x99\x01\n" +
 	"\n" +
-	"SyncSource\x12'.windlass.registry.v1.SyncSourceRequest\x1a .windlass.registry.v1.SyncResult\"@\xaa\xfd\x1b\x15registry.sources.sync\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/sources/{source_id}:syncB\xe6\x01\n" +
+	"SyncSource\x12'.windlass.registry.v1.SyncSourceRequest\x1a .windlass.registry.v1.SyncResult\"@\xaa\xfd\x1b\x15registry.sources.sync\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/sources/{source_id}:sync\x12\x9e\x01\n" +
+	"\n" +
+	"DiffSource\x12'.windlass.registry.v1.DiffSourceRequest\x1a(.windlass.registry.v1.DiffSourceResponse\"=\xaa\xfd\x1b\x15registry.sources.diff\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/sources/{source_id}:diff\x12\xab\x01\n" +
+	"\fAcceptSource\x12).windlass.registry.v1.AcceptSourceRequest\x1a*.windlass.registry.v1.AcceptSourceResponse\"D\xaa\xfd\x1b\x17registry.sources.accept\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sources/{source_id}:acceptB\xe6\x01\n" +
 	"\x18com.windlass.registry.v1B\fSourcesProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 
 var (
@@ -934,7 +1306,7 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
 	(*Source)(nil),                // 1: windlass.registry.v1.Source
@@ -947,45 +1319,57 @@ var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(*DeleteSourceResponse)(nil),  // 8: windlass.registry.v1.DeleteSourceResponse
 	(*SyncSourceRequest)(nil),     // 9: windlass.registry.v1.SyncSourceRequest
 	(*SyncResult)(nil),            // 10: windlass.registry.v1.SyncResult
-	nil,                           // 11: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 12: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 13: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 14: windlass.registry.v1.Source.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 16: google.protobuf.FieldMask
-	(v1.EffectClass)(0),           // 17: windlass.turn.v1.EffectClass
+	(*DiffSourceRequest)(nil),     // 11: windlass.registry.v1.DiffSourceRequest
+	(*DiffSourceResponse)(nil),    // 12: windlass.registry.v1.DiffSourceResponse
+	(*DriftedTool)(nil),           // 13: windlass.registry.v1.DriftedTool
+	(*AcceptSourceRequest)(nil),   // 14: windlass.registry.v1.AcceptSourceRequest
+	(*DefinitionChoice)(nil),      // 15: windlass.registry.v1.DefinitionChoice
+	(*AcceptSourceResponse)(nil),  // 16: windlass.registry.v1.AcceptSourceResponse
+	nil,                           // 17: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 18: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 19: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 20: windlass.registry.v1.Source.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 22: google.protobuf.FieldMask
+	(v1.EffectClass)(0),           // 23: windlass.turn.v1.EffectClass
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	11, // 0: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	12, // 1: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	13, // 2: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	14, // 3: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	17, // 0: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	18, // 1: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	19, // 2: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	20, // 3: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
 	0,  // 4: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	15, // 5: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	15, // 6: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	15, // 7: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	21, // 5: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	21, // 6: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	21, // 7: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
 	1,  // 8: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
 	1,  // 9: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
 	1,  // 10: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	16, // 11: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	17, // 12: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	2,  // 13: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	3,  // 14: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	4,  // 15: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	6,  // 16: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	7,  // 17: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	9,  // 18: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	1,  // 19: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	1,  // 20: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	5,  // 21: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	1,  // 22: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	8,  // 23: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	10, // 24: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	19, // [19:25] is the sub-list for method output_type
-	13, // [13:19] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	22, // 11: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	13, // 12: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	15, // 13: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	23, // 14: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	2,  // 15: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	3,  // 16: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	4,  // 17: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	6,  // 18: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	7,  // 19: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	9,  // 20: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	11, // 21: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	14, // 22: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	1,  // 23: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	1,  // 24: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	5,  // 25: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	1,  // 26: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	8,  // 27: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	10, // 28: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	12, // 29: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	16, // 30: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	23, // [23:31] is the sub-list for method output_type
+	15, // [15:23] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -999,7 +1383,7 @@ func file_windlass_registry_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,8 @@ const (
 	SourceService_UpdateSource_FullMethodName = "/windlass.registry.v1.SourceService/UpdateSource"
 	SourceService_DeleteSource_FullMethodName = "/windlass.registry.v1.SourceService/DeleteSource"
 	SourceService_SyncSource_FullMethodName   = "/windlass.registry.v1.SourceService/SyncSource"
+	SourceService_DiffSource_FullMethodName   = "/windlass.registry.v1.SourceService/DiffSource"
+	SourceService_AcceptSource_FullMethodName = "/windlass.registry.v1.SourceService/AcceptSource"
 )
 
 // SourceServiceClient is the client API for SourceService service.
@@ -50,6 +52,11 @@ type SourceServiceClient interface {
 	// SyncSource syncs a source now and returns what changed.
 	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when it cannot be reached.
 	SyncSource(ctx context.Context, in *SyncSourceRequest, opts ...grpc.CallOption) (*SyncResult, error)
+	// DiffSource returns the tools of a pinned source whose definition changed and is held back, with what changed.
+	DiffSource(ctx context.Context, in *DiffSourceRequest, opts ...grpc.CallOption) (*DiffSourceResponse, error)
+	// AcceptSource accepts definitions that are held back: their tools are offered again, with the new definition.
+	// Errors: INVALID_ARGUMENT when a tool has no definition held back; ABORTED/CONFLICT when a definition is not the one that is named.
+	AcceptSource(ctx context.Context, in *AcceptSourceRequest, opts ...grpc.CallOption) (*AcceptSourceResponse, error)
 }
 
 type sourceServiceClient struct {
@@ -120,6 +127,26 @@ func (c *sourceServiceClient) SyncSource(ctx context.Context, in *SyncSourceRequ
 	return out, nil
 }
 
+func (c *sourceServiceClient) DiffSource(ctx context.Context, in *DiffSourceRequest, opts ...grpc.CallOption) (*DiffSourceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DiffSourceResponse)
+	err := c.cc.Invoke(ctx, SourceService_DiffSource_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sourceServiceClient) AcceptSource(ctx context.Context, in *AcceptSourceRequest, opts ...grpc.CallOption) (*AcceptSourceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcceptSourceResponse)
+	err := c.cc.Invoke(ctx, SourceService_AcceptSource_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SourceServiceServer is the server API for SourceService service.
 // All implementations must embed UnimplementedSourceServiceServer
 // for forward compatibility.
@@ -141,6 +168,11 @@ type SourceServiceServer interface {
 	// SyncSource syncs a source now and returns what changed.
 	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when it cannot be reached.
 	SyncSource(context.Context, *SyncSourceRequest) (*SyncResult, error)
+	// DiffSource returns the tools of a pinned source whose definition changed and is held back, with what changed.
+	DiffSource(context.Context, *DiffSourceRequest) (*DiffSourceResponse, error)
+	// AcceptSource accepts definitions that are held back: their tools are offered again, with the new definition.
+	// Errors: INVALID_ARGUMENT when a tool has no definition held back; ABORTED/CONFLICT when a definition is not the one that is named.
+	AcceptSource(context.Context, *AcceptSourceRequest) (*AcceptSourceResponse, error)
 	mustEmbedUnimplementedSourceServiceServer()
 }
 
@@ -168,6 +200,12 @@ func (UnimplementedSourceServiceServer) DeleteSource(context.Context, *DeleteSou
 }
 func (UnimplementedSourceServiceServer) SyncSource(context.Context, *SyncSourceRequest) (*SyncResult, error) {
 	return nil, status.Error(codes.Unimplemented, "method SyncSource not implemented")
+}
+func (UnimplementedSourceServiceServer) DiffSource(context.Context, *DiffSourceRequest) (*DiffSourceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DiffSource not implemented")
+}
+func (UnimplementedSourceServiceServer) AcceptSource(context.Context, *AcceptSourceRequest) (*AcceptSourceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AcceptSource not implemented")
 }
 func (UnimplementedSourceServiceServer) mustEmbedUnimplementedSourceServiceServer() {}
 func (UnimplementedSourceServiceServer) testEmbeddedByValue()                       {}
@@ -298,6 +336,42 @@ func _SourceService_SyncSource_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SourceService_DiffSource_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DiffSourceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SourceServiceServer).DiffSource(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SourceService_DiffSource_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SourceServiceServer).DiffSource(ctx, req.(*DiffSourceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SourceService_AcceptSource_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcceptSourceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SourceServiceServer).AcceptSource(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SourceService_AcceptSource_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SourceServiceServer).AcceptSource(ctx, req.(*AcceptSourceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SourceService_ServiceDesc is the grpc.ServiceDesc for SourceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -328,6 +402,14 @@ var SourceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SyncSource",
 			Handler:    _SourceService_SyncSource_Handler,
+		},
+		{
+			MethodName: "DiffSource",
+			Handler:    _SourceService_DiffSource_Handler,
+		},
+		{
+			MethodName: "AcceptSource",
+			Handler:    _SourceService_AcceptSource_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
