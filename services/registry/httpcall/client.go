@@ -1,0 +1,212 @@
+package httpcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/truncate"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Fate is what can have become of a call without a result.
+type Fate int
+
+const (
+	// NotSent means that no byte of the request was sent.
+	NotSent Fate = iota + 1
+	// InDoubt means that the API may have acted on it.
+	InDoubt
+	// TooLarge means that the API acted on it, and its response is over the limit.
+	TooLarge
+)
+
+// Error is a call without a result.
+type Error struct {
+	// Fate is what can have become of the call.
+	Fate Fate
+	// Fault says why.
+	Fault *fault.Error
+}
+
+// Error returns the fault's text.
+func (e *Error) Error() string { return e.Fault.Error() }
+
+// Unwrap returns the fault.
+func (e *Error) Unwrap() error { return e.Fault }
+
+// Call is one call of an operation.
+type Call struct {
+	// Source is the name of its source, for messages.
+	Source string
+	// Operation and Args define the request.
+	Operation *Operation
+	Args      canon.Object
+	// Repeatable is false if the operation must not run twice: a response that says neither yes nor no is in doubt then.
+	Repeatable bool
+	// Key identifies the call in the header Idempotency-Key; empty = none.
+	Key string
+	// Authorize adds credentials to the request; nil = none. An error means that the call is not sent.
+	Authorize func(*http.Request) error
+	// Refused is called if the API answers 401; nil = not.
+	Refused func()
+	// Hide removes secrets from a text.
+	Hide func(string) string
+	// MaxBytes limits the response's body.
+	MaxBytes int64
+}
+
+// Dialer returns HTTP clients; *egress.Egress is one.
+type Dialer interface {
+	Client(opts egress.Options) *http.Client
+}
+
+// Send sends the request once and returns the API's answer, including one that says no. The context bounds it. Errors are of *Error.
+func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
+	r, err := c.Operation.Request(ctx, c.Args)
+	if err != nil {
+		return nil, &Error{Fate: NotSent, Fault: fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err)}
+	}
+	if c.Key != "" {
+		r.Header.Set("Idempotency-Key", escapeExcept(c.Key, ":/@!$&'()*+,;="))
+	}
+	if c.Authorize != nil {
+		if err := c.Authorize(r); err != nil {
+			return nil, &Error{Fate: NotSent, Fault: fault.From(err)}
+		}
+	}
+	response, err := d.Client(egress.Options{MaxResponseBytes: c.MaxBytes}).Do(r)
+	if redirect, ok := errors.AsType[*egress.RedirectError](err); ok {
+		return c.redirected(redirect)
+	}
+	if err != nil {
+		return nil, c.unanswered(ctx, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, c.unanswered(ctx, err)
+	}
+	if response.StatusCode == http.StatusUnauthorized && c.Refused != nil {
+		c.Refused()
+	}
+	if c.undecided(response.StatusCode) {
+		return nil, c.inDoubt(response, body)
+	}
+	return result(response.StatusCode, response.Header, body, c.Hide), nil
+}
+
+// undecided reports whether a response of this status leaves open what became of the call. A status below 500 is the API's answer, except
+// 408, which may come from something between. One from 500 on may come from a proxy, or from an API that acted before it failed. Calls
+// that may be repeated are repeated after those statuses that are said to pass (RFC 9110, sections 15.5.9 and 15.6; RFC 6585, section 4).
+func (c Call) undecided(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	case http.StatusTooManyRequests, http.StatusTooEarly:
+		return c.Repeatable
+	case http.StatusNotImplemented:
+		return false
+	}
+	return status >= 500 && !c.Repeatable
+}
+
+func (c Call) inDoubt(response *http.Response, body []byte) *Error {
+	said := strings.TrimSpace(c.Hide(strings.ToValidUTF8(string(body), "\uFFFD")))
+	if said != "" {
+		said = ": " + truncate.Bytes(said, 500)
+	}
+	f := unknown("source %q answered %s%s", c.Source, statusText(response.StatusCode), said)
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 && seconds < 86400 {
+		f = f.RetryAfter(time.Duration(seconds) * time.Second)
+	}
+	return &Error{Fate: InDoubt, Fault: f}
+}
+
+// redirected is the answer of an API that points elsewhere. It may have acted on the request first, as after a form was posted.
+func (c Call) redirected(e *egress.RedirectError) (*turnv1.ToolResult, error) {
+	f := unknown("source %q redirects to %s, and redirects are not followed: set base_url to the final address", c.Source, c.Hide(e.To))
+	if !c.Repeatable {
+		return nil, &Error{Fate: InDoubt, Fault: f}
+	}
+	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{text(f.Message)}}, nil
+}
+
+// unanswered classifies an error of the exchange.
+func (c Call) unanswered(ctx context.Context, err error) *Error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // without the URL, whose query may hold credentials
+	}
+	_, tooLarge := errors.AsType[*egress.TooLargeError](err)
+	said := c.Hide(err.Error())
+	switch {
+	case errors.Is(err, egress.ErrDenied):
+		return &Error{Fate: NotSent, Fault: fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s",
+			c.Source, said)}
+	case egress.NotSent(err):
+		return &Error{Fate: NotSent, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q cannot be reached: %s",
+			c.Source, said)}
+	case tooLarge:
+		return &Error{Fate: TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE, "source %q: %s", c.Source,
+			said)}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &Error{Fate: InDoubt, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
+			"source %q did not answer in time", c.Source)}
+	case ctx.Err() != nil:
+		return &Error{Fate: InDoubt, Fault: fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled")}
+	default:
+		return &Error{Fate: InDoubt, Fault: unknown("source %q: the response broke off: %s", c.Source, said)}
+	}
+}
+
+func unknown(format string, args ...any) *fault.Error {
+	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN, format, args...)
+}
+
+// ReadDocument is a GET of a document that describes an API: at most limit bytes, within the context. tag is the ETag of the version that
+// the caller has; a nil document means that it is still that one.
+func ReadDocument(ctx context.Context, d Dialer, address, tag string, limit int64, authorize func(*http.Request) error) (
+	document []byte, newTag string, err error,
+) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, "", fmt.Errorf("the URL is not valid")
+	}
+	r.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
+	if tag != "" {
+		r.Header.Set("If-None-Match", tag)
+	}
+	if authorize != nil {
+		if err := authorize(r); err != nil {
+			return nil, "", err
+		}
+	}
+	response, err := d.Client(egress.Options{MaxResponseBytes: limit}).Do(r)
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotModified && tag != "" {
+		return nil, tag, nil
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, "", fmt.Errorf("the document's server answered %s", statusText(response.StatusCode))
+	}
+	document, err = io.ReadAll(response.Body)
+	return document, response.Header.Get("ETag"), err
+}
