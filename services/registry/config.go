@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -30,20 +31,34 @@ type Config struct {
 	MaxTextBytes int `yaml:"max_text_bytes" doc:"Maximum text of a tool's result for the model, in bytes; the rest is truncated."`
 	// MaxResultBytes limits a stored result.
 	MaxResultBytes int `yaml:"max_result_bytes" doc:"Maximum size of a tool's whole result, in bytes; a larger one becomes an error for the model."`
+	// OpenAPI bounds the documents of APIs.
+	OpenAPI OpenAPIConfig `yaml:"openapi" doc:"Limits of OpenAPI documents."`
+	// EnvAllow lists the variables that APIs' headers and credentials may reference.
+	EnvAllow []string `yaml:"env_allow" doc:"Names, with * as in file names, of the environment variables that headers and auth of APIs may refer to as ${env:NAME}."`
 	// LeaseTTL is how long a call stays leased to a replica that sends no heartbeat.
 	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"Time without a heartbeat of its replica after which a call counts as orphaned."`
 	// DrainTimeout bounds the wait for running calls when the registry stops.
 	DrainTimeout time.Duration `yaml:"drain_timeout" doc:"Time that running tool calls get to finish when the registry stops."`
 }
 
+// OpenAPIConfig bounds the work on one OpenAPI document.
+type OpenAPIConfig struct {
+	// MaxBytes is the largest document.
+	MaxBytes int `yaml:"max_bytes" doc:"Largest document in bytes."`
+	// MaxOperations is how many operations of a document may become tools.
+	MaxOperations int `yaml:"max_operations" doc:"Maximum number of operations of one document that become tools."`
+}
+
 // SourceConfig is a source in the configuration; the fields are those of the API.
 type SourceConfig struct {
 	// Name is the prefix of its tools' names.
 	Name string `yaml:"name" doc:"Prefix of its tools' names."`
-	// Kind is "mcp" or "builtin"; empty = mcp.
-	Kind string `yaml:"kind" doc:"mcp (default) or builtin."`
-	// URL is the endpoint of an MCP server.
-	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP."`
+	// Kind is "mcp", "openapi" or "builtin"; empty = mcp.
+	Kind string `yaml:"kind" doc:"mcp (default), openapi or builtin."`
+	// URL is the endpoint of an MCP server, or where an API's document is.
+	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP, or URL of an OpenAPI document."`
+	// BaseURL replaces the servers of an API's document.
+	BaseURL string `yaml:"base_url" doc:"URL of an API, instead of the servers that its document names."`
 	// Command is program and arguments of an MCP server.
 	Command []string `yaml:"command" doc:"Program and arguments of an MCP server over stdio."`
 	// Env is the program's environment.
@@ -73,6 +88,7 @@ func DefaultConfig() Config {
 		CallTimeout: 2 * time.Minute, CallRetry: 200 * time.Millisecond,
 		BreakerFailures: 6, BreakerPause: 10 * time.Second,
 		MaxTextBytes: 64 << 10, MaxResultBytes: 8 << 20, LeaseTTL: 5 * time.Second, DrainTimeout: 10 * time.Second,
+		OpenAPI: OpenAPIConfig{MaxBytes: 16 << 20, MaxOperations: 2000}, EnvAllow: []string{"WINDLASS_TOOL_*"},
 	}
 }
 
@@ -100,17 +116,26 @@ func (c Config) complete() (Config, error) {
 			*d.value = d.def
 		}
 	}
-	if c.MaxTextBytes < 0 || c.MaxResultBytes < 0 || c.BreakerFailures < 0 {
-		return c, errors.New("registry: max_text_bytes, max_result_bytes and breaker_failures must not be negative")
+	for _, n := range []struct {
+		name  string
+		value *int
+		def   int
+	}{
+		{"max_text_bytes", &c.MaxTextBytes, def.MaxTextBytes},
+		{"max_result_bytes", &c.MaxResultBytes, def.MaxResultBytes},
+		{"breaker_failures", &c.BreakerFailures, def.BreakerFailures},
+		{"openapi.max_bytes", &c.OpenAPI.MaxBytes, def.OpenAPI.MaxBytes},
+		{"openapi.max_operations", &c.OpenAPI.MaxOperations, def.OpenAPI.MaxOperations},
+	} {
+		if *n.value < 0 {
+			return c, fmt.Errorf("registry: %s must not be negative", n.name)
+		}
+		if *n.value == 0 {
+			*n.value = n.def
+		}
 	}
-	if c.BreakerFailures == 0 {
-		c.BreakerFailures = def.BreakerFailures
-	}
-	if c.MaxTextBytes == 0 {
-		c.MaxTextBytes = def.MaxTextBytes
-	}
-	if c.MaxResultBytes == 0 {
-		c.MaxResultBytes = def.MaxResultBytes
+	if err := glob.CheckFile(c.EnvAllow); err != nil {
+		return c, fmt.Errorf("registry: env_allow %w", err)
 	}
 	_, err := c.static()
 	return c, err
@@ -140,7 +165,7 @@ func (c Config) static() ([]store.Source, error) {
 func (c SourceConfig) source() (store.Source, error) {
 	s := store.Source{Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
-		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation,
+		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, BaseURL: c.BaseURL,
 	}}
 	if s.Kind == "" {
 		s.Kind = store.MCP

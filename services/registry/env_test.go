@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -41,6 +42,7 @@ type world struct {
 	bridgeClient mcpbridgev1.BridgeServiceClient
 	policyClient policyv1.PolicyServiceClient
 	artifacts    *artifacts
+	egress       *egress.Egress
 }
 
 func newWorld(t testing.TB) *world {
@@ -65,6 +67,11 @@ func newWorldOn(t testing.TB, url string) *world {
 		mcpbridgev1.RegisterBridgeServiceServer(r, w.bridge)
 	}, as))
 	w.artifacts = &artifacts{}
+	w.egress, err = egress.New(egress.Config{Profile: egress.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.egress.CloseIdle)
 	w.policyClient = policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) {
 		policyv1.RegisterPolicyServiceServer(r, w.policy)
 	}, as))
@@ -127,7 +134,7 @@ func (w *world) asleep(cfg registry.Config) *replica {
 func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
 	s, err := registry.New(cfg, registry.Deps{
-		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts,
+		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Artifacts: w.artifacts,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -35,6 +36,8 @@ type Deps struct {
 	Policy policyv1.PolicyServiceClient
 	// Bridge calls MCP servers.
 	Bridge mcpbridgev1.BridgeServiceClient
+	// Egress sends requests to HTTP APIs.
+	Egress upstream.Dialer
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
 	// Log receives internal errors.
@@ -56,8 +59,8 @@ type Service struct {
 // New validates configuration and dependencies, migrates the database and returns the service. It can serve calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Artifacts == nil || deps.Log == nil {
-		return nil, errors.New("registry needs DB, Policy, Bridge, Artifacts and Log")
+	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Egress == nil || deps.Artifacts == nil || deps.Log == nil {
+		return nil, errors.New("registry needs DB, Policy, Bridge, Egress, Artifacts and Log")
 	}
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -77,7 +80,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, policy: deps.Policy, log: deps.Log}
 	s.upstream = upstream.New(upstream.Config{
 		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
-	}, deps.Bridge, builtin.New(deps.DB.Now, deps.Artifacts), deps.Log)
+		MaxResponseBytes: int64(cfg.MaxResultBytes), EnvAllow: cfg.EnvAllow,
+		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
+	}, upstream.Deps{
+		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress, Definitions: s.store, Log: deps.Log,
+	})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)
 	s.executor = execute.New(execute.Config{

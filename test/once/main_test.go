@@ -75,7 +75,7 @@ func newMesh(t *testing.T) *mesh {
 	cfg := registry.DefaultConfig()
 	cfg.CallRetry, cfg.BreakerFailures, cfg.LeaseTTL, cfg.SyncEvery = time.Millisecond, 1<<30, time.Minute, time.Hour
 	tools, err := registry.New(cfg, registry.Deps{
-		DB: open(t, "registry"), Log: log, Artifacts: noArtifacts{},
+		DB: open(t, "registry"), Log: log, Artifacts: noArtifacts{}, Egress: out,
 		Bridge: mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) { bridge.Register(r) }, as)),
 		Policy: policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { rules.Register(r) }, as)),
 	})
@@ -115,7 +115,9 @@ func run(t *testing.T, f func(context.Context) error) {
 // source adds a source with one tool of each class.
 func (m *mesh) source(s *registryv1.Source) {
 	m.t.Helper()
-	s.Kind = "mcp"
+	if s.GetKind() == "" {
+		s.Kind = "mcp"
+	}
 	got, err := m.sources.CreateSource(m.t.Context(), &registryv1.CreateSourceRequest{Source: s})
 	harness.Must(m.t, err)
 	if enum.Name(got.GetState()) != "ready" {
@@ -154,10 +156,12 @@ func (a told) String() string {
 }
 
 // call calls a tool in the way of a turn.
-func (m *mesh) call(source, tool, key string) told {
+func (m *mesh) call(source, tool, key string) told { return m.callWith(source, tool, key, "{}") }
+
+func (m *mesh) callWith(source, tool, key, arguments string) told {
 	name := source + "__" + tool
 	stream, err := m.calls.CallTool(m.t.Context(), &registryv1.CallToolRequest{
-		Principal: authn.Local(), Tool: name, DefinitionHash: m.pinned[name], ArgumentsJson: "{}",
+		Principal: authn.Local(), Tool: name, DefinitionHash: m.pinned[name], ArgumentsJson: arguments,
 		TurnId: "trn_1", SessionId: "ses_1", CallId: "call_1", Key: key,
 	})
 	for err == nil {

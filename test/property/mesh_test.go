@@ -128,7 +128,8 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 	harness.Must(t, err)
 	tools, err := registry.New(registry.Config{SyncEvery: 24 * time.Hour, LeaseTTL: time.Hour}, registry.Deps{
 		DB: m.db("registry", true), Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("registry")}),
-		Bridge: mcpbridgev1.NewBridgeServiceClient(as{conn, authn.Service("registry")}), Artifacts: noArtifacts{}, Log: discard(),
+		Bridge: mcpbridgev1.NewBridgeServiceClient(as{conn, authn.Service("registry")}), Egress: m.egress,
+		Artifacts: noArtifacts{}, Log: discard(),
 	})
 	harness.Must(t, err)
 	models, err := inference.New(t.Context(), inference.DefaultConfig(), inference.Deps{Egress: m.egress, Log: discard(), Getenv: noEnv})

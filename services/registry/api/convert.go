@@ -15,8 +15,9 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 	s := store.Source{Name: p.GetName(), Kind: p.GetKind(), Disabled: p.GetDisabled(), Spec: store.Spec{
 		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),
 		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(), Elicitation: p.GetElicitation(),
-		Pin: p.GetPin(),
-	}}
+		Pin: p.GetPin(), BaseURL: strings.TrimSpace(p.GetBaseUrl()), Operations: filterFromProto(p.GetOperations()),
+		Auth: authFromProto(p.GetAuth()),
+	}, Document: p.GetDocument()}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {
 			s.Spec.Effects = map[string]store.Effect{}
@@ -35,6 +36,16 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Pin: s.Spec.Pin, DriftedCount: uint32(s.DriftedCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
+		Document: s.Document, BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
+	}
+	if f := s.Spec.Operations; f != nil {
+		p.Operations = &registryv1.OperationFilter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
+	}
+	if a := s.Spec.Auth; a != nil {
+		p.Auth = &registryv1.SourceAuth{
+			Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
+			Scopes: a.Scopes, Audience: a.Audience,
+		}
 	}
 	for tool, effect := range s.Spec.Effects {
 		if p.Effects == nil {
@@ -43,6 +54,23 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		p.Effects[tool] = turnv1.EffectClass(effect)
 	}
 	return p
+}
+
+func filterFromProto(p *registryv1.OperationFilter) *store.OperationFilter {
+	if p == nil {
+		return nil
+	}
+	return &store.OperationFilter{Tags: p.GetTags(), Paths: p.GetPaths(), Names: p.GetNames()}
+}
+
+func authFromProto(p *registryv1.SourceAuth) *store.Auth {
+	if p == nil {
+		return nil
+	}
+	return &store.Auth{
+		Kind: p.GetKind(), In: p.GetIn(), Name: p.GetName(), Secret: p.GetSecret(), Username: p.GetUsername(), TokenURL: p.GetTokenUrl(),
+		ClientID: p.GetClientId(), Scopes: p.GetScopes(), Audience: p.GetAudience(),
+	}
 }
 
 func toolToProto(t store.Tool) *registryv1.Tool {
@@ -60,7 +88,7 @@ func definitionToProto(d store.Definition, effect store.Effect) *registryv1.Tool
 	return &registryv1.Tool{
 		Name: d.Name, Source: d.Source, OriginalName: d.OriginalName, Title: d.Title, Description: d.Description,
 		InputSchemaJson: string(d.InputSchema), OutputSchemaJson: string(d.OutputSchema), Effect: turnv1.EffectClass(effect),
-		DefinitionHash: d.Hash, CreateTime: timestamp.Of(d.CreateTime),
+		DefinitionHash: d.Hash, CreateTime: timestamp.Of(d.CreateTime), Tags: d.Tags, Deprecated: d.Deprecated,
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *Sources) CreateSource(ctx context.Context, req *registryv1.CreateSource
 		return nil, fault.Invalid("source.name", "a name is required")
 	}
 	if src.Kind == "" {
-		return nil, fault.Invalid("source.kind", "a kind is required: mcp or builtin")
+		return nil, fault.Invalid("source.kind", "a kind is required: "+sourcespec.Kinds)
 	}
 	if err := sourcespec.Validate(src); err != nil {
 		return nil, err
@@ -211,6 +211,7 @@ var sourceFields = fieldmask.Resource{
 	Name: "source", Fixed: []string{"name", "kind"},
 	Mutable: []string{
 		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels", "pin",
+		"document", "base_url", "operations", "auth",
 	},
 }
 
@@ -221,7 +222,7 @@ func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.
 		return have, err
 	}
 	want := sourceFromProto(now)
-	have.Spec, have.Disabled = want.Spec, want.Disabled
+	have.Spec, have.Document, have.Disabled = want.Spec, want.Document, want.Disabled
 	return have, nil
 }
 

@@ -80,6 +80,9 @@ func notRun(tool string, why *fault.Error) *fault.Error {
 			why.Todo).Cause(why)
 	case faultv1.Reason_REASON_INPUT_REQUIRED:
 		return why
+	case faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS:
+		return fault.New(codes.InvalidArgument, why.Reason, "the arguments cannot be sent to the tool %q, it was not called: %s", tool,
+			why.Message).Hint("Correct the arguments and call it again.").Cause(why)
 	default:
 		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool %q was not called: %s", tool, why.Message).
 			Hint("Try again later, or go on without it.").Cause(why)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -72,7 +73,8 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 ) (upstream.Reply, *upstream.Error, error) {
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
 	req := upstream.Request{
-		Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input,
+		Source: t.Source, Tool: t.OriginalName, Definition: t.DefinitionHash, Effect: t.Effect,
+		Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input,
 		Meta: map[string]string{
 			"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
 		},
@@ -107,7 +109,9 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 		default:
 			return upstream.Reply{}, failure, nil
 		}
-		if pauses.Wait(ctx) != nil {
+		// The other side may say when to come back; a call that has no time for that ends here.
+		wait := failure.Fault.Retry
+		if wait > 0 && time.Now().Add(wait).After(until) || backoff.Sleep(ctx, wait) != nil || pauses.Wait(ctx) != nil {
 			return upstream.Reply{}, failure, nil
 		}
 	}

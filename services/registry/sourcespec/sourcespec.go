@@ -30,7 +30,11 @@ func Validate(s store.Source) error {
 	switch s.Kind {
 	case store.MCP:
 		validateEndpoint(s.Spec, bad)
+		validateNoAPI(s, bad)
+	case store.OpenAPI:
+		validateAPI(s, bad)
 	case store.Builtin:
+		validateNoAPI(s, bad)
 		if s.Name != Mesh {
 			bad("source.name", `the built-in source is named "`+Mesh+`"`)
 		}
@@ -41,14 +45,17 @@ func Validate(s store.Source) error {
 			bad("source.pin", "the mesh's own tools change with its version, and cannot be pinned")
 		}
 	default:
-		bad("source.kind", "use mcp or builtin")
+		bad("source.kind", "use "+Kinds)
 	}
 	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
 		bad("source.elicitation", "use reissue or off")
 	}
-	bridge := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
-	fields = append(fields, bridge.CheckHeaders("source.headers", s.Spec.Headers)...)
-	fields = append(fields, bridge.CheckVariables("source.env", s.Spec.Env)...)
+	place := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
+	if s.Kind == store.OpenAPI {
+		place.Owner = "registry"
+	}
+	fields = append(fields, place.CheckHeaders("source.headers", s.Spec.Headers)...)
+	fields = append(fields, place.CheckVariables("source.env", s.Spec.Env)...)
 	if text, err := json.Marshal(s.Spec); err != nil || bytes.Contains(text, []byte(`\u0000`)) {
 		bad("source", "NUL bytes are not allowed")
 	}
@@ -64,6 +71,9 @@ func New(s store.Source, now time.Time) store.Source {
 	s.CreateTime, s.UpdateTime = now, now
 	return s
 }
+
+// Kinds lists the kinds that a source can have, for messages.
+const Kinds = "mcp, openapi or builtin"
 
 // Same reports whether two specs are the same.
 func Same(a, b store.Spec) bool {

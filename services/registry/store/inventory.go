@@ -65,7 +65,25 @@ type apply struct {
 	held   int              // number of tools whose definition is held back
 }
 
+// refresh records that the source's tools are still those of its digest.
+func (a *apply) refresh(ctx context.Context) error {
+	a.diff.Total = a.source.ToolCount
+	err := sqldb.ExecOne(ctx, a.tx, `UPDATE sources SET state = $1, last_error = '', synced_us = $2 WHERE tenant = $3 AND id = $4 AND digest = $5`,
+		Ready, sqldb.Micros(a.found.Time), a.source.Tenant, a.source.ID, a.source.Digest)
+	if errors.Is(err, ErrNotFound) {
+		return ErrChanged // another replica applied another document
+	}
+	return err
+}
+
 func (a *apply) run(ctx context.Context) error {
+	if a.found.Unchanged {
+		return a.refresh(ctx)
+	}
+	warnings, err := encodeList(a.found.Warnings)
+	if err != nil {
+		return err
+	}
 	// In order of name, so that of two tools with colliding names the same one always gets the plain name.
 	tools := slices.Clone(a.found.Tools)
 	slices.SortFunc(tools, func(x, y Found) int { return strings.Compare(x.OriginalName, y.OriginalName) })
@@ -90,8 +108,9 @@ func (a *apply) run(ctx context.Context) error {
 		}
 	}
 	return sqldb.ExecOne(ctx, a.tx, `UPDATE sources SET state = $1, last_error = '', synced_us = $2, tool_count = $3, drifted_count = $4,
-		server_version = $5, protocol_version = $6 WHERE tenant = $7 AND id = $8`,
-		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.held, a.found.ServerVersion, a.found.ProtocolVersion, a.source.Tenant, a.source.ID)
+		server_version = $5, protocol_version = $6, digest = $7, warnings = $8 WHERE tenant = $9 AND id = $10`,
+		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.held, a.found.ServerVersion, a.found.ProtocolVersion, a.found.Digest, warnings,
+		a.source.Tenant, a.source.ID)
 }
 
 var insertTools = sqldb.Insert("tools", "tenant, name, source_id, original_name, definition_hash, present, created_us, updated_us")
@@ -146,12 +165,16 @@ func (a *apply) hold(ctx context.Context, row known, hash string, t Found) error
 }
 
 var insertToolDefinitions = sqldb.Insert("tool_definitions", `tenant, hash, name, source, original_name, title, description, raw_json,
-		input_schema, output_schema, effect, created_us`) + ` ON CONFLICT DO NOTHING`
+		input_schema, output_schema, effect, created_us, tags, deprecated`) + ` ON CONFLICT DO NOTHING`
 
 func (a *apply) define(ctx context.Context, name, hash string, t Found) error {
-	_, err := sqldb.Exec(ctx, a.tx, insertToolDefinitions,
+	tags, err := encodeList(t.Tags)
+	if err != nil {
+		return err
+	}
+	_, err = sqldb.Exec(ctx, a.tx, insertToolDefinitions,
 		a.source.Tenant, hash, name, a.source.Name, t.OriginalName, t.Title, t.Description, notNil(t.Raw), notNil(t.InputSchema),
-		notNil(t.OutputSchema), int(t.Effect), sqldb.Micros(a.found.Time))
+		notNil(t.OutputSchema), int(t.Effect), sqldb.Micros(a.found.Time), tags, t.Deprecated)
 	return err
 }
 

@@ -16,6 +16,8 @@ const (
 const (
 	// MCP is an MCP server, reached through the bridge.
 	MCP = "mcp"
+	// OpenAPI is an HTTP API that an OpenAPI document describes.
+	OpenAPI = "openapi"
 	// Builtin is the mesh itself.
 	Builtin = "builtin"
 )
@@ -74,9 +76,44 @@ const (
 // Repeatable reports whether a call in doubt may be sent again.
 func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
 
+// Auth is the credential of an API. All values are references or no secrets.
+type Auth struct {
+	// Kind is one of the kinds below.
+	Kind string `json:"kind,omitempty"`
+	// In is "header" or "query" for an API key, and "header" or "body" for a client's credentials. Name is that of an API key's header or
+	// parameter.
+	In   string `json:"in,omitempty"`
+	Name string `json:"name,omitempty"`
+	// Secret is the key, the token, the password or the client's secret, as a reference.
+	Secret string `json:"secret,omitempty"`
+	// Username is that of basic authentication.
+	Username string `json:"username,omitempty"`
+	// TokenURL, ClientID, Scopes and Audience are those of OAuth 2 client credentials.
+	TokenURL string   `json:"token_url,omitempty"`
+	ClientID string   `json:"client_id,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"`
+	Audience string   `json:"audience,omitempty"`
+}
+
+// Kinds of credentials.
+const (
+	APIKey            = "api_key"
+	Basic             = "basic"
+	Bearer            = "bearer"
+	ClientCredentials = "oauth2_client_credentials"
+)
+
+// OperationFilter selects operations of a document; all conditions that are set must hold.
+type OperationFilter struct {
+	// Tags are tags, Paths and Names are globs over paths and operation ids.
+	Tags  []string `json:"tags,omitempty"`
+	Paths []string `json:"paths,omitempty"`
+	Names []string `json:"names,omitempty"`
+}
+
 // Spec is the part of a source that its owner writes, stored as JSON.
 type Spec struct {
-	// URL, or Command with Env and Dir, is the MCP server's endpoint.
+	// URL, or Command with Env and Dir, is the MCP server's endpoint. Of an OpenAPI source, URL is where its document is.
 	URL string `json:"url,omitempty"`
 	// Command is program and arguments.
 	Command []string `json:"command,omitempty"`
@@ -98,16 +135,24 @@ type Spec struct {
 	Elicitation string `json:"elicitation,omitempty"`
 	// Labels are arbitrary.
 	Labels map[string]string `json:"labels,omitempty"`
+	// BaseURL replaces the servers of an API's document.
+	BaseURL string `json:"base_url,omitempty"`
+	// Operations selects operations of an API; nil = all.
+	Operations *OperationFilter `json:"operations,omitempty"`
+	// Auth is an API's credential; nil = none.
+	Auth *Auth `json:"auth,omitempty"`
 }
 
 // Source is where tools come from.
 type Source struct {
 	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
-	// Kind is MCP or Builtin.
+	// Kind is MCP, OpenAPI or Builtin.
 	Kind string
 	// Spec is its definition.
 	Spec Spec
+	// Document is the document of an OpenAPI source without URL. Lists of sources and tools leave it out.
+	Document string
 	// Disabled switches it off.
 	Disabled bool
 	// State is Pending, Ready or Unreachable; LastError says why.
@@ -124,6 +169,10 @@ type Source struct {
 	CreateTime, UpdateTime time.Time
 	// Revision rises with each change of the definition, from 1.
 	Revision uint32
+	// Digest is that of the inventory that was applied last; empty if its kind has none.
+	Digest string
+	// Warnings say what of the source could not become a tool.
+	Warnings []string
 }
 
 // Effect returns a tool's effect class: the owner's override, else the definition's.
@@ -151,6 +200,9 @@ type Definition struct {
 	Raw, InputSchema, OutputSchema []byte
 	// Effect is declared by the definition.
 	Effect Effect
+	// Tags and Deprecated are the source's.
+	Tags       []string
+	Deprecated bool
 	// CreateTime is when it was first seen.
 	CreateTime time.Time
 }
@@ -183,10 +235,19 @@ type Found struct {
 	Raw, InputSchema, OutputSchema []byte
 	// Effect is declared by the definition.
 	Effect Effect
+	// Tags and Deprecated are the source's.
+	Tags       []string
+	Deprecated bool
 }
 
 // Inventory is the result of a sync.
 type Inventory struct {
+	// Unchanged means that the source's tools are those of its Digest; Tools is empty then.
+	Unchanged bool
+	// Digest identifies what the tools were made of; empty = unknown.
+	Digest string
+	// Warnings say what could not become a tool.
+	Warnings []string
 	// Tools in the source's order.
 	Tools []Found
 	// ServerVersion and ProtocolVersion are reported by the server.

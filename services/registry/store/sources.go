@@ -3,13 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
 const sourceColumns = `s.tenant, s.id, s.name, s.kind, s.spec, s.disabled, s.state, s.last_error, s.synced_us, s.tool_count, s.drifted_count,
-	s.server_version, s.protocol_version, s.created_us, s.updated_us, s.revision`
+	s.server_version, s.protocol_version, s.created_us, s.updated_us, s.revision, s.digest, s.warnings`
 
 var insertSources = sqldb.Insert("sources", `tenant, id, name, kind, spec, disabled, state, last_error, synced_us, tool_count,
 	server_version, protocol_version, created_us, updated_us, revision`)
@@ -23,9 +24,13 @@ func (q sqlSources) CreateSource(ctx context.Context, s Source) error {
 		return fmt.Errorf("encode source: %w", err)
 	}
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, insertSources,
+		err := sqldb.ExecOne(ctx, tx, insertSources,
 			s.Tenant, s.ID, s.Name, s.Kind, string(spec), s.Disabled, s.State, "", 0, 0,
 			"", "", sqldb.Micros(s.CreateTime), sqldb.Micros(s.UpdateTime), s.Revision)
+		if err != nil {
+			return err
+		}
+		return writeDocument(ctx, tx, s)
 	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("source %q: %w", s.Name, ErrExists)
@@ -37,8 +42,30 @@ func (q sqlSources) CreateSource(ctx context.Context, s Source) error {
 }
 
 func (q sqlSources) Source(ctx context.Context, tenant, idOrName string) (Source, error) {
-	return sqldb.One(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
+	s, err := sqldb.One(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
 		WHERE s.tenant = $1 AND (s.id = $2 OR s.name = $2)`, tenant, idOrName)
+	if err != nil || s.Kind != OpenAPI || s.Spec.URL != "" {
+		return s, err
+	}
+	s.Document, err = sqldb.One(ctx, q.db.Reader(), sqldb.Column[string], `SELECT document FROM source_documents
+		WHERE tenant = $1 AND source_id = $2`, s.Tenant, s.ID)
+	if errors.Is(err, ErrNotFound) {
+		err = nil // it was changed in between
+	}
+	return s, err
+}
+
+var insertDocuments = sqldb.Insert("source_documents", "tenant, source_id, document")
+
+// writeDocument replaces the document that is a part of the source.
+func writeDocument(ctx context.Context, tx sqldb.Tx, s Source) error {
+	if _, err := sqldb.Exec(ctx, tx, `DELETE FROM source_documents WHERE tenant = $1 AND source_id = $2`, s.Tenant, s.ID); err != nil {
+		return err
+	}
+	if s.Document == "" {
+		return nil
+	}
+	return sqldb.ExecOne(ctx, tx, insertDocuments, s.Tenant, s.ID, s.Document)
 }
 
 func (q sqlSources) Sources(ctx context.Context, tenant, after string, limit int) ([]Source, error) {
@@ -59,8 +86,12 @@ func (q sqlSources) UpdateSource(ctx context.Context, s Source) error {
 		if err := lockSource(ctx, q.db, tx, s); err != nil {
 			return err
 		}
-		return sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1
+		err := sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1
 			WHERE tenant = $4 AND id = $5`, string(spec), s.Disabled, sqldb.Micros(s.UpdateTime), s.Tenant, s.ID)
+		if err != nil {
+			return err
+		}
+		return writeDocument(ctx, tx, s)
 	})
 }
 
@@ -91,14 +122,14 @@ func scanSource(row sqldb.Scanner) (s Source, err error) {
 
 // sourceFields holds the columns of a source that need decoding.
 type sourceFields struct {
-	spec                     []byte
+	spec, warnings           []byte
 	synced, created, updated int64
 }
 
 func (f *sourceFields) into(s *Source) []any {
 	return []any{
 		&s.Tenant, &s.ID, &s.Name, &s.Kind, &f.spec, &s.Disabled, &s.State, &s.LastError, &f.synced, &s.ToolCount, &s.DriftedCount,
-		&s.ServerVersion, &s.ProtocolVersion, &f.created, &f.updated, &s.Revision,
+		&s.ServerVersion, &s.ProtocolVersion, &f.created, &f.updated, &s.Revision, &s.Digest, &f.warnings,
 	}
 }
 
@@ -106,6 +137,25 @@ func (f *sourceFields) finish(s *Source) error {
 	s.SyncTime, s.CreateTime, s.UpdateTime = sqldb.Time(f.synced), sqldb.Time(f.created), sqldb.Time(f.updated)
 	if err := json.Unmarshal(f.spec, &s.Spec); err != nil {
 		return fmt.Errorf("decode source %s: %w", s.ID, err)
+	}
+	return decodeList(f.warnings, &s.Warnings)
+}
+
+// encodeList returns a list as a column: JSON, or empty text for none.
+func encodeList(list []string) (string, error) {
+	if len(list) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
+}
+
+func decodeList(column []byte, into *[]string) error {
+	if len(column) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(column, into); err != nil {
+		return fmt.Errorf("decode list: %w", err)
 	}
 	return nil
 }

@@ -23,14 +23,14 @@ var (
 type SourceStore interface {
 	// CreateSource adds a source; ErrExists if the name is taken.
 	CreateSource(ctx context.Context, s Source) error
-	// Source reads a source by id or name; ErrNotFound.
+	// Source reads a source by id or name, with its document; ErrNotFound.
 	Source(ctx context.Context, tenant, idOrName string) (Source, error)
 	// Sources returns at most limit sources of the tenant whose name is after the given one, by name.
 	Sources(ctx context.Context, tenant, after string, limit int) ([]Source, error)
 	// AllSources returns the sources of all tenants, by tenant and name.
 	AllSources(ctx context.Context) ([]Source, error)
-	// UpdateSource writes spec, disabled and update time of the source if its revision is still s.Revision, and increments it; ErrChanged if
-	// it differs, ErrNotFound.
+	// UpdateSource writes spec, document, disabled and update time of the source if its revision is still s.Revision, and increments it;
+	// ErrChanged if it differs, ErrNotFound.
 	UpdateSource(ctx context.Context, s Source) error
 	// DeleteSource removes the source and its tools; ErrNotFound.
 	DeleteSource(ctx context.Context, tenant, id string) error
@@ -41,7 +41,7 @@ type ToolStore interface {
 	// Unreachable records that a sync of the source failed. It ignores a source that is gone or has another revision.
 	Unreachable(ctx context.Context, s Source, why string) error
 	// ApplyInventory replaces the tools of a source by the result of a sync, in one transaction, and marks the source ready. ErrChanged if the
-	// source is gone or has another revision than s.
+	// source is gone or has another revision than s, or another digest if the result is that nothing changed.
 	ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error)
 	// Drifted returns the tools of a source whose changed definition is held back, by name.
 	Drifted(ctx context.Context, s Source) ([]Drift, error)

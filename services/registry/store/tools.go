@@ -20,7 +20,7 @@ const toolTables = ` FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id
 	JOIN tool_definitions d ON d.tenant = t.tenant AND d.hash = t.definition_hash`
 
 const definitionColumns = `d.tenant, d.hash, d.name, d.source, d.original_name, d.title, d.description, d.raw_json, d.input_schema,
-	d.output_schema, d.effect, d.created_us`
+	d.output_schema, d.effect, d.created_us, d.tags, d.deprecated`
 
 func (q sqlTools) ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error) {
 	query := `SELECT t.name FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id = t.source_id
@@ -96,11 +96,13 @@ func scanTool(row sqldb.Scanner) (t Tool, err error) {
 
 func scanFullTool(row sqldb.Scanner) (t Tool, err error) {
 	var f toolFields
-	var created int64
-	if err := row.Scan(append(f.into(&t), definitionInto(&t.Definition, &created)...)...); err != nil {
+	var d definitionFields
+	if err := row.Scan(append(f.into(&t), d.into(&t.Definition)...)...); err != nil {
 		return t, err
 	}
-	t.Definition.CreateTime = sqldb.Time(created)
+	if err := d.finish(&t.Definition); err != nil {
+		return t, err
+	}
 	return t, f.finish(&t)
 }
 
@@ -126,15 +128,27 @@ func (f *toolFields) finish(t *Tool) error {
 }
 
 func scanDefinition(row sqldb.Scanner) (d Definition, err error) {
-	var created int64
-	err = row.Scan(definitionInto(&d, &created)...)
-	d.CreateTime = sqldb.Time(created)
-	return d, err
+	var f definitionFields
+	if err := row.Scan(f.into(&d)...); err != nil {
+		return d, err
+	}
+	return d, f.finish(&d)
 }
 
-func definitionInto(d *Definition, created *int64) []any {
+// definitionFields holds the columns of a definition that need decoding.
+type definitionFields struct {
+	created int64
+	tags    []byte
+}
+
+func (f *definitionFields) into(d *Definition) []any {
 	return []any{
 		&d.Tenant, &d.Hash, &d.Name, &d.Source, &d.OriginalName, &d.Title, &d.Description, &d.Raw, &d.InputSchema,
-		&d.OutputSchema, &d.Effect, created,
+		&d.OutputSchema, &d.Effect, &f.created, &f.tags, &d.Deprecated,
 	}
+}
+
+func (f *definitionFields) finish(d *Definition) error {
+	d.CreateTime = sqldb.Time(f.created)
+	return decodeList(f.tags, &d.Tags)
 }

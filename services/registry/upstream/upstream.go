@@ -1,10 +1,11 @@
-// Package upstream calls the sources of tools: MCP servers through the bridge, and the mesh's own tools.
+// Package upstream calls the sources of tools: MCP servers through the bridge, HTTP APIs, and the mesh's own tools.
 package upstream
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -19,6 +21,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -31,6 +34,37 @@ type Config struct {
 	// BreakerFailures is how often in a row a source may be unreachable before its calls are stopped for BreakerPause.
 	BreakerFailures int
 	BreakerPause    time.Duration
+	// MaxResponseBytes limits the response of an API.
+	MaxResponseBytes int64
+	// Documents bounds the work on a document that describes an API.
+	Documents openapi.Limits
+	// EnvAllow lists the variables that the headers and credentials of APIs may refer to.
+	EnvAllow []string
+}
+
+// Definitions reads stored definitions of tools.
+type Definitions interface {
+	// Definitions reads the existing ones of the given definitions.
+	Definitions(ctx context.Context, tenant string, hashes []string) ([]store.Definition, error)
+}
+
+// Dialer returns HTTP clients; *egress.Egress is one.
+type Dialer interface {
+	Client(opts egress.Options) *http.Client
+}
+
+// Deps holds the dependencies of an Upstream; all are required.
+type Deps struct {
+	// Bridge calls MCP servers.
+	Bridge mcpbridgev1.BridgeServiceClient
+	// Builtin is the mesh's own tools.
+	Builtin builtin.Tools
+	// Egress sends requests to APIs.
+	Egress Dialer
+	// Definitions has the operations of APIs.
+	Definitions Definitions
+	// Log receives changes of breakers.
+	Log *slog.Logger
 }
 
 // Upstream calls all kinds of sources. It is safe for concurrent use.
@@ -38,13 +72,14 @@ type Upstream struct {
 	cfg      Config
 	bridge   mcpbridgev1.BridgeServiceClient
 	builtin  builtin.Tools
+	apis     *apis
 	breakers *breakers
 }
 
 // New returns an Upstream.
-func New(cfg Config, bridge mcpbridgev1.BridgeServiceClient, tools builtin.Tools, log *slog.Logger) *Upstream {
-	return &Upstream{cfg: cfg, bridge: bridge, builtin: tools, breakers: &breakers{
-		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, log: log, bySource: map[string]breaker{},
+func New(cfg Config, deps Deps) *Upstream {
+	return &Upstream{cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, apis: newAPIs(cfg, deps), breakers: &breakers{
+		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, log: deps.Log, bySource: map[string]breaker{},
 	}}
 }
 
@@ -66,8 +101,11 @@ func (u *Upstream) CallTimeout(s store.Source) time.Duration {
 
 // Discover lists a source's tools. The error is a fault for the source's owner.
 func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventory, error) {
-	if s.Kind == store.Builtin {
+	switch s.Kind {
+	case store.Builtin:
 		return u.meshTools()
+	case store.OpenAPI:
+		return u.discoverAPI(ctx, s)
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.cfg.DiscoverTimeout+2*time.Second) // the bridge's own limit comes first
 	defer cancel()
@@ -129,6 +167,10 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 		return nil
 	}
 	u.breakers.reached(s.ID)
+	if s.Kind == store.OpenAPI {
+		u.apis.forget(s)
+		return nil
+	}
 	if _, err := u.bridge.Release(ctx, &mcpbridgev1.ReleaseRequest{ServerId: s.ID}); err != nil {
 		return fmt.Errorf("release source %q: %w", s.Name, err)
 	}
@@ -185,9 +227,12 @@ func joined(name, version string) string {
 
 // Request is one call.
 type Request struct {
-	// Source and Tool (its own name) identify what to call.
-	Source store.Source
-	Tool   string
+	// Source and Tool (its own name) identify what to call, Definition is the hash of the tool's definition.
+	Source     store.Source
+	Tool       string
+	Definition string
+	// Effect is the tool's effect class.
+	Effect store.Effect
 	// Arguments fit the tool's schema.
 	Arguments canon.Object
 	// By is on whose behalf the call is made.
@@ -218,8 +263,11 @@ type Progress struct {
 
 // Call sends one call and returns the tool's answer. Errors are of *Error.
 func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
-	if r.Source.Kind == store.Builtin {
+	switch r.Source.Kind {
+	case store.Builtin:
 		return u.callMesh(ctx, r)
+	case store.OpenAPI:
+		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r) })
 	}
 	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, progress) })
 }

@@ -49,6 +49,7 @@ func Run(t *testing.T, url string) {
 	t.Run("executions by page", s.executions)
 	t.Run("tool groups", s.groups)
 	t.Run("pinned definitions", s.drift)
+	t.Run("documents", s.documents)
 }
 
 type suite struct{ store.Store }

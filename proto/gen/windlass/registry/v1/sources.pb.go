@@ -86,6 +86,190 @@ func (SourceState) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{0}
 }
 
+// OperationFilter selects operations of an OpenAPI document. All lists that are not empty must match, each with one of its elements.
+type OperationFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tags of operations.
+	Tags []string `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Globs over paths, as in "/pets*". "*" also matches "/".
+	Paths []string `protobuf:"bytes,2,rep,name=paths,proto3" json:"paths,omitempty"`
+	// Globs over operation IDs. An operation without ID is named by method and path: "get_pets_id" is GET /pets/{id}.
+	Names         []string `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OperationFilter) Reset() {
+	*x = OperationFilter{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OperationFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OperationFilter) ProtoMessage() {}
+
+func (x *OperationFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OperationFilter.ProtoReflect.Descriptor instead.
+func (*OperationFilter) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *OperationFilter) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *OperationFilter) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *OperationFilter) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// SourceAuth is a credential for an API. It is sent with each call, only to the origin of base_url, or of url if base_url is empty.
+type SourceAuth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "api_key" (in, name and secret), "basic" (username and secret), "bearer" (secret), or "oauth2_client_credentials" (token_url, client_id,
+	// secret, and optionally scopes and audience): an access token of RFC 6749, section 4.4, is requested, cached until it expires, and replaced
+	// when the API answers 401.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Where an API key is sent: "header" or "query"; where client ID and secret are sent: "header" (default, RFC 6749, section 2.3.1) or "body".
+	In string `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
+	// Name of the header or query parameter of an API key.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Reference to the key, token, password or client secret: "${env:NAME}", a variable of the registry's environment.
+	Secret string `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	// User name for basic.
+	Username string `protobuf:"bytes,5,opt,name=username,proto3" json:"username,omitempty"`
+	// URL of the token endpoint.
+	TokenUrl string `protobuf:"bytes,6,opt,name=token_url,json=tokenUrl,proto3" json:"token_url,omitempty"`
+	// Client ID at the token endpoint.
+	ClientId string `protobuf:"bytes,7,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Requested scopes.
+	Scopes []string `protobuf:"bytes,8,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// Requested audience, for servers that take one.
+	Audience      string `protobuf:"bytes,9,opt,name=audience,proto3" json:"audience,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceAuth) Reset() {
+	*x = SourceAuth{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceAuth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceAuth) ProtoMessage() {}
+
+func (x *SourceAuth) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceAuth.ProtoReflect.Descriptor instead.
+func (*SourceAuth) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SourceAuth) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetIn() string {
+	if x != nil {
+		return x.In
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetTokenUrl() string {
+	if x != nil {
+		return x.TokenUrl
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *SourceAuth) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
 // Source is a place that tools come from.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -93,9 +277,9 @@ type Source struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Prefix of its tools' names: lower-case letters, digits, "-" and single "_", at most 32, starting with a letter. It cannot be changed.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// "mcp" (an MCP server) or "builtin" (tools of the mesh itself).
+	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes) or "builtin" (tools of the mesh itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// URL of an MCP server over streamable HTTP or SSE.
+	// URL of an MCP server over streamable HTTP or SSE, or of an OpenAPI document.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	// Program and arguments of an MCP server over stdio.
 	Command []string `protobuf:"bytes,5,rep,name=command,proto3" json:"command,omitempty"`
@@ -103,7 +287,8 @@ type Source struct {
 	Env map[string]string `protobuf:"bytes,6,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Working directory of the program.
 	Dir string `protobuf:"bytes,7,opt,name=dir,proto3" json:"dir,omitempty"`
-	// Headers of each HTTP request. Headers that carry secrets must refer to "${env:NAME}".
+	// Headers of each HTTP request. Headers that carry secrets must refer to "${env:NAME}", a variable of the MCP bridge or, for an API, of the
+	// registry.
 	Headers map[string]string `protobuf:"bytes,8,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Transport: "http", "sse" or "stdio"; empty = derived from url and command.
 	Transport string `protobuf:"bytes,9,opt,name=transport,proto3" json:"transport,omitempty"`
@@ -122,6 +307,15 @@ type Source struct {
 	// True = a tool whose definition changes is drifted: it is neither offered nor called until the new definition is accepted (AcceptSource)
 	// or the source has the old one again. New tools are offered at once. False accepts every change.
 	Pin bool `protobuf:"varint,15,opt,name=pin,proto3" json:"pin,omitempty"`
+	// OpenAPI document as JSON or YAML text, instead of url. Lists of sources omit it.
+	Document string `protobuf:"bytes,16,opt,name=document,proto3" json:"document,omitempty"`
+	// URL of an API, which replaces the servers that its document names. It is required where the document names none, and where headers or
+	// auth would be sent to another origin (scheme, host and port) than that of url.
+	BaseUrl string `protobuf:"bytes,17,opt,name=base_url,json=baseUrl,proto3" json:"base_url,omitempty"`
+	// Operations of an API that become tools; unset = all.
+	Operations *OperationFilter `protobuf:"bytes,18,opt,name=operations,proto3" json:"operations,omitempty"`
+	// Credentials for an API. Use headers for an MCP server.
+	Auth *SourceAuth `protobuf:"bytes,19,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -145,14 +339,16 @@ type Source struct {
 	// successful sync closes it. Empty for the mesh's own source.
 	Breaker string `protobuf:"bytes,29,opt,name=breaker,proto3" json:"breaker,omitempty"`
 	// Number of drifted tools.
-	DriftedCount  uint32 `protobuf:"varint,31,opt,name=drifted_count,json=driftedCount,proto3" json:"drifted_count,omitempty"`
+	DriftedCount uint32 `protobuf:"varint,31,opt,name=drifted_count,json=driftedCount,proto3" json:"drifted_count,omitempty"`
+	// Operations of an API that are no tools, and why; at most 100.
+	Warnings      []string `protobuf:"bytes,32,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[0]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -164,7 +360,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[0]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -177,7 +373,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{0}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Source) GetId() string {
@@ -285,6 +481,34 @@ func (x *Source) GetPin() bool {
 	return false
 }
 
+func (x *Source) GetDocument() string {
+	if x != nil {
+		return x.Document
+	}
+	return ""
+}
+
+func (x *Source) GetBaseUrl() string {
+	if x != nil {
+		return x.BaseUrl
+	}
+	return ""
+}
+
+func (x *Source) GetOperations() *OperationFilter {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+func (x *Source) GetAuth() *SourceAuth {
+	if x != nil {
+		return x.Auth
+	}
+	return nil
+}
+
 func (x *Source) GetState() SourceState {
 	if x != nil {
 		return x.State
@@ -362,6 +586,13 @@ func (x *Source) GetDriftedCount() uint32 {
 	return 0
 }
 
+func (x *Source) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 // CreateSourceRequest holds the new source.
 type CreateSourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -375,7 +606,7 @@ type CreateSourceRequest struct {
 
 func (x *CreateSourceRequest) Reset() {
 	*x = CreateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -387,7 +618,7 @@ func (x *CreateSourceRequest) String() string {
 func (*CreateSourceRequest) ProtoMessage() {}
 
 func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -400,7 +631,7 @@ func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSourceRequest.ProtoReflect.Descriptor instead.
 func (*CreateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{1}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateSourceRequest) GetSource() *Source {
@@ -428,7 +659,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +671,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +684,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{2}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetSourceRequest) GetSourceId() string {
@@ -476,7 +707,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +719,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +732,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListSourcesRequest) GetPageSize() int32 {
@@ -531,7 +762,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +774,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +787,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListSourcesResponse) GetSources() []*Source {
@@ -588,7 +819,7 @@ type UpdateSourceRequest struct {
 
 func (x *UpdateSourceRequest) Reset() {
 	*x = UpdateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +831,7 @@ func (x *UpdateSourceRequest) String() string {
 func (*UpdateSourceRequest) ProtoMessage() {}
 
 func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +844,7 @@ func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSourceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UpdateSourceRequest) GetSource() *Source {
@@ -648,7 +879,7 @@ type DeleteSourceRequest struct {
 
 func (x *DeleteSourceRequest) Reset() {
 	*x = DeleteSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -660,7 +891,7 @@ func (x *DeleteSourceRequest) String() string {
 func (*DeleteSourceRequest) ProtoMessage() {}
 
 func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -673,7 +904,7 @@ func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteSourceRequest) GetSourceId() string {
@@ -692,7 +923,7 @@ type DeleteSourceResponse struct {
 
 func (x *DeleteSourceResponse) Reset() {
 	*x = DeleteSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +935,7 @@ func (x *DeleteSourceResponse) String() string {
 func (*DeleteSourceResponse) ProtoMessage() {}
 
 func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +948,7 @@ func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 // SyncSourceRequest names a source.
@@ -731,7 +962,7 @@ type SyncSourceRequest struct {
 
 func (x *SyncSourceRequest) Reset() {
 	*x = SyncSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +974,7 @@ func (x *SyncSourceRequest) String() string {
 func (*SyncSourceRequest) ProtoMessage() {}
 
 func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +987,7 @@ func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncSourceRequest.ProtoReflect.Descriptor instead.
 func (*SyncSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SyncSourceRequest) GetSourceId() string {
@@ -787,7 +1018,7 @@ type SyncResult struct {
 
 func (x *SyncResult) Reset() {
 	*x = SyncResult{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +1030,7 @@ func (x *SyncResult) String() string {
 func (*SyncResult) ProtoMessage() {}
 
 func (x *SyncResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +1043,7 @@ func (x *SyncResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResult.ProtoReflect.Descriptor instead.
 func (*SyncResult) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SyncResult) GetAdded() []string {
@@ -868,7 +1099,7 @@ type DiffSourceRequest struct {
 
 func (x *DiffSourceRequest) Reset() {
 	*x = DiffSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1111,7 @@ func (x *DiffSourceRequest) String() string {
 func (*DiffSourceRequest) ProtoMessage() {}
 
 func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1124,7 @@ func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceRequest.ProtoReflect.Descriptor instead.
 func (*DiffSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DiffSourceRequest) GetSourceId() string {
@@ -914,7 +1145,7 @@ type DiffSourceResponse struct {
 
 func (x *DiffSourceResponse) Reset() {
 	*x = DiffSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1157,7 @@ func (x *DiffSourceResponse) String() string {
 func (*DiffSourceResponse) ProtoMessage() {}
 
 func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1170,7 @@ func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceResponse.ProtoReflect.Descriptor instead.
 func (*DiffSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DiffSourceResponse) GetTools() []*DriftedTool {
@@ -966,7 +1197,7 @@ type DriftedTool struct {
 
 func (x *DriftedTool) Reset() {
 	*x = DriftedTool{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +1209,7 @@ func (x *DriftedTool) String() string {
 func (*DriftedTool) ProtoMessage() {}
 
 func (x *DriftedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +1222,7 @@ func (x *DriftedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedTool.ProtoReflect.Descriptor instead.
 func (*DriftedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DriftedTool) GetName() string {
@@ -1035,7 +1266,7 @@ type AcceptSourceRequest struct {
 
 func (x *AcceptSourceRequest) Reset() {
 	*x = AcceptSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1278,7 @@ func (x *AcceptSourceRequest) String() string {
 func (*AcceptSourceRequest) ProtoMessage() {}
 
 func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1291,7 @@ func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
 func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AcceptSourceRequest) GetSourceId() string {
@@ -1090,7 +1321,7 @@ type DefinitionChoice struct {
 
 func (x *DefinitionChoice) Reset() {
 	*x = DefinitionChoice{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1333,7 @@ func (x *DefinitionChoice) String() string {
 func (*DefinitionChoice) ProtoMessage() {}
 
 func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1346,7 @@ func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionChoice.ProtoReflect.Descriptor instead.
 func (*DefinitionChoice) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DefinitionChoice) GetName() string {
@@ -1143,7 +1374,7 @@ type AcceptSourceResponse struct {
 
 func (x *AcceptSourceResponse) Reset() {
 	*x = AcceptSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1386,7 @@ func (x *AcceptSourceResponse) String() string {
 func (*AcceptSourceResponse) ProtoMessage() {}
 
 func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1399,7 @@ func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
 func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AcceptSourceResponse) GetAccepted() []string {
@@ -1182,12 +1413,27 @@ var File_windlass_registry_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xa0\r\n" +
+	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x8b\x01\n" +
+	"\x0fOperationFilter\x12%\n" +
+	"\x04tags\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x01R\x04tags\x12'\n" +
+	"\x05paths\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x05paths\x12(\n" +
+	"\x05names\x18\x03 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\x05names\"\x90\x03\n" +
+	"\n" +
+	"SourceAuth\x12O\n" +
+	"\x04kind\x18\x01 \x01(\tB;\xe0A\x02\xbaH5r3R\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x04kind\x12,\n" +
+	"\x02in\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17R\x00R\x06headerR\x05queryR\x04bodyR\x02in\x12\x1c\n" +
+	"\x04name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12 \n" +
+	"\x06secret\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06secret\x12$\n" +
+	"\busername\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\busername\x12%\n" +
+	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
+	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
+	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\x94\x0f\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
-	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12,\n" +
-	"\x04kind\x18\x03 \x01(\tB\x18\xe0A\x02\xbaH\x12r\x10R\x00R\x03mcpR\abuiltinR\x04kind\x12\x1a\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x125\n" +
+	"\x04kind\x18\x03 \x01(\tB!\xe0A\x02\xbaH\x1br\x19R\x00R\x03mcpR\aopenapiR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
 	"\x03env\x18\x06 \x03(\v2%.windlass.registry.v1.Source.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x12\x1a\n" +
@@ -1200,7 +1446,14 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\aeffects\x18\f \x03(\v2).windlass.registry.v1.Source.EffectsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\bR\aeffects\x12J\n" +
 	"\x06labels\x18\r \x03(\v2(.windlass.registry.v1.Source.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x127\n" +
 	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12\x10\n" +
-	"\x03pin\x18\x0f \x01(\bR\x03pin\x12<\n" +
+	"\x03pin\x18\x0f \x01(\bR\x03pin\x12&\n" +
+	"\bdocument\x18\x10 \x01(\tB\n" +
+	"\xbaH\ar\x05(\x80\x80\x80\x04R\bdocument\x12#\n" +
+	"\bbase_url\x18\x11 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\abaseUrl\x12E\n" +
+	"\n" +
+	"operations\x18\x12 \x01(\v2%.windlass.registry.v1.OperationFilterR\n" +
+	"operations\x124\n" +
+	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
@@ -1215,7 +1468,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"updateTime\x12\x1f\n" +
 	"\brevision\x18\x1c \x01(\rB\x03\xe0A\x03R\brevision\x12\x1d\n" +
 	"\abreaker\x18\x1d \x01(\tB\x03\xe0A\x03R\abreaker\x12(\n" +
-	"\rdrifted_count\x18\x1f \x01(\rB\x03\xe0A\x03R\fdriftedCount\x1a6\n" +
+	"\rdrifted_count\x18\x1f \x01(\rB\x03\xe0A\x03R\fdriftedCount\x12\x1f\n" +
+	"\bwarnings\x18  \x03(\tB\x03\xe0A\x03R\bwarnings\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -1306,70 +1560,74 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
-	(*Source)(nil),                // 1: windlass.registry.v1.Source
-	(*CreateSourceRequest)(nil),   // 2: windlass.registry.v1.CreateSourceRequest
-	(*GetSourceRequest)(nil),      // 3: windlass.registry.v1.GetSourceRequest
-	(*ListSourcesRequest)(nil),    // 4: windlass.registry.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 5: windlass.registry.v1.ListSourcesResponse
-	(*UpdateSourceRequest)(nil),   // 6: windlass.registry.v1.UpdateSourceRequest
-	(*DeleteSourceRequest)(nil),   // 7: windlass.registry.v1.DeleteSourceRequest
-	(*DeleteSourceResponse)(nil),  // 8: windlass.registry.v1.DeleteSourceResponse
-	(*SyncSourceRequest)(nil),     // 9: windlass.registry.v1.SyncSourceRequest
-	(*SyncResult)(nil),            // 10: windlass.registry.v1.SyncResult
-	(*DiffSourceRequest)(nil),     // 11: windlass.registry.v1.DiffSourceRequest
-	(*DiffSourceResponse)(nil),    // 12: windlass.registry.v1.DiffSourceResponse
-	(*DriftedTool)(nil),           // 13: windlass.registry.v1.DriftedTool
-	(*AcceptSourceRequest)(nil),   // 14: windlass.registry.v1.AcceptSourceRequest
-	(*DefinitionChoice)(nil),      // 15: windlass.registry.v1.DefinitionChoice
-	(*AcceptSourceResponse)(nil),  // 16: windlass.registry.v1.AcceptSourceResponse
-	nil,                           // 17: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 18: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 19: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 20: windlass.registry.v1.Source.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 22: google.protobuf.FieldMask
-	(v1.EffectClass)(0),           // 23: windlass.turn.v1.EffectClass
+	(*OperationFilter)(nil),       // 1: windlass.registry.v1.OperationFilter
+	(*SourceAuth)(nil),            // 2: windlass.registry.v1.SourceAuth
+	(*Source)(nil),                // 3: windlass.registry.v1.Source
+	(*CreateSourceRequest)(nil),   // 4: windlass.registry.v1.CreateSourceRequest
+	(*GetSourceRequest)(nil),      // 5: windlass.registry.v1.GetSourceRequest
+	(*ListSourcesRequest)(nil),    // 6: windlass.registry.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 7: windlass.registry.v1.ListSourcesResponse
+	(*UpdateSourceRequest)(nil),   // 8: windlass.registry.v1.UpdateSourceRequest
+	(*DeleteSourceRequest)(nil),   // 9: windlass.registry.v1.DeleteSourceRequest
+	(*DeleteSourceResponse)(nil),  // 10: windlass.registry.v1.DeleteSourceResponse
+	(*SyncSourceRequest)(nil),     // 11: windlass.registry.v1.SyncSourceRequest
+	(*SyncResult)(nil),            // 12: windlass.registry.v1.SyncResult
+	(*DiffSourceRequest)(nil),     // 13: windlass.registry.v1.DiffSourceRequest
+	(*DiffSourceResponse)(nil),    // 14: windlass.registry.v1.DiffSourceResponse
+	(*DriftedTool)(nil),           // 15: windlass.registry.v1.DriftedTool
+	(*AcceptSourceRequest)(nil),   // 16: windlass.registry.v1.AcceptSourceRequest
+	(*DefinitionChoice)(nil),      // 17: windlass.registry.v1.DefinitionChoice
+	(*AcceptSourceResponse)(nil),  // 18: windlass.registry.v1.AcceptSourceResponse
+	nil,                           // 19: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 20: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 21: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 22: windlass.registry.v1.Source.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 24: google.protobuf.FieldMask
+	(v1.EffectClass)(0),           // 25: windlass.turn.v1.EffectClass
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	17, // 0: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	18, // 1: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	19, // 2: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	20, // 3: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
-	0,  // 4: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	21, // 5: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	21, // 6: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	21, // 7: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	1,  // 8: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	1,  // 9: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	1,  // 10: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	22, // 11: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	13, // 12: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
-	15, // 13: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
-	23, // 14: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	2,  // 15: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	3,  // 16: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	4,  // 17: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	6,  // 18: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	7,  // 19: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	9,  // 20: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	11, // 21: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
-	14, // 22: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
-	1,  // 23: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	1,  // 24: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	5,  // 25: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	1,  // 26: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	8,  // 27: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	10, // 28: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	12, // 29: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
-	16, // 30: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
-	23, // [23:31] is the sub-list for method output_type
-	15, // [15:23] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	19, // 0: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	20, // 1: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	21, // 2: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	22, // 3: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	1,  // 4: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
+	2,  // 5: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
+	0,  // 6: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	23, // 7: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	23, // 8: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	23, // 9: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	3,  // 10: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	3,  // 11: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	3,  // 12: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	24, // 13: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	15, // 14: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	17, // 15: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	25, // 16: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	4,  // 17: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	5,  // 18: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	6,  // 19: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	8,  // 20: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	9,  // 21: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	11, // 22: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	13, // 23: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	16, // 24: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	3,  // 25: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	3,  // 26: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	7,  // 27: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	3,  // 28: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	10, // 29: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	12, // 30: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	14, // 31: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	18, // 32: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	25, // [25:33] is the sub-list for method output_type
+	17, // [17:25] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -1383,7 +1641,7 @@ func file_windlass_registry_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -124,7 +124,11 @@ type Tool struct {
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// True when its pinned source changed its definition, and nobody has accepted that yet. This is the accepted definition; the tool is
 	// neither offered nor called.
-	Drifted       bool `protobuf:"varint,13,opt,name=drifted,proto3" json:"drifted,omitempty"`
+	Drifted bool `protobuf:"varint,13,opt,name=drifted,proto3" json:"drifted,omitempty"`
+	// Tags that its source gives it.
+	Tags []string `protobuf:"bytes,14,rep,name=tags,proto3" json:"tags,omitempty"`
+	// True when its source says that it should no longer be used.
+	Deprecated    bool `protobuf:"varint,15,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +250,20 @@ func (x *Tool) GetUpdateTime() *timestamppb.Timestamp {
 func (x *Tool) GetDrifted() bool {
 	if x != nil {
 		return x.Drifted
+	}
+	return false
+}
+
+func (x *Tool) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *Tool) GetDeprecated() bool {
+	if x != nil {
+		return x.Deprecated
 	}
 	return false
 }
@@ -2531,7 +2549,7 @@ var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
-	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xfb\x03\n" +
+	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xaf\x04\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12#\n" +
@@ -2548,7 +2566,11 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x12\x18\n" +
-	"\adrifted\x18\r \x01(\bR\adrifted\"\x82\x01\n" +
+	"\adrifted\x18\r \x01(\bR\adrifted\x12\x12\n" +
+	"\x04tags\x18\x0e \x03(\tR\x04tags\x12\x1e\n" +
+	"\n" +
+	"deprecated\x18\x0f \x01(\bR\n" +
+	"deprecated\"\x82\x01\n" +
 	"\x10ListToolsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +

@@ -1,0 +1,62 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// documents covers sources whose tools come from a document.
+func (s suite) documents(t *testing.T) {
+	src := source("doc", "pets")
+	src.Kind, src.Document = store.OpenAPI, `{"openapi":"3.1.0"}`
+	src.Spec = store.Spec{BaseURL: "http://x", Auth: &store.Auth{Kind: store.Bearer, Secret: "${env:X}"}, Pin: false}
+	if err := s.CreateSource(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	read := func() store.Source {
+		t.Helper()
+		got, err := s.Source(t.Context(), "doc", "pets")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := read(); got.Document != src.Document || got.Spec.Auth == nil || got.Spec.Auth.Secret != "${env:X}" {
+		t.Errorf("created: %+v", got)
+	}
+	found := store.Inventory{
+		Digest: "d1", Warnings: []string{"GET /x: no"}, Time: begin,
+		Tools: []store.Found{{OriginalName: "list", Raw: []byte(`{}`), Effect: store.Read, Tags: []string{"a", "b"}, Deprecated: true}},
+	}
+	if _, err := s.ApplyInventory(t.Context(), read(), found); err != nil {
+		t.Fatal(err)
+	}
+	synced := read()
+	if synced.Digest != "d1" || !slices.Equal(synced.Warnings, found.Warnings) {
+		t.Errorf("synced: %+v", synced)
+	}
+	tools, err := s.Tools(t.Context(), "doc", []string{"pets__list"})
+	if err != nil || len(tools) != 1 || !slices.Equal(tools[0].Definition.Tags, []string{"a", "b"}) || !tools[0].Definition.Deprecated {
+		t.Errorf("tools: %+v, %v", tools, err)
+	}
+	diff, err := s.ApplyInventory(t.Context(), synced, store.Inventory{Unchanged: true, Time: begin.Add(1e9)})
+	if err != nil || diff.Total != 1 || len(diff.Removed) > 0 || !read().SyncTime.Equal(begin.Add(1e9)) {
+		t.Errorf("unchanged: %+v, %v, %v", diff, err, read().SyncTime)
+	}
+	synced.Digest = "of another document"
+	if _, err := s.ApplyInventory(t.Context(), synced, store.Inventory{Unchanged: true, Time: begin}); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("unchanged, of another document: %v", err)
+	}
+	changed := read()
+	changed.Document = ""
+	changed.Spec.URL = "http://x/openapi.json"
+	if err := s.UpdateSource(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); got.Document != "" || got.Spec.URL == "" {
+		t.Errorf("updated: %+v", got)
+	}
+}

@@ -1,0 +1,76 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/httpcall"
+	"github.com/windlass-dev/windlass/services/registry/openapi"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// operation returns the stored operation of a definition.
+func (a *apis) operation(ctx context.Context, tenant, hash string) (*httpcall.Operation, error) {
+	key := tenant + "/" + hash
+	if op, ok := a.operations.Get(key); ok {
+		return op, nil
+	}
+	found, err := a.definitions.Definitions(ctx, tenant, []string{hash})
+	if err != nil {
+		return nil, fmt.Errorf("read definition: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("definition %s is not stored", hash)
+	}
+	var t openapi.Tool
+	if err := json.Unmarshal(found[0].Raw, &t); err != nil {
+		return nil, fmt.Errorf("decode definition %s: %w", hash, err)
+	}
+	a.operations.Add(key, &t.Operation)
+	return &t.Operation, nil
+}
+
+// callAPI sends one request. A call that may be repeated is sent once more if the API refuses its access token.
+func (u *Upstream) callAPI(ctx context.Context, r Request) (Reply, error) {
+	op, err := u.apis.operation(ctx, r.Source.Tenant, r.Definition)
+	if err != nil {
+		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, u.CallTimeout(r.Source))
+	defer cancel()
+	for retried := false; ; retried = true {
+		set, err := u.apis.credentials.For(r.Source)
+		if err != nil {
+			return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+		}
+		refused := false
+		call := httpcall.Call{
+			Source: r.Source.Name, Operation: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(), Authorize: set.Authorize, Hide: set.Hide,
+			Refused: func() { refused = set.Refused() }, MaxBytes: u.cfg.MaxResponseBytes,
+		}
+		if r.Effect != store.Read {
+			call.Key = r.Meta["windlass/idempotency_key"]
+		}
+		result, err := httpcall.Send(ctx, u.apis.egress, call)
+		if err == nil && refused && !retried && call.Repeatable {
+			continue
+		}
+		return replied(result, err)
+	}
+}
+
+func replied(result *turnv1.ToolResult, err error) (Reply, error) {
+	if err == nil {
+		return Reply{Result: result}, nil
+	}
+	failure, ok := errors.AsType[*httpcall.Error](err)
+	if !ok {
+		return Reply{}, &Error{Kind: InDoubt, Fault: fault.From(err)}
+	}
+	kind := map[httpcall.Fate]Kind{httpcall.NotSent: NotSent, httpcall.InDoubt: InDoubt, httpcall.TooLarge: TooLarge}[failure.Fate]
+	return Reply{}, &Error{Kind: kind, Fault: failure.Fault}
+}

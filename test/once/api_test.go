@@ -1,0 +1,155 @@
+package once
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+)
+
+// apiDocument describes an API with one operation of each class.
+const apiDocument = `{"openapi":"3.1.0","info":{"title":"scripted","version":"1"},"paths":{
+	"/read":{"get":{"operationId":"read","parameters":[{"name":"case","in":"query","schema":{"type":"integer"}}]}},
+	"/idempotent":{"put":{"operationId":"idempotent","parameters":[{"name":"case","in":"query","schema":{"type":"integer"}}],
+		"requestBody":{"content":{"application/json":{"schema":{}}}}}},
+	"/once":{"post":{"operationId":"once","parameters":[{"name":"case","in":"query","schema":{"type":"integer"}}],
+		"requestBody":{"content":{"application/json":{"schema":{}}}}}}}}`
+
+// apiCase is what an API does with one call, and what must become of the call.
+type apiCase struct {
+	tool   string
+	status int
+	body   string
+	unread bool
+
+	mu   sync.Mutex
+	acts int
+	keys map[string]bool
+}
+
+// apiCases makes the table: every status, with the bodies and breaks that can come with it.
+func apiCases() (out []*apiCase) {
+	for _, tool := range []string{read, idempotent, once} {
+		for _, status := range []int{
+			200, 201, 202, 204, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 408, 409, 410, 413, 418, 421, 422, 425, 428, 429, 431, 451,
+			500, 501, 502, 503, 504, 507, 520, 599,
+		} {
+			for _, body := range []string{"json", "text", "empty", "broken json"} {
+				out = append(out, &apiCase{tool: tool, status: status, body: body})
+			}
+			out = append(out, &apiCase{tool: tool, status: status, body: "json", unread: true})
+			if status != http.StatusNoContent && status/100 != 3 { // the body of those is not read
+				out = append(out, &apiCase{tool: tool, status: status, body: "short"}, &apiCase{tool: tool, status: status, body: "cut"})
+			}
+		}
+		for range 5 { // over connections that were used before
+			out = append(out, &apiCase{tool: tool, status: 200, body: "closed"})
+		}
+		out = append(out, &apiCase{tool: tool, status: 200, body: "closed", unread: true})
+	}
+	return out
+}
+
+func (c *apiCase) serve(w http.ResponseWriter, r *http.Request) {
+	if !c.unread {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	c.mu.Lock()
+	c.acts++
+	if key := r.Header.Get("Idempotency-Key"); key != "" {
+		if c.keys == nil {
+			c.keys = map[string]bool{}
+		}
+		c.keys[key] = true
+	}
+	c.mu.Unlock()
+	if c.body == "closed" {
+		panic(http.ErrAbortHandler)
+	}
+	if c.status/100 == 3 {
+		w.Header().Set("Location", "/elsewhere")
+	}
+	text, media := "", ""
+	switch c.body {
+	case "json", "cut":
+		text, media = `{"ok":true}`, "application/json"
+	case "broken json":
+		text, media = `{"ok":`, "application/json"
+	case "text":
+		text, media = "well", "text/plain"
+	case "short": // the connection ends before the body does
+		text = `{"ok":true}`
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)+10))
+	}
+	if media != "" {
+		w.Header().Set("Content-Type", media)
+	}
+	w.WriteHeader(c.status)
+	_, _ = io.WriteString(w, text)
+	if c.body == "cut" {
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// want returns how often the API must have been called, and what the caller is told.
+func (c *apiCase) want() (acts int, answer string) {
+	broken := c.body == "closed" || c.body == "short" || c.body == "cut"
+	undecided := c.status == 408 || c.status >= 502 && c.status <= 504
+	switch {
+	case c.tool == once && (broken || undecided || c.status/100 == 3 || c.status >= 500 && c.status != 501):
+		return 1, "unknown"
+	case c.tool != once && (broken || undecided || c.status == 425 || c.status == 429):
+		return 3, "no answer"
+	case c.status < 300:
+		return 1, "result"
+	default:
+		return 1, "error"
+	}
+}
+
+// TestCallsOfAnAPI is the table of calls over HTTP for operations of an OpenAPI document.
+func TestCallsOfAnAPI(t *testing.T) {
+	m, table := newMesh(t), apiCases()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.URL.Query().Get("case"))
+		if err != nil || n >= len(table) {
+			http.Error(w, "no case", http.StatusNotFound)
+			return
+		}
+		table[n].serve(w, r)
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	m.source(&registryv1.Source{Name: "api", Kind: "openapi", Document: apiDocument, BaseUrl: s.URL})
+	each(len(table), 8, func(i int) {
+		c := table[i]
+		arguments := fmt.Sprintf(`{"case":%d,"body":{"amount":1}}`, i)
+		if c.tool == read {
+			arguments = fmt.Sprintf(`{"case":%d}`, i)
+		}
+		got := m.callWith("api", c.tool, key(i), arguments)
+		acts, answer := c.want()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.acts != acts || got.String() != answer {
+			t.Errorf("%s, status %d, %s, unread %v: acted %d times and told %s, want %d and %s: %q", c.tool, c.status, c.body, c.unread,
+				c.acts, got, acts, answer, got.text)
+		}
+		if c.tool == read && len(c.keys) > 0 || c.tool != read && (len(c.keys) != 1 || !c.keys[key(i)]) {
+			t.Errorf("%s, status %d, %s: called under the keys %v, want %s", c.tool, c.status, c.body, c.keys, key(i))
+		}
+	})
+	t.Logf("%d situations", len(table))
+	s.CloseClientConnections()
+	s.Close()
+	for _, tool := range []string{read, idempotent, once} {
+		if got := m.call("api", tool, "away "+tool); got.String() != "not called" {
+			t.Errorf("%s of an API that is away: told %s", tool, got)
+		}
+	}
+}
