@@ -121,6 +121,9 @@ func sources() noun {
 			if n := m.GetDriftedCount(); n > 0 {
 				state += fmt.Sprintf(", %d drifted", n)
 			}
+			if n := len(m.GetWarnings()); n > 0 {
+				state += fmt.Sprintf(", %d skipped", n)
+			}
 			if m.GetDisabled() {
 				state = "disabled"
 			}

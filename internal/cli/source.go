@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/newsource"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -19,20 +20,14 @@ import (
 
 func sourceCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create NAME {--url URL | -- COMMAND [ARGUMENT…]}", Short: "Register an MCP server and list its tools",
+		Use:   "create NAME {--url URL | --openapi DOCUMENT | -- COMMAND [ARGUMENT…]}",
+		Short: "Register an MCP server or an HTTP API, and list its tools",
 		Example: "  windlass source create notes --url http://127.0.0.1:9000/mcp\n  windlass source create files -- npx -y " +
-			"@modelcontextprotocol/server-filesystem /tmp",
+			"@modelcontextprotocol/server-filesystem /tmp\n  windlass source create pets --openapi https://petstore.example/openapi.json " +
+			"--tag pets --bearer '${env:WINDLASS_TOOL_PETS}'",
 		Args: cobra.MinimumNArgs(1), RunE: run(a, createSource),
 	}
-	f := create.Flags()
-	f.String("url", "", "endpoint of a server over HTTP")
-	f.String("transport", "", "force a transport: http, sse or stdio")
-	f.String("elicitation", "", "what becomes of questions that its tools ask the user: reissue (default) or off")
-	f.Bool("pin", false, "hold tools back whose definition changes, until you accept it")
-	f.String("dir", "", "working directory of the command")
-	f.StringToString("env", nil, `environment of the command, as NAME=VALUE; write a secret as '${env:NAME}'`)
-	f.StringToString("header", nil, `headers of requests, as NAME=VALUE; write a secret as '${env:NAME}'`)
-	f.Uint32("timeout", 0, "seconds that a call may take, 0 = 120")
+	newsource.Flags(create.Flags())
 
 	sync := &cobra.Command{
 		Use: "sync [ID]", Short: "Find new, changed and removed tools now; without ID in all sources", Args: cobra.MaximumNArgs(1),
@@ -96,7 +91,7 @@ func acceptSource(c *call) error {
 }
 
 func createSource(c *call) error {
-	body, err := sourceBody(c)
+	body, err := newsource.Body(c.cmd.Flags(), c.args, c.In)
 	if err != nil {
 		return err
 	}
@@ -108,40 +103,10 @@ func createSource(c *call) error {
 	if s.GetState() != registryv1.SourceState_SOURCE_STATE_READY {
 		c.note("%s is registered, but cannot be reached yet: %s", s.GetName(), output.Line(s.GetLastError()))
 	}
+	for _, w := range s.GetWarnings() {
+		c.note("no tool: %s", output.Line(w))
+	}
 	return sources().printOne(c, raw)
-}
-
-func sourceBody(c *call) (map[string]any, error) {
-	body := map[string]any{"name": c.args[0], "kind": "mcp"}
-	for _, name := range []string{"url", "transport", "dir", "elicitation"} {
-		if v := flag(c.cmd, name); v != "" {
-			body[name] = v
-		}
-	}
-	if flag(c.cmd, "pin") == "true" {
-		body["pin"] = true
-	}
-	if len(c.args) > 1 {
-		body["command"] = c.args[1:]
-	}
-	if (body["url"] == nil) == (body["command"] == nil) {
-		return nil, app.Usage("give either --url, or a command after --")
-	}
-	for flagName, field := range map[string]string{"env": "env", "header": "headers"} {
-		m, err := c.cmd.Flags().GetStringToString(flagName)
-		if err != nil {
-			return nil, app.Usage("%s", err)
-		}
-		if len(m) > 0 {
-			body[field] = m
-		}
-	}
-	if seconds, err := c.cmd.Flags().GetUint32("timeout"); err != nil {
-		return nil, app.Usage("%s", err)
-	} else if seconds > 0 {
-		body["call_timeout_seconds"] = seconds
-	}
-	return body, nil
 }
 
 func syncSource(c *call) error {

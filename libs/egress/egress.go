@@ -54,6 +54,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxResponseBytes limits a response body after decompression; reading further returns a *TooLargeError. 0 means no limit.
 	MaxResponseBytes int64
+	// Once means that no request of the client may be sent twice, not even a GET.
+	Once bool
 }
 
 // New returns an Egress, or an error if the configuration is invalid.
@@ -108,7 +110,7 @@ func (e *Egress) DialContext(ctx context.Context, network, address string) (net.
 // and traces each call and propagates the trace context. It never sends a request with side effects twice, whatever its headers; NotSent
 // reports whether a failed request was certainly not sent. Clients are cheap.
 func (e *Egress) Client(opts Options) *http.Client {
-	limited := &limitTransport{next: singleTransport{e.transport}, limit: opts.MaxResponseBytes}
+	limited := &limitTransport{next: singleTransport{next: e.transport, once: opts.Once}, limit: opts.MaxResponseBytes}
 	return &http.Client{
 		Transport: traced(limited),
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {

@@ -21,13 +21,16 @@ const maxStale = 100
 // is retried only if no byte of it was written; further retries are up to the caller.
 //
 // GET, HEAD, OPTIONS and TRACE without such a key are left to net/http.
-type singleTransport struct{ next http.RoundTripper }
+type singleTransport struct {
+	next http.RoundTripper
+	once bool // not even those
+}
 
 // RoundTrip implements http.RoundTripper. It returns a *NotSentError if the request was certainly not sent.
 func (t singleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
 		w := &sending{}
-		res, err := t.next.RoundTrip(w.request(r))
+		res, err := t.next.RoundTrip(w.request(r, t.once))
 		if err == nil {
 			res.Request = r
 			return res, nil
@@ -44,9 +47,9 @@ func (t singleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // request returns a copy of r that reports to s and that net/http cannot send again.
-func (s *sending) request(r *http.Request) *http.Request {
+func (s *sending) request(r *http.Request, once bool) *http.Request {
 	out := r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: s.gotConn, WroteHeaders: s.wroteHeaders}))
-	if repeatable(r) {
+	if !once && repeatable(r) {
 		return out
 	}
 	out.GetBody = nil

@@ -118,6 +118,22 @@ func TestARequestIsSentOnceOverAReusedConnection(t *testing.T) {
 	}
 }
 
+func TestAGetIsSentOnceForAClientThatSaysSo(t *testing.T) {
+	for how, end := range endings {
+		b := newBreaking(t, end)
+		c := newEgress(t, egress.Config{Profile: egress.Local}).Client(egress.Options{Once: true})
+		if err := send(t, c, "GET", b.url+"/warm", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := send(t, c, "GET", b.url+"/act", "", ""); err == nil || egress.NotSent(err) || b.counts.Load() != 1 {
+			t.Errorf("%s: %d requests, error %v", how, b.counts.Load(), err)
+		}
+		if got, _ := b.heads.Load("/act"); got != "0 [] []" {
+			t.Errorf("%s: the server saw %v", how, got)
+		}
+	}
+}
+
 func TestARequestWithoutABodyLooksLikeOne(t *testing.T) {
 	for method, want := range map[string]string{
 		"POST": "0 [] [key-1]", "PUT": "0 [] [key-1]", "PATCH": "0 [] [key-1]", "DELETE": "0 [] [key-1]", "GET": "0 [] [key-1]",

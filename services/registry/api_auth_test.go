@@ -169,7 +169,8 @@ func TestAccessTokensOfAnAPI(t *testing.T) {
 	tokens.status = http.StatusInternalServerError
 	tokens.mu.Unlock()
 	s = r.callAPI("pets__addPet", `{"body":{}}`)
-	if s.completed.GetCode() != "tool_unavailable" || !strings.Contains(s.text(), "the token endpoint gave no token: status 500 server_error no ***") {
+	if s.completed.GetCode() != "tool_unavailable" ||
+		!strings.Contains(s.text(), "the token endpoint gave no token: status 500 server_error no ***") {
 		t.Errorf("no token: %s %q", s.completed.GetCode(), s.text())
 	}
 }

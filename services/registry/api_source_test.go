@@ -70,7 +70,7 @@ func (p *petAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"path": r.URL.String(), "authorization": r.Header.Get("Authorization"), "key": r.Header.Get("X-Key")})
+	_ = json.NewEncoder(w).Encode(map[string]any{"path": r.URL.String()})
 }
 
 func (p *petAPI) set(change func()) {
@@ -129,7 +129,8 @@ func TestAnAPIBecomesTools(t *testing.T) {
 	}
 
 	s := r.callAPI("pets__getPet", `{"id":7,"q":"a&b"}`)
-	if got := s.completed.GetResult().GetStructuredContent().GetStructValue().GetFields()["path"].GetStringValue(); got != "/v1/pets/7?q=a%26b" {
+	structured := s.completed.GetResult().GetStructuredContent().GetStructValue().GetFields()
+	if got := structured["path"].GetStringValue(); got != "/v1/pets/7?q=a%26b" {
 		t.Errorf("called: %+v", s)
 	}
 	for arguments, want := range map[string]string{
@@ -189,7 +190,8 @@ func TestADocumentIsReadWhenItChanges(t *testing.T) {
 		t.Error("a broken document is no error")
 	}
 	got, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "pets"})
-	if err != nil || enum.Name(got.GetState()) != "unreachable" || got.GetToolCount() != 3 || !strings.Contains(got.GetLastError(), "cannot be read") {
+	if err != nil || enum.Name(got.GetState()) != "unreachable" || got.GetToolCount() != 3 ||
+		!strings.Contains(got.GetLastError(), "cannot be read") {
 		t.Errorf("a broken document: %v, %v", got, err)
 	}
 }
@@ -239,6 +241,7 @@ func TestAnswersOfAnAPI(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}
 	}
+	away := http.RedirectHandler("http://169.254.169.254/latest", http.StatusFound).ServeHTTP
 	for name, row := range map[string]struct {
 		answer  http.HandlerFunc
 		isError bool
@@ -253,7 +256,7 @@ func TestAnswersOfAnAPI(t *testing.T) {
 		"no JSON at all": {answer(200, "application/json", "<html>"), false, "", "<html>"},
 		"deep JSON":      {answer(200, "application/json", strings.Repeat("[", 3000)), false, "", strings.Repeat("[", 3000)},
 		"an overload":    {answer(503, "text/plain", "later"), true, "tool_unavailable", "answered 503 Service Unavailable: later"},
-		"a redirect":     {http.RedirectHandler("http://169.254.169.254/latest", http.StatusFound).ServeHTTP, true, "", "redirects are not followed: set base_url"},
+		"a redirect":     {away, true, "", "redirects are not followed: set base_url"},
 		"too much":       {answer(200, "text/plain", strings.Repeat("x", 2<<20)), true, "too_large", "its result is too large"},
 		"gzip bomb":      {bomb, true, "too_large", "its result is too large"},
 	} {

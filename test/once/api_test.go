@@ -14,11 +14,13 @@ import (
 
 // apiDocument describes an API with one operation of each class.
 const apiDocument = `{"openapi":"3.1.0","info":{"title":"scripted","version":"1"},"paths":{
-	"/read":{"get":{"operationId":"read","parameters":[{"name":"case","in":"query","schema":{"type":"integer"}}]}},
-	"/idempotent":{"put":{"operationId":"idempotent","parameters":[{"name":"case","in":"query","schema":{"type":"integer"}}],
+	"/read":{"get":{"operationId":"read","parameters":[{"$ref":"#/components/parameters/case"}]}},
+	"/idempotent":{"put":{"operationId":"idempotent","parameters":[{"$ref":"#/components/parameters/case"},{"$ref":"#/components/parameters/key"}],
 		"requestBody":{"content":{"application/json":{"schema":{}}}}}},
-	"/once":{"post":{"operationId":"once","parameters":[{"name":"case","in":"query","schema":{"type":"integer"}}],
-		"requestBody":{"content":{"application/json":{"schema":{}}}}}}}}`
+	"/once":{"post":{"operationId":"once","parameters":[{"$ref":"#/components/parameters/case"},{"$ref":"#/components/parameters/key"}],
+		"requestBody":{"content":{"application/json":{"schema":{}}}}}}},
+	"components":{"parameters":{"case":{"name":"case","in":"query","schema":{"type":"integer"}},
+		"key":{"name":"Idempotency-Key","in":"header","schema":{"type":"string"}}}}}`
 
 // apiCase is what an API does with one call, and what must become of the call.
 type apiCase struct {

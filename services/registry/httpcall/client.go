@@ -56,7 +56,7 @@ type Call struct {
 	Args      canon.Object
 	// Repeatable is false if the operation must not run twice: a response that says neither yes nor no is in doubt then.
 	Repeatable bool
-	// Key identifies the call in the header Idempotency-Key; empty = none.
+	// Key identifies the call, if the operation takes keys.
 	Key string
 	// Authorize adds credentials to the request; nil = none. An error means that the call is not sent.
 	Authorize func(*http.Request) error
@@ -79,15 +79,15 @@ func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 	if err != nil {
 		return nil, &Error{Fate: NotSent, Fault: fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err)}
 	}
-	if c.Key != "" {
-		r.Header.Set("Idempotency-Key", escapeExcept(c.Key, ":/@!$&'()*+,;="))
+	if c.Key != "" && c.Operation.KeyHeader != "" {
+		r.Header.Set(c.Operation.KeyHeader, escapeExcept(c.Key, ":/@!$&'()*+,;="))
 	}
 	if c.Authorize != nil {
 		if err := c.Authorize(r); err != nil {
 			return nil, &Error{Fate: NotSent, Fault: fault.From(err)}
 		}
 	}
-	response, err := d.Client(egress.Options{MaxResponseBytes: c.MaxBytes}).Do(r)
+	response, err := d.Client(egress.Options{MaxResponseBytes: c.MaxBytes, Once: !c.Repeatable}).Do(r)
 	if redirect, ok := errors.AsType[*egress.RedirectError](err); ok {
 		return c.redirected(redirect)
 	}

@@ -24,9 +24,12 @@ const bodyArgument = "body"
 // arguments returns the schema of the arguments, and writes to the operation how they are sent: each parameter is an argument, and so is
 // the body.
 func (op *operation) arguments(c *converter, call *httpcall.Operation) (map[string]any, error) {
-	call.Parameters, call.Body = nil, nil
+	call.Parameters, call.Body, call.KeyHeader = nil, nil, ""
 	properties, required := map[string]any{}, []string{}
 	for _, p := range op.parameters() {
+		if p.In == openapi3.ParameterInHeader && slices.Contains(keyHeaders, http.CanonicalHeaderKey(p.Name)) {
+			call.KeyHeader = http.CanonicalHeaderKey(p.Name)
+		}
 		if op.ignored(p) {
 			continue
 		}
@@ -109,6 +112,9 @@ func (op *operation) ignored(p *openapi3.Parameter) bool {
 		return true
 	}
 }
+
+// keyHeaders are the headers in which APIs take the key of a request.
+var keyHeaders = []string{"Idempotency-Key", "X-Idempotency-Key"}
 
 var notInArgument = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 

@@ -207,9 +207,13 @@ func (op *operation) description() string {
 	if op.Deprecated {
 		parts = append(parts, "Deprecated.")
 	}
-	for _, text := range []string{op.Summary, op.Description} {
-		if text = strings.TrimSpace(text); text != "" && !slices.Contains(parts, text) {
-			parts = append(parts, text)
+	summary, text := strings.TrimSpace(op.Summary), strings.TrimSpace(op.Description)
+	if strings.HasPrefix(text, summary) { // many generators repeat it
+		summary = ""
+	}
+	for _, part := range []string{summary, text} {
+		if part != "" {
+			parts = append(parts, part)
 		}
 	}
 	if len(parts) == 0 {

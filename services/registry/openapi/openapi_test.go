@@ -135,16 +135,20 @@ func TestOperations(t *testing.T) {
 			"multipart/form-data":{"schema":{"type":"object","required":["file"],"properties":{
 				"file":{"type":"string","format":"binary"},"note":{"type":"string"},"more":{"type":"array","items":{"type":"string","format":"binary"}}}},
 				"encoding":{"note":{"contentType":"text/markdown"}}}}}}},
+		"/pay":{"post":{"operationId":"pay","parameters":[{"name":"idempotency-key","in":"header","required":true,"schema":{"type":"string"}}]}},
 		"/csv":{"get":{"responses":{"200":{"description":"","content":{"text/csv":{}}}}}}}`, `{}`),
 		openapi.Options{Given: map[string]bool{"header:x-key": true}})
 	names := []string{}
 	for _, tool := range api.Tools {
 		names = append(names, tool.Name)
 	}
-	if got := strings.Join(names, " "); got != "get_csv delete_pets_id getPet upload" || len(api.Skipped) > 0 {
+	if got := strings.Join(names, " "); got != "get_csv pay delete_pets_id getPet upload" || len(api.Skipped) > 0 {
 		t.Fatalf("tools %s, skipped %v", got, api.Skipped)
 	}
-	pet := api.Tools[2]
+	if pay := api.Tools[1]; pay.Operation.KeyHeader != "Idempotency-Key" || len(pay.Operation.Parameters) > 0 {
+		t.Errorf("an operation that takes keys: %+v", pay.Operation)
+	}
+	pet := api.Tools[3]
 	if pet.Title != "Get a pet" || pet.Description != "Deprecated.\n\nGet a pet\n\nBy its id." || !pet.Deprecated ||
 		!slices.Equal(pet.Tags, []string{"pets"}) {
 		t.Errorf("pet: %+v", pet)
@@ -162,7 +166,7 @@ func TestOperations(t *testing.T) {
 		{"argument":"id_query","name":"id","in":"query","style":"form","explode":true},
 		{"argument":"filter_a","name":"filter[a]","in":"query","style":"deepObject","explode":true},
 		{"argument":"json","name":"json","in":"query"}]}`)
-	upload := api.Tools[3].Operation.Body
+	upload := api.Tools[4].Operation.Body
 	if upload.MediaType != httpcall.FormData || !upload.Parts["file"].File || !upload.Parts["more"].File ||
 		upload.Parts["note"].MediaType != "text/markdown" {
 		t.Errorf("upload: %+v", upload)

@@ -120,15 +120,15 @@ func (a *apis) document(ctx context.Context, s store.Source) (document []byte, t
 	document, tag, err = httpcall.ReadDocument(ctx, a.egress, s.Spec.URL, tag, int64(a.cfg.Documents.MaxBytes), authorize)
 	switch {
 	case errors.Is(err, egress.ErrDenied):
-		return nil, "", fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s", s.Name, err).Cause(err)
+		return nil, "", fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s", s.Name, err)
 	case errors.Is(err, egress.ErrTooLarge):
 		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
-			"source %q: the document is larger than %d bytes (registry.openapi.max_bytes)", s.Name, a.cfg.Documents.MaxBytes).Cause(err)
+			"source %q: the document is larger than %d bytes (registry.openapi.max_bytes)", s.Name, a.cfg.Documents.MaxBytes)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q did not answer in time", s.Name).Cause(err)
 	case err != nil && fault.As(err) == nil:
 		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the document of source %q cannot be had: %s", s.Name,
-			err).Cause(err)
+			err)
 	}
 	return document, tag, err
 }
@@ -171,7 +171,7 @@ func (a *apis) read(ctx context.Context, s store.Source, document []byte) (store
 	}
 	api, err := openapi.Read(ctx, document, options)
 	if err != nil {
-		return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err).Cause(err)
+		return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err)
 	}
 	inv := store.Inventory{
 		ServerVersion: joined(api.Title, api.Version), ProtocolVersion: "OpenAPI " + api.OpenAPI,

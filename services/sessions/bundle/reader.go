@@ -57,7 +57,7 @@ func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string)
 		case fd == nil:
 			r.unknown(m, key, path)
 			continue
-		case fd.Name() == "secret" && val.Value != "":
+		case fd.Name() == "secret" && m.Descriptor().Name() == "Webhook" && val.Value != "":
 			r.bad(key, path, "is made by the server: it cannot be set")
 			continue
 		case outputOnly(fd):

@@ -1,0 +1,194 @@
+// Package newsource reads the flags that describe a new source of tools.
+package newsource
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+)
+
+// Flags adds the flags to a command.
+func Flags(f *pflag.FlagSet) {
+	f.String("url", "", "endpoint of an MCP server over HTTP")
+	f.String("transport", "", "force a transport: http, sse or stdio")
+	f.String("elicitation", "", "what becomes of questions that its tools ask the user: reissue (default) or off")
+	f.Bool("pin", false, "hold tools back whose definition changes, until you accept it")
+	f.String("dir", "", "working directory of the command")
+	f.StringToString("env", nil, `environment of the command, as NAME=VALUE; write a secret as '${env:NAME}'`)
+	f.StringToString("header", nil, `headers of requests, as NAME=VALUE; write a secret as '${env:NAME}'`)
+	f.Uint32("timeout", 0, "seconds that a call may take, 0 = 120")
+
+	f.String("openapi", "", "OpenAPI 3 document of an HTTP API: a URL, a file, or - for standard input")
+	f.String("base-url", "", "URL of the API, instead of the servers that its document names")
+	f.StringSlice("tag", nil, "only operations of the API with one of these tags")
+	f.StringSlice("path", nil, "only operations of the API with such a path, as in '/pets*'")
+	f.StringSlice("operation", nil, "only operations of the API with such an operation id, as in 'get*'")
+	f.String("bearer", "", "token for the API, as '${env:NAME}'")
+	f.String("basic", "", "user and password for the API, as 'USER:${env:NAME}'")
+	f.String("api-key", "", "key for the API, as 'header:NAME=${env:NAME}' or 'query:NAME=${env:NAME}'")
+	f.String("token-url", "", "token endpoint for the API (OAuth 2 client credentials)")
+	f.String("client-id", "", "client id at the token endpoint")
+	f.String("client-secret", "", "client secret at the token endpoint, as '${env:NAME}'")
+	f.StringSlice("scope", nil, "scopes to request at the token endpoint")
+}
+
+// Body returns the source that the arguments and flags describe: name, then program and arguments of an MCP server, if any.
+func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error) {
+	r := reader{flags: f, body: map[string]any{"name": args[0], "kind": "mcp"}}
+	for _, name := range []string{"url", "transport", "dir", "elicitation"} {
+		r.text(name, name)
+	}
+	for name, field := range map[string]string{"env": "env", "header": "headers"} {
+		if m, err := f.GetStringToString(name); err != nil {
+			return nil, app.Usage("%s", err)
+		} else if len(m) > 0 {
+			r.body[field] = m
+		}
+	}
+	if pin, err := f.GetBool("pin"); err == nil && pin {
+		r.body["pin"] = true
+	}
+	if seconds, err := f.GetUint32("timeout"); err == nil && seconds > 0 {
+		r.body["call_timeout_seconds"] = seconds
+	}
+	if len(args) > 1 {
+		r.body["command"] = args[1:]
+	}
+	document := r.get("openapi")
+	given := 0
+	for _, set := range []bool{r.body["url"] != nil, len(args) > 1, document != ""} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, app.Usage("give one of --url, --openapi, and a command after --")
+	}
+	if document == "" {
+		return r.body, r.onlyForAPIs()
+	}
+	r.body["kind"] = "openapi"
+	if err := r.document(document, in); err != nil {
+		return nil, err
+	}
+	r.text("base-url", "base_url")
+	r.operations()
+	return r.body, r.auth()
+}
+
+// reader collects the fields of a source.
+type reader struct {
+	flags *pflag.FlagSet
+	body  map[string]any
+}
+
+func (r reader) get(name string) string {
+	value, err := r.flags.GetString(name)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+func (r reader) list(name string) []string {
+	value, err := r.flags.GetStringSlice(name)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+func (r reader) text(name, field string) {
+	if v := r.get(name); v != "" {
+		r.body[field] = v
+	}
+}
+
+func (r reader) onlyForAPIs() error {
+	for _, name := range []string{
+		"base-url", "tag", "path", "operation", "bearer", "basic", "api-key", "token-url", "client-id", "client-secret", "scope",
+	} {
+		if r.flags.Changed(name) {
+			return app.Usage("--%s belongs to --openapi", name)
+		}
+	}
+	return nil
+}
+
+// document sets where the API's document is, or its text.
+func (r reader) document(from string, in io.Reader) error {
+	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
+		r.body["url"] = from
+		return nil
+	}
+	var text []byte
+	var err error
+	if from == "-" {
+		text, err = io.ReadAll(in)
+	} else {
+		text, err = os.ReadFile(from)
+	}
+	if err != nil {
+		return fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	r.body["document"] = string(text)
+	return nil
+}
+
+func (r reader) operations() {
+	filter := map[string][]string{}
+	for name, field := range map[string]string{"tag": "tags", "path": "paths", "operation": "names"} {
+		if list := r.list(name); len(list) > 0 {
+			filter[field] = list
+		}
+	}
+	if len(filter) > 0 {
+		r.body["operations"] = filter
+	}
+}
+
+// auth sets the credentials, of which there is at most one kind.
+func (r reader) auth() error {
+	var all []map[string]any
+	if token := r.get("bearer"); token != "" {
+		all = append(all, map[string]any{"kind": "bearer", "secret": token})
+	}
+	if basic := r.get("basic"); basic != "" {
+		user, password, ok := strings.Cut(basic, ":")
+		if !ok {
+			return app.Usage("--basic is USER:${env:NAME}")
+		}
+		all = append(all, map[string]any{"kind": "basic", "username": user, "secret": password})
+	}
+	if key := r.get("api-key"); key != "" {
+		place, rest, hasPlace := strings.Cut(key, ":")
+		name, secret, hasName := strings.Cut(rest, "=")
+		if !hasPlace || !hasName || place != "header" && place != "query" {
+			return app.Usage("--api-key is header:NAME=${env:NAME} or query:NAME=${env:NAME}")
+		}
+		all = append(all, map[string]any{"kind": "api_key", "in": place, "name": name, "secret": secret})
+	}
+	if address := r.get("token-url"); address != "" {
+		client := map[string]any{
+			"kind": "oauth2_client_credentials", "token_url": address, "client_id": r.get("client-id"), "secret": r.get("client-secret"),
+		}
+		if scopes := r.list("scope"); len(scopes) > 0 {
+			client["scopes"] = scopes
+		}
+		all = append(all, client)
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		r.body["auth"] = all[0]
+		return nil
+	default:
+		return app.Usage("give one of --bearer, --basic, --api-key and --token-url")
+	}
+}

@@ -1,0 +1,71 @@
+package newsource_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
+
+	"github.com/windlass-dev/windlass/internal/cli/newsource"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestBody(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "api.yaml")
+	if err := os.WriteFile(file, []byte("openapi: 3.1.0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ args, want string }{
+		{"x --url http://a/mcp --pin", `{"kind":"mcp","name":"x","pin":true,"url":"http://a/mcp"}`},
+		{"x npx server", `{"command":["npx","server"],"kind":"mcp","name":"x"}`},
+		{
+			"x --openapi https://a/o.json --tag a,b --path /p* --operation get*",
+			`{"kind":"openapi","name":"x","operations":{"names":["get*"],"paths":["/p*"],"tags":["a","b"]},"url":"https://a/o.json"}`,
+		},
+		{"x --openapi " + file + " --base-url http://a", `{"base_url":"http://a","document":"openapi: 3.1.0","kind":"openapi","name":"x"}`},
+		{"x --openapi -", `{"document":"from stdin","kind":"openapi","name":"x"}`},
+		{"x --openapi - --bearer ${env:T}", `{"auth":{"kind":"bearer","secret":"${env:T}"},"document":"from stdin","kind":"openapi","name":"x"}`},
+		{
+			"x --openapi http://a --basic ann:${env:T}",
+			`{"auth":{"kind":"basic","secret":"${env:T}","username":"ann"},"kind":"openapi","name":"x","url":"http://a"}`,
+		},
+		{
+			"x --openapi http://a --api-key query:key=${env:T}",
+			`{"auth":{"in":"query","kind":"api_key","name":"key","secret":"${env:T}"},"kind":"openapi","name":"x","url":"http://a"}`,
+		},
+		{
+			"x --openapi http://a --token-url http://t --client-id c --client-secret ${env:T} --scope r,w",
+			`{"auth":{"client_id":"c","kind":"oauth2_client_credentials","scopes":["r","w"],"secret":"${env:T}","token_url":"http://t"},` +
+				`"kind":"openapi","name":"x","url":"http://a"}`,
+		},
+		{"x", "give one of --url, --openapi, and a command after --"},
+		{"x --url http://a --openapi http://b", "give one of"},
+		{"x --url http://a --tag b", "--tag belongs to --openapi"},
+		{"x --openapi http://a --api-key k", "--api-key is header:NAME"},
+		{"x --openapi http://a --basic k", "--basic is USER:"},
+		{"x --openapi http://a --bearer k --basic a:b", "give one of --bearer"},
+		{"x --openapi /no/such/file", "read the OpenAPI document"},
+	} {
+		flags := pflag.NewFlagSet("create", pflag.ContinueOnError)
+		newsource.Flags(flags)
+		if err := flags.Parse(strings.Fields(row.args)); err != nil {
+			t.Fatal(err)
+		}
+		body, err := newsource.Body(flags, flags.Args(), strings.NewReader("from stdin"))
+		if err != nil {
+			if strings.HasPrefix(row.want, "{") || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("%s: %v", row.args, err)
+			}
+			continue
+		}
+		got, err := json.Marshal(body)
+		if err != nil || string(got) != row.want {
+			t.Errorf("%s: got %s, want %s", row.args, got, row.want)
+		}
+	}
+}
