@@ -73,7 +73,8 @@ type Dialer interface {
 	Client(opts egress.Options) *http.Client
 }
 
-// Send sends the request once and returns the API's answer, including one that says no. The context bounds it. Errors are of *Error.
+// Send sends the request once, whatever its method, and returns the answer of the API, including one that says no.
+// The context bounds it. Errors are of *Error.
 func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 	r, err := c.Operation.Request(ctx, c.Args)
 	if err != nil {
@@ -87,7 +88,7 @@ func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 			return nil, &Error{Fate: NotSent, Fault: fault.From(err)}
 		}
 	}
-	response, err := d.Client(egress.Options{MaxResponseBytes: c.MaxBytes, Once: !c.Repeatable}).Do(r)
+	response, err := d.Client(egress.Options{MaxResponseBytes: c.MaxBytes, Once: true}).Do(r)
 	if redirect, ok := errors.AsType[*egress.RedirectError](err); ok {
 		return c.redirected(redirect)
 	}
