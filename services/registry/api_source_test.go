@@ -295,11 +295,11 @@ func TestSourcesOfAPIsAreChecked(t *testing.T) {
 		return &registryv1.Source{Name: "x", Kind: "openapi", Url: "http://x/", Auth: a}
 	}
 	for want, src := range map[string]*registryv1.Source{
-		"give exactly one of url":                      {Name: "x", Kind: "openapi"},
-		"an API has no command":                        {Name: "x", Kind: "openapi", Url: "http://x/", Command: []string{"y"}},
-		"source.base_url: the URL must start":          {Name: "x", Kind: "openapi", Url: "http://x/", BaseUrl: "ftp://x"},
-		"only a source of kind openapi has it; use he": {Name: "x", Kind: "mcp", Url: "http://x/", Auth: &registryv1.SourceAuth{Kind: "bearer"}},
-		"source.base_url: it is required with auth":    {Name: "x", Kind: "openapi", Document: "{}", Headers: map[string]string{"X": "y"}},
+		"give exactly one of url":                   {Name: "x", Kind: "openapi"},
+		"an API has no command":                     {Name: "x", Kind: "openapi", Url: "http://x/", Command: []string{"y"}},
+		"source.base_url: the URL must start":       {Name: "x", Kind: "openapi", Url: "http://x/", BaseUrl: "ftp://x"},
+		"an HTTP API has it; use headers with":      {Name: "x", Kind: "mcp", Url: "http://x/", Auth: &registryv1.SourceAuth{Kind: "bearer"}},
+		"source.base_url: it is required with auth": {Name: "x", Kind: "openapi", Document: "{}", Headers: map[string]string{"X": "y"}},
 		"must not be written here; put it into the environment of the registry": auth("bearer", func(a *registryv1.SourceAuth) {
 			a.Secret = "hunter2"
 		}),
@@ -322,5 +322,45 @@ func TestSourcesOfAPIsAreChecked(t *testing.T) {
 		if err == nil || !strings.Contains(text, want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
+	}
+}
+
+// TestEndpointsBecomeTools: an API without a document is described by hand.
+func TestEndpointsBecomeTools(t *testing.T) {
+	t.Setenv("WINDLASS_TOOL_SECRET", "hunter2-hunter2")
+	w, api := newWorld(t), newPetAPI(t)
+	r := w.start(config())
+	_, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
+		Name: "pets", Kind: "http", BaseUrl: api.URL, Endpoints: []*registryv1.Endpoint{{Name: "a", Path: "/"}, {Name: "b", Path: "/${x}"}},
+	}})
+	if f := fault.From(err); f == nil || len(f.Fields) != 1 || f.Fields[0].Path != "source.endpoints[1].path" {
+		t.Errorf("a wrong endpoint: %v", err)
+	}
+	body := args(t, map[string]any{"pet": map[string]any{"name": "${args.name}"}, "by": "windlass"})
+	src, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
+		Name: "pets", Kind: "http", BaseUrl: api.URL + "/v2", Auth: &registryv1.SourceAuth{Kind: "bearer", Secret: "${env:WINDLASS_TOOL_SECRET}"},
+		Endpoints: []*registryv1.Endpoint{
+			{Name: "get_pet", Path: "/pets/${args.id}", Query: map[string]string{"verbose": "${args.verbose}"}, Tags: []string{"pets"}},
+			{Name: "add_pet", Method: "post", Path: "/pets", Body: body},
+		},
+	}})
+	if err != nil || enum.Name(src.GetState()) != "ready" || src.GetToolCount() != 2 || len(src.GetEndpoints()) != 2 {
+		t.Fatalf("created: %v, %v", src, err)
+	}
+	for _, call := range [][2]string{
+		{"pets__get_pet", `{"id":"a b"}`}, {"pets__add_pet", `{"name":"Tom \"the cat\""}`},
+	} {
+		if s := r.callAPI(call[0], call[1]); s.completed.GetCode() != "" || s.completed.GetResult().GetIsError() {
+			t.Errorf("%s: %s", call, s.text())
+		}
+	}
+	api.set(func() {
+		got := strings.Join(api.requests, "\n")
+		if got != "GET /v2/pets/a%20b \n"+`POST /v2/pets {"by":"windlass","pet":{"name":"Tom \"the cat\""}}` {
+			t.Errorf("sent:\n%s", got)
+		}
+	})
+	if s := r.callAPI("pets__get_pet", `{}`); s.completed.GetCode() != "invalid_tool_arguments" {
+		t.Errorf("without the path's argument: %s", s.text())
 	}
 }

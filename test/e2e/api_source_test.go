@@ -111,4 +111,24 @@ paths:
 		!strings.Contains(fmt.Sprint(answer), "has no variable WINDLASS_TOOL_ABSENT") {
 		t.Errorf("a credential that is not there: %d %v %v", status, answer, err)
 	}
+
+	yaml = fmt.Sprintf(`kind: source
+name: petshand
+source_kind: http
+base_url: %s
+endpoints:
+  - name: add
+    method: POST
+    path: /pets/${args.id}
+    body: {pet: {age: "${args.age}", tags: [new, "${args.tag}"]}}
+    input_schema: {type: object, required: [id], properties: {id: {type: string}, age: {type: integer}, tag: {type: string}}}
+`, api.URL)
+	windlass(0, yaml, "apply", "-f", "-")
+	yaml = windlass(0, "", "source", "get", "petshand", "-o", "yaml")
+	if out := windlass(0, yaml, "apply", "-f", "-"); !strings.Contains(out, "unchanged") {
+		t.Errorf("applied again: %s\n%s", out, yaml)
+	}
+	if out := windlass(0, "", "tool", "invoke", "petshand__add", `{"id":"a b","age":3}`); out != `POST /pets/a%20b {"pet":{"age":3,"tags":["new"]}}`+"\n" {
+		t.Errorf("called: %s", out)
+	}
 }

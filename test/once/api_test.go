@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
@@ -115,8 +117,43 @@ func (c *apiCase) want() (acts int, answer string) {
 	}
 }
 
-// TestCallsOfAnAPI is the table of calls over HTTP for operations of an OpenAPI document.
+// TestCallsOfAnAPI is the table of calls over HTTP for both ways to describe an API.
 func TestCallsOfAnAPI(t *testing.T) {
+	path := func(name, method string, body map[string]any) *registryv1.Endpoint {
+		e := &registryv1.Endpoint{
+			Name: name, Method: method, Path: "/" + name, Query: map[string]string{"case": "${args.case}"},
+			InputSchema: object(t, map[string]any{"type": "object", "properties": map[string]any{"case": true, "body": true}}),
+		}
+		if body != nil {
+			e.Body, e.KeyHeader = object(t, body), "Idempotency-Key"
+		}
+		return e
+	}
+	body := map[string]any{"payment": "${args.body}"}
+	for name, src := range map[string]*registryv1.Source{
+		"document": {Kind: "openapi", Document: apiDocument},
+		"endpoints": {Kind: "http", Endpoints: []*registryv1.Endpoint{
+			path(read, "GET", nil), path(idempotent, "PUT", body), path(once, "POST", body),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			callAPI(t, src)
+		})
+	}
+}
+
+func object(t *testing.T, m map[string]any) *structpb.Struct {
+	t.Helper()
+	s, err := structpb.NewStruct(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func callAPI(t *testing.T, src *registryv1.Source) {
+	t.Helper()
 	m, table := newMesh(t), apiCases()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.URL.Query().Get("case"))
@@ -127,7 +164,8 @@ func TestCallsOfAnAPI(t *testing.T) {
 		table[n].serve(w, r)
 	}))
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
-	m.source(&registryv1.Source{Name: "api", Kind: "openapi", Document: apiDocument, BaseUrl: s.URL})
+	src.Name, src.BaseUrl = "api", s.URL
+	m.source(src)
 	each(len(table), 8, func(i int) {
 		c := table[i]
 		arguments := fmt.Sprintf(`{"case":%d,"body":{"amount":1}}`, i)

@@ -24,6 +24,7 @@ func Flags(f *pflag.FlagSet) {
 	f.Uint32("timeout", 0, "seconds that a call may take, 0 = 120")
 
 	f.String("openapi", "", "OpenAPI 3 document of an HTTP API: a URL, a file, or - for standard input")
+	f.StringArray("endpoint", nil, "endpoint of an HTTP API without document, as 'NAME=METHOD /path/${args.id}'; with --base-url")
 	f.String("base-url", "", "URL of the API, instead of the servers that its document names")
 	f.StringSlice("tag", nil, "only operations of the API with one of these tags")
 	f.StringSlice("path", nil, "only operations of the API with such a path, as in '/pets*'")
@@ -61,22 +62,33 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 	}
 	document := r.get("openapi")
 	given := 0
-	for _, set := range []bool{r.body["url"] != nil, len(args) > 1, document != ""} {
+	endpoints, err := f.GetStringArray("endpoint")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	for _, set := range []bool{r.body["url"] != nil, len(args) > 1, document != "", len(endpoints) > 0} {
 		if set {
 			given++
 		}
 	}
 	if given != 1 {
-		return nil, app.Usage("give one of --url, --openapi, and a command after --")
-	}
-	if document == "" {
-		return r.body, r.onlyForAPIs()
-	}
-	r.body["kind"] = "openapi"
-	if err := r.document(document, in); err != nil {
-		return nil, err
+		return nil, app.Usage("give one of --url, --openapi, --endpoint, and a command after --")
 	}
 	r.text("base-url", "base_url")
+	switch {
+	case document != "":
+		r.body["kind"] = "openapi"
+		if err := r.document(document, in); err != nil {
+			return nil, err
+		}
+	case len(endpoints) > 0:
+		r.body["kind"] = "http"
+		if err := r.endpoints(endpoints); err != nil {
+			return nil, err
+		}
+	default:
+		return r.body, r.onlyForAPIs()
+	}
 	r.operations()
 	return r.body, r.auth()
 }
@@ -114,7 +126,7 @@ func (r reader) onlyForAPIs() error {
 		"base-url", "tag", "path", "operation", "bearer", "basic", "api-key", "token-url", "client-id", "client-secret", "scope",
 	} {
 		if r.flags.Changed(name) {
-			return app.Usage("--%s belongs to --openapi", name)
+			return app.Usage("--%s belongs to --openapi or --endpoint", name)
 		}
 	}
 	return nil
@@ -137,6 +149,31 @@ func (r reader) document(from string, in io.Reader) error {
 		return fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	r.body["document"] = string(text)
+	return nil
+}
+
+// endpoints sets endpoints whose placeholders are their arguments.
+func (r reader) endpoints(list []string) error {
+	var all []map[string]any
+	for _, text := range list {
+		name, request, ok := strings.Cut(text, "=")
+		method, path, hasPath := strings.Cut(request, " ")
+		if !ok || !hasPath {
+			return app.Usage("--endpoint is 'NAME=METHOD /path'")
+		}
+		e := map[string]any{"name": name, "method": method}
+		path, query, _ := strings.Cut(path, "?")
+		if e["path"] = path; query != "" {
+			params := map[string]any{}
+			for part := range strings.SplitSeq(query, "&") {
+				name, value, _ := strings.Cut(part, "=")
+				params[name] = value
+			}
+			e["query"] = params
+		}
+		all = append(all, e)
+	}
+	r.body["endpoints"] = all
 	return nil
 }
 

@@ -43,9 +43,15 @@ func TestBody(t *testing.T) {
 			`{"auth":{"client_id":"c","kind":"oauth2_client_credentials","scopes":["r","w"],"secret":"${env:T}","token_url":"http://t"},` +
 				`"kind":"openapi","name":"x","url":"http://a"}`,
 		},
-		{"x", "give one of --url, --openapi, and a command after --"},
+		{
+			"x --base-url http://a --endpoint get=GET_/o/${args.id}?q=${args.q}&n=1",
+			`{"base_url":"http://a","endpoints":[{"method":"GET","name":"get","path":"/o/${args.id}","query":{"n":"1","q":"${args.q}"}}],` +
+				`"kind":"http","name":"x"}`,
+		},
+		{"x --base-url http://a --endpoint no", "--endpoint is 'NAME=METHOD /path'"},
+		{"x", "give one of --url, --openapi, --endpoint, and a command after --"},
 		{"x --url http://a --openapi http://b", "give one of"},
-		{"x --url http://a --tag b", "--tag belongs to --openapi"},
+		{"x --url http://a --tag b", "--tag belongs to --openapi or --endpoint"},
 		{"x --openapi http://a --api-key k", "--api-key is header:NAME"},
 		{"x --openapi http://a --basic k", "--basic is USER:"},
 		{"x --openapi http://a --bearer k --basic a:b", "give one of --bearer"},
@@ -53,7 +59,11 @@ func TestBody(t *testing.T) {
 	} {
 		flags := pflag.NewFlagSet("create", pflag.ContinueOnError)
 		newsource.Flags(flags)
-		if err := flags.Parse(strings.Fields(row.args)); err != nil {
+		args := strings.Fields(row.args)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "GET_", "GET ")
+		}
+		if err := flags.Parse(args); err != nil {
 			t.Fatal(err)
 		}
 		body, err := newsource.Body(flags, flags.Args(), strings.NewReader("from stdin"))

@@ -16,7 +16,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),
 		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(), Elicitation: p.GetElicitation(),
 		Pin: p.GetPin(), BaseURL: strings.TrimSpace(p.GetBaseUrl()), Operations: filterFromProto(p.GetOperations()),
-		Auth: authFromProto(p.GetAuth()),
+		Auth: authFromProto(p.GetAuth()), Endpoints: endpointsFromProto(p.GetEndpoints()),
 	}, Document: p.GetDocument()}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {
@@ -38,15 +38,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
 		Document: s.Document, BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
 	}
-	if f := s.Spec.Operations; f != nil {
-		p.Operations = &registryv1.OperationFilter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
-	}
-	if a := s.Spec.Auth; a != nil {
-		p.Auth = &registryv1.SourceAuth{
-			Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
-			Scopes: a.Scopes, Audience: a.Audience,
-		}
-	}
+	apiToProto(s.Spec, p)
 	for tool, effect := range s.Spec.Effects {
 		if p.Effects == nil {
 			p.Effects = map[string]turnv1.EffectClass{}
@@ -54,23 +46,6 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		p.Effects[tool] = turnv1.EffectClass(effect)
 	}
 	return p
-}
-
-func filterFromProto(p *registryv1.OperationFilter) *store.OperationFilter {
-	if p == nil {
-		return nil
-	}
-	return &store.OperationFilter{Tags: p.GetTags(), Paths: p.GetPaths(), Names: p.GetNames()}
-}
-
-func authFromProto(p *registryv1.SourceAuth) *store.Auth {
-	if p == nil {
-		return nil
-	}
-	return &store.Auth{
-		Kind: p.GetKind(), In: p.GetIn(), Name: p.GetName(), Secret: p.GetSecret(), Username: p.GetUsername(), TokenURL: p.GetTokenUrl(),
-		ClientID: p.GetClientId(), Scopes: p.GetScopes(), Audience: p.GetAudience(),
-	}
 }
 
 func toolToProto(t store.Tool) *registryv1.Tool {

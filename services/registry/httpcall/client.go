@@ -51,9 +51,9 @@ func (e *Error) Unwrap() error { return e.Fault }
 type Call struct {
 	// Source is the name of its source, for messages.
 	Source string
-	// Operation and Args define the request.
-	Operation *Operation
-	Args      canon.Object
+	// Maker and Args define the request.
+	Maker Maker
+	Args  canon.Object
 	// Repeatable is false if the operation must not run twice: a response that says neither yes nor no is in doubt then.
 	Repeatable bool
 	// Key identifies the call, if the operation takes keys.
@@ -76,12 +76,12 @@ type Dialer interface {
 // Send sends the request once, whatever its method, and returns the answer of the API, including one that says no.
 // The context bounds it. Errors are of *Error.
 func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
-	r, err := c.Operation.Request(ctx, c.Args)
+	r, err := c.Maker.Request(ctx, c.Args)
 	if err != nil {
 		return nil, &Error{Fate: NotSent, Fault: fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err)}
 	}
-	if c.Key != "" && c.Operation.KeyHeader != "" {
-		r.Header.Set(c.Operation.KeyHeader, escapeExcept(c.Key, ":/@!$&'()*+,;="))
+	if name := c.Maker.keyHeader(); c.Key != "" && name != "" {
+		r.Header.Set(name, escapeExcept(c.Key, ":/@!$&'()*+,;="))
 	}
 	if c.Authorize != nil {
 		if err := c.Authorize(r); err != nil {

@@ -28,8 +28,21 @@ func wrong(argument, format string, args ...any) error {
 	return &ArgumentError{Argument: argument, Message: fmt.Sprintf(format, args...)}
 }
 
-// Request returns the request for the arguments, without credentials. Its body can be read again. The error is an *ArgumentError if the
-// arguments are to blame.
+// Maker makes the request of a call: an Operation or a Template.
+type Maker interface {
+	// Request returns the request for the arguments, without credentials. Its body can be read again. The error is an *ArgumentError if the
+	// arguments are to blame.
+	Request(ctx context.Context, args canon.Object) (*http.Request, error)
+	// keyHeader is the header for the key of a call; empty = none.
+	keyHeader() string
+}
+
+// anything is the Accept header of operations that do not say what they answer.
+const anything = "application/json, */*;q=0.5"
+
+func (o *Operation) keyHeader() string { return o.KeyHeader }
+
+// Request implements Maker.
 func (o *Operation) Request(ctx context.Context, args canon.Object) (*http.Request, error) {
 	target, err := o.target(args)
 	if err != nil {
@@ -50,7 +63,7 @@ func (o *Operation) Request(ctx context.Context, args canon.Object) (*http.Reque
 	if mediaType != "" {
 		r.Header.Set("Content-Type", mediaType)
 	}
-	r.Header.Set("Accept", "application/json, */*;q=0.5")
+	r.Header.Set("Accept", anything)
 	if o.Accept != "" {
 		r.Header.Set("Accept", o.Accept)
 	}

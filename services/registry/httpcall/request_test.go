@@ -20,7 +20,12 @@ func request(t *testing.T, op httpcall.Operation, arguments string) (string, err
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := op.Request(t.Context(), args)
+	return requestText(t, &op, args)
+}
+
+func requestText(t *testing.T, m httpcall.Maker, args canon.Object) (string, error) {
+	t.Helper()
+	r, err := m.Request(t.Context(), args)
 	if err != nil {
 		return "", err
 	}

@@ -176,6 +176,7 @@ func (c *converter) file(s *openapi3.Schema) map[string]any {
 	text := map[string]any{"type": "string"}
 	object := map[string]any{
 		"type": "object", "additionalProperties": false,
+		"oneOf": []any{map[string]any{"required": []string{"text"}}, map[string]any{"required": []string{"base64"}}},
 		"properties": map[string]any{
 			"filename": text, "media_type": text, "text": text, "base64": map[string]any{"type": "string", "contentEncoding": "base64"},
 		},

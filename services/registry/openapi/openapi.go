@@ -260,7 +260,7 @@ func (op *operation) input(ctx context.Context, call *httpcall.Operation) (json.
 			continue
 		}
 		if err == nil {
-			err = schema.Check(text)
+			_, err = schema.Compile(text)
 		}
 		if err == nil {
 			return text, nil
@@ -294,8 +294,10 @@ func (op *operation) output(ctx context.Context) json.RawMessage {
 		for _, attempt := range attempts {
 			c := newConverter(op.doc, fromAPI, attempt.detail, attempt.depth)
 			text, err := encode(c.schema(content[media].Schema), c)
-			if err == nil && len(text) <= preferredSchema && schema.Check(text) == nil {
-				return text
+			if err == nil && len(text) <= preferredSchema {
+				if _, err := schema.Compile(text); err == nil {
+					return text
+				}
 			}
 			if ctx.Err() != nil {
 				return nil

@@ -1,11 +1,15 @@
 package sourcespec
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/services/registry/credential"
+	"github.com/windlass-dev/windlass/services/registry/endpoint"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -19,9 +23,10 @@ func validateNoAPI(s store.Source, bad func(field, message string)) {
 		{s.Spec.BaseURL != "", "base_url", ""},
 		{s.Spec.Operations != nil, "operations", ""},
 		{s.Spec.Auth != nil, "auth", "; use headers with ${env:NAME}"},
+		{len(s.Spec.Endpoints) > 0, "endpoints", ""},
 	} {
 		if f.set {
-			bad("source."+f.field, "only a source of kind openapi has it"+f.more)
+			bad("source."+f.field, "only a source that is an HTTP API has it"+f.more)
 		}
 	}
 }
@@ -36,14 +41,53 @@ func validateAPI(s store.Source, bad func(field, message string)) {
 			bad("source."+field, message)
 		}
 	}
-	if len(s.Spec.Command) > 0 || len(s.Spec.Env) > 0 || s.Spec.Dir != "" || s.Spec.Transport != "" || s.Spec.Elicitation != "" {
-		bad("source.kind", "an API has no command, env, dir, transport or elicitation")
-	}
+	validateNoServer(s, bad)
 	if a := s.Spec.Auth; a != nil {
 		validateAuth(*a, bad)
 	}
 	if (s.Spec.Auth != nil || len(s.Spec.Headers) > 0) && s.Spec.URL == "" && s.Spec.BaseURL == "" {
 		bad("source.base_url", "it is required with auth or headers, which are sent only there")
+	}
+}
+
+// validateNoServer checks that an API has none of an MCP server's fields.
+func validateNoServer(s store.Source, bad func(field, message string)) {
+	if len(s.Spec.Command) > 0 || len(s.Spec.Env) > 0 || s.Spec.Dir != "" || s.Spec.Transport != "" || s.Spec.Elicitation != "" {
+		bad("source.kind", "an API has no command, env, dir, transport or elicitation")
+	}
+}
+
+// validateHTTP checks a source of kind http.
+func validateHTTP(s store.Source, bad func(field, message string)) {
+	validateNoServer(s, bad)
+	if s.Spec.URL != "" || s.Document != "" || s.Spec.Operations != nil {
+		bad("source.url", "a source of kind http has base_url and endpoints, and no url, document or operations")
+	}
+	if message := wrongURL(s.Spec.BaseURL); message != "" {
+		bad("source.base_url", message)
+	}
+	if len(s.Spec.Endpoints) == 0 {
+		bad("source.endpoints", "give at least one endpoint")
+	}
+	seen := map[string]bool{}
+	for i, e := range s.Spec.Endpoints {
+		at := fmt.Sprintf("source.endpoints[%d].", i)
+		if seen[e.Name] {
+			bad(at+"name", "an endpoint of this name is there already")
+		}
+		seen[e.Name] = true
+		_, err := endpoint.New(s.Spec.BaseURL, e)
+		if wrong, ok := errors.AsType[*endpoint.FieldError](err); ok {
+			bad(at+wrong.Field, wrong.Message)
+		} else if err != nil {
+			bad(at+"name", err.Error())
+		}
+		for _, f := range (envref.Place{Owner: "registry", Prefix: "WINDLASS_TOOL_"}).CheckHeaders(at+"headers", e.Headers) {
+			bad(f.Path, "credentials belong into the headers or auth of the source")
+		}
+	}
+	if a := s.Spec.Auth; a != nil {
+		validateAuth(*a, bad)
 	}
 }
 

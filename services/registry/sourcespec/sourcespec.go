@@ -33,6 +33,11 @@ func Validate(s store.Source) error {
 		validateNoAPI(s, bad)
 	case store.OpenAPI:
 		validateAPI(s, bad)
+		if len(s.Spec.Endpoints) > 0 {
+			bad("source.endpoints", "only a source of kind http has them")
+		}
+	case store.HTTP:
+		validateHTTP(s, bad)
 	case store.Builtin:
 		validateNoAPI(s, bad)
 		if s.Name != Mesh {
@@ -51,7 +56,7 @@ func Validate(s store.Source) error {
 		bad("source.elicitation", "use reissue or off")
 	}
 	place := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
-	if s.Kind == store.OpenAPI {
+	if store.IsAPI(s.Kind) {
 		place.Owner = "registry"
 	}
 	fields = append(fields, place.CheckHeaders("source.headers", s.Spec.Headers)...)
@@ -73,7 +78,7 @@ func New(s store.Source, now time.Time) store.Source {
 }
 
 // Kinds lists the kinds that a source can have, for messages.
-const Kinds = "mcp, openapi or builtin"
+const Kinds = "mcp, openapi, http or builtin"
 
 // Same reports whether two specs are the same.
 func Same(a, b store.Spec) bool {

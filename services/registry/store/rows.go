@@ -18,6 +18,8 @@ const (
 	MCP = "mcp"
 	// OpenAPI is an HTTP API that an OpenAPI document describes.
 	OpenAPI = "openapi"
+	// HTTP is an HTTP API whose endpoints are written by hand.
+	HTTP = "http"
 	// Builtin is the mesh itself.
 	Builtin = "builtin"
 )
@@ -111,6 +113,28 @@ type OperationFilter struct {
 	Names []string `json:"names,omitempty"`
 }
 
+// Endpoint is an operation of an HTTP API that is written by hand; its fields are those of the API.
+type Endpoint struct {
+	Name         string            `json:"name"`
+	Description  string            `json:"description,omitempty"`
+	Method       string            `json:"method,omitempty"`
+	Path         string            `json:"path"`
+	Query        map[string]string `json:"query,omitempty"`
+	Headers      map[string]string `json:"headers,omitempty"`
+	Body         map[string]any    `json:"body,omitempty"`
+	Form         map[string]string `json:"form,omitempty"`
+	Text         string            `json:"text,omitempty"`
+	MediaType    string            `json:"media_type,omitempty"`
+	InputSchema  map[string]any    `json:"input_schema,omitempty"`
+	OutputSchema map[string]any    `json:"output_schema,omitempty"`
+	Tags         []string          `json:"tags,omitempty"`
+	Deprecated   bool              `json:"deprecated,omitempty"`
+	KeyHeader    string            `json:"key_header,omitempty"`
+}
+
+// IsAPI reports whether calls of a kind of source are HTTP requests.
+func IsAPI(kind string) bool { return kind == OpenAPI || kind == HTTP }
+
 // Spec is the part of a source that its owner writes, stored as JSON.
 type Spec struct {
 	// URL, or Command with Env and Dir, is the MCP server's endpoint. Of an OpenAPI source, URL is where its document is.
@@ -141,13 +165,15 @@ type Spec struct {
 	Operations *OperationFilter `json:"operations,omitempty"`
 	// Auth is an API's credential; nil = none.
 	Auth *Auth `json:"auth,omitempty"`
+	// Endpoints are those of an API that are written by hand.
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }
 
 // Source is where tools come from.
 type Source struct {
 	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
-	// Kind is MCP, OpenAPI or Builtin.
+	// Kind is MCP, OpenAPI, HTTP or Builtin.
 	Kind string
 	// Spec is its definition.
 	Spec Spec

@@ -9,12 +9,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
-	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// operation returns the stored operation of a definition.
-func (a *apis) operation(ctx context.Context, tenant, hash string) (*httpcall.Operation, error) {
+// operation returns the stored operation or template of a definition.
+func (a *apis) operation(ctx context.Context, tenant, hash string) (httpcall.Maker, error) {
 	key := tenant + "/" + hash
 	if op, ok := a.operations.Get(key); ok {
 		return op, nil
@@ -26,12 +25,21 @@ func (a *apis) operation(ctx context.Context, tenant, hash string) (*httpcall.Op
 	if len(found) == 0 {
 		return nil, fmt.Errorf("definition %s is not stored", hash)
 	}
-	var t openapi.Tool
-	if err := json.Unmarshal(found[0].Raw, &t); err != nil {
+	var stored struct {
+		Operation *httpcall.Operation
+		Template  *httpcall.Template
+	}
+	if err := json.Unmarshal(found[0].Raw, &stored); err != nil {
 		return nil, fmt.Errorf("decode definition %s: %w", hash, err)
 	}
-	a.operations.Add(key, &t.Operation)
-	return &t.Operation, nil
+	var m httpcall.Maker = stored.Operation
+	if stored.Template != nil {
+		m = stored.Template
+	} else if stored.Operation == nil {
+		return nil, fmt.Errorf("definition %s says no request", hash)
+	}
+	a.operations.Add(key, m)
+	return m, nil
 }
 
 // callAPI sends one request. A call that may be repeated is sent once more if the API refuses its access token.
@@ -49,7 +57,7 @@ func (u *Upstream) callAPI(ctx context.Context, r Request) (Reply, error) {
 		}
 		refused := false
 		call := httpcall.Call{
-			Source: r.Source.Name, Operation: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(), Authorize: set.Authorize, Hide: set.Hide,
+			Source: r.Source.Name, Maker: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(), Authorize: set.Authorize, Hide: set.Hide,
 			Refused: func() { refused = set.Refused() }, MaxBytes: u.cfg.MaxResponseBytes,
 		}
 		if r.Effect != store.Read {

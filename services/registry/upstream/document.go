@@ -38,8 +38,8 @@ type apis struct {
 	egress      Dialer
 	definitions Definitions
 	credentials *credential.Keeper
-	operations  *lru.Cache[string, *httpcall.Operation] // by hash of the definition
-	importing   chan struct{}                           // holds a token while a document is read: it takes much memory
+	operations  *lru.Cache[string, httpcall.Maker] // by hash of the definition
+	importing   chan struct{}                      // holds a token while a document is read: it takes much memory
 
 	mu   sync.Mutex
 	tags map[string]version // by source id
@@ -52,7 +52,7 @@ type version struct {
 }
 
 func newAPIs(cfg Config, deps Deps) *apis {
-	operations, err := lru.New[string, *httpcall.Operation](operationsKept)
+	operations, err := lru.New[string, httpcall.Maker](operationsKept)
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
@@ -206,8 +206,7 @@ func given(s store.Spec) map[string]bool {
 	return out
 }
 
-// foundOperation converts an operation. Its effect class is that of its method (RFC 9110, section 9.2): safe methods read, PUT and DELETE
-// are idempotent, and all others have an effect each time.
+// foundOperation converts an operation.
 func foundOperation(t openapi.Tool) (store.Found, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
@@ -215,13 +214,20 @@ func foundOperation(t openapi.Tool) (store.Found, error) {
 	}
 	f := store.Found{
 		OriginalName: t.Name, Title: noNUL(t.Title), Description: noNUL(t.Description), Raw: raw, InputSchema: t.InputSchema,
-		OutputSchema: t.OutputSchema, Tags: t.Tags, Deprecated: t.Deprecated, Effect: store.Once,
-	}
-	switch t.Operation.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		f.Effect = store.Read
-	case http.MethodPut, http.MethodDelete:
-		f.Effect = store.Idempotent
+		OutputSchema: t.OutputSchema, Tags: t.Tags, Deprecated: t.Deprecated, Effect: effectOf(t.Operation.Method),
 	}
 	return f, nil
+}
+
+// effectOf returns the effect class of a method (RFC 9110, section 9.2): safe methods read, PUT and DELETE are idempotent, and all others
+// have an effect each time.
+func effectOf(method string) store.Effect {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return store.Read
+	case http.MethodPut, http.MethodDelete:
+		return store.Idempotent
+	default:
+		return store.Once
+	}
 }

@@ -106,6 +106,8 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 		return u.meshTools()
 	case store.OpenAPI:
 		return u.discoverAPI(ctx, s)
+	case store.HTTP:
+		return u.discoverEndpoints(s)
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.cfg.DiscoverTimeout+2*time.Second) // the bridge's own limit comes first
 	defer cancel()
@@ -167,7 +169,7 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 		return nil
 	}
 	u.breakers.reached(s.ID)
-	if s.Kind == store.OpenAPI {
+	if store.IsAPI(s.Kind) {
 		u.apis.forget(s)
 		return nil
 	}
@@ -266,7 +268,7 @@ func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress))
 	switch r.Source.Kind {
 	case store.Builtin:
 		return u.callMesh(ctx, r)
-	case store.OpenAPI:
+	case store.OpenAPI, store.HTTP:
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r) })
 	}
 	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, progress) })

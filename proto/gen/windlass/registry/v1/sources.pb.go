@@ -16,6 +16,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -150,6 +151,180 @@ func (x *OperationFilter) GetNames() []string {
 	return nil
 }
 
+// Endpoint is an operation of an HTTP API, written by hand. Values of path, query, headers, body, form and text may contain placeholders for
+// arguments: "${args.name}", or "${args.a.b}" for a member of an object. They are escaped for their place. A query parameter, header, form
+// field or member of the body whose argument is absent is left out; "$${" writes "${".
+type Endpoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tool within the source: letters, digits, "_", "-" and ".".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Description for the model.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// GET (default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS. It also determines the effect class, unless the source's effects do.
+	Method string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	// Path, which is appended to base_url. Its arguments are required.
+	Path string `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
+	// Query parameters. An array that is the whole value repeats the parameter.
+	Query map[string]string `protobuf:"bytes,5,rep,name=query,proto3" json:"query,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Headers of the request, in addition to those of the source.
+	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// JSON body. A string that is one placeholder becomes the argument with its type.
+	Body *structpb.Struct `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
+	// Fields of a body of type application/x-www-form-urlencoded.
+	Form map[string]string `protobuf:"bytes,8,rep,name=form,proto3" json:"form,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Body of any other type. Arguments are escaped if media_type is XML or HTML.
+	Text string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
+	// Type of the body; empty = "application/json" for body, "text/plain" for text.
+	MediaType string `protobuf:"bytes,10,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// JSON Schema (2020-12) of the arguments, an object. Unset = each placeholder is an argument of type string.
+	InputSchema *structpb.Struct `protobuf:"bytes,11,opt,name=input_schema,json=inputSchema,proto3" json:"input_schema,omitempty"`
+	// JSON Schema of the result, for models.
+	OutputSchema *structpb.Struct `protobuf:"bytes,12,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	// Tags of the tool.
+	Tags []string `protobuf:"bytes,13,rep,name=tags,proto3" json:"tags,omitempty"`
+	// True when the tool should no longer be used.
+	Deprecated bool `protobuf:"varint,14,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
+	// Header in which the API takes the key of a call, for example "Idempotency-Key"; empty = it takes none.
+	KeyHeader     string `protobuf:"bytes,15,opt,name=key_header,json=keyHeader,proto3" json:"key_header,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Endpoint) Reset() {
+	*x = Endpoint{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Endpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Endpoint) ProtoMessage() {}
+
+func (x *Endpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
+func (*Endpoint) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Endpoint) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Endpoint) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Endpoint) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *Endpoint) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Endpoint) GetQuery() map[string]string {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *Endpoint) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *Endpoint) GetBody() *structpb.Struct {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *Endpoint) GetForm() map[string]string {
+	if x != nil {
+		return x.Form
+	}
+	return nil
+}
+
+func (x *Endpoint) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Endpoint) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *Endpoint) GetInputSchema() *structpb.Struct {
+	if x != nil {
+		return x.InputSchema
+	}
+	return nil
+}
+
+func (x *Endpoint) GetOutputSchema() *structpb.Struct {
+	if x != nil {
+		return x.OutputSchema
+	}
+	return nil
+}
+
+func (x *Endpoint) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *Endpoint) GetDeprecated() bool {
+	if x != nil {
+		return x.Deprecated
+	}
+	return false
+}
+
+func (x *Endpoint) GetKeyHeader() string {
+	if x != nil {
+		return x.KeyHeader
+	}
+	return ""
+}
+
 // SourceAuth is a credential for an API. It is sent with each call, only to the origin of base_url, or of url if base_url is empty.
 type SourceAuth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -179,7 +354,7 @@ type SourceAuth struct {
 
 func (x *SourceAuth) Reset() {
 	*x = SourceAuth{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -191,7 +366,7 @@ func (x *SourceAuth) String() string {
 func (*SourceAuth) ProtoMessage() {}
 
 func (x *SourceAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[1]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -204,7 +379,7 @@ func (x *SourceAuth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceAuth.ProtoReflect.Descriptor instead.
 func (*SourceAuth) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{1}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SourceAuth) GetKind() string {
@@ -277,7 +452,8 @@ type Source struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Prefix of its tools' names: lower-case letters, digits, "-" and single "_", at most 32, starting with a letter. It cannot be changed.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes) or "builtin" (tools of the mesh itself).
+	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes), "http" (an HTTP API whose endpoints are written by
+	// hand) or "builtin" (tools of the mesh itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// URL of an MCP server over streamable HTTP or SSE, or of an OpenAPI document.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
@@ -309,13 +485,15 @@ type Source struct {
 	Pin bool `protobuf:"varint,15,opt,name=pin,proto3" json:"pin,omitempty"`
 	// OpenAPI document as JSON or YAML text, instead of url. Lists of sources omit it.
 	Document string `protobuf:"bytes,16,opt,name=document,proto3" json:"document,omitempty"`
-	// URL of an API, which replaces the servers that its document names. It is required where the document names none, and where headers or
+	// URL of an API, which replaces the servers that its document names. It is required for kind "http", where the document names none, and where headers or
 	// auth would be sent to another origin (scheme, host and port) than that of url.
 	BaseUrl string `protobuf:"bytes,17,opt,name=base_url,json=baseUrl,proto3" json:"base_url,omitempty"`
 	// Operations of an API that become tools; unset = all.
 	Operations *OperationFilter `protobuf:"bytes,18,opt,name=operations,proto3" json:"operations,omitempty"`
 	// Credentials for an API. Use headers for an MCP server.
 	Auth *SourceAuth `protobuf:"bytes,19,opt,name=auth,proto3" json:"auth,omitempty"`
+	// Endpoints of a source of kind "http", each of which is a tool.
+	Endpoints []*Endpoint `protobuf:"bytes,33,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -348,7 +526,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -360,7 +538,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[2]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -373,7 +551,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{2}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Source) GetId() string {
@@ -509,6 +687,13 @@ func (x *Source) GetAuth() *SourceAuth {
 	return nil
 }
 
+func (x *Source) GetEndpoints() []*Endpoint {
+	if x != nil {
+		return x.Endpoints
+	}
+	return nil
+}
+
 func (x *Source) GetState() SourceState {
 	if x != nil {
 		return x.State
@@ -606,7 +791,7 @@ type CreateSourceRequest struct {
 
 func (x *CreateSourceRequest) Reset() {
 	*x = CreateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +803,7 @@ func (x *CreateSourceRequest) String() string {
 func (*CreateSourceRequest) ProtoMessage() {}
 
 func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +816,7 @@ func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSourceRequest.ProtoReflect.Descriptor instead.
 func (*CreateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CreateSourceRequest) GetSource() *Source {
@@ -659,7 +844,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +856,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +869,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetSourceRequest) GetSourceId() string {
@@ -707,7 +892,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +904,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +917,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListSourcesRequest) GetPageSize() int32 {
@@ -762,7 +947,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +959,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +972,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListSourcesResponse) GetSources() []*Source {
@@ -819,7 +1004,7 @@ type UpdateSourceRequest struct {
 
 func (x *UpdateSourceRequest) Reset() {
 	*x = UpdateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1016,7 @@ func (x *UpdateSourceRequest) String() string {
 func (*UpdateSourceRequest) ProtoMessage() {}
 
 func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1029,7 @@ func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSourceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UpdateSourceRequest) GetSource() *Source {
@@ -879,7 +1064,7 @@ type DeleteSourceRequest struct {
 
 func (x *DeleteSourceRequest) Reset() {
 	*x = DeleteSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +1076,7 @@ func (x *DeleteSourceRequest) String() string {
 func (*DeleteSourceRequest) ProtoMessage() {}
 
 func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +1089,7 @@ func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteSourceRequest) GetSourceId() string {
@@ -923,7 +1108,7 @@ type DeleteSourceResponse struct {
 
 func (x *DeleteSourceResponse) Reset() {
 	*x = DeleteSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1120,7 @@ func (x *DeleteSourceResponse) String() string {
 func (*DeleteSourceResponse) ProtoMessage() {}
 
 func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1133,7 @@ func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 // SyncSourceRequest names a source.
@@ -962,7 +1147,7 @@ type SyncSourceRequest struct {
 
 func (x *SyncSourceRequest) Reset() {
 	*x = SyncSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1159,7 @@ func (x *SyncSourceRequest) String() string {
 func (*SyncSourceRequest) ProtoMessage() {}
 
 func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1172,7 @@ func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncSourceRequest.ProtoReflect.Descriptor instead.
 func (*SyncSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SyncSourceRequest) GetSourceId() string {
@@ -1018,7 +1203,7 @@ type SyncResult struct {
 
 func (x *SyncResult) Reset() {
 	*x = SyncResult{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1215,7 @@ func (x *SyncResult) String() string {
 func (*SyncResult) ProtoMessage() {}
 
 func (x *SyncResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1228,7 @@ func (x *SyncResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResult.ProtoReflect.Descriptor instead.
 func (*SyncResult) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SyncResult) GetAdded() []string {
@@ -1099,7 +1284,7 @@ type DiffSourceRequest struct {
 
 func (x *DiffSourceRequest) Reset() {
 	*x = DiffSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1296,7 @@ func (x *DiffSourceRequest) String() string {
 func (*DiffSourceRequest) ProtoMessage() {}
 
 func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1309,7 @@ func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceRequest.ProtoReflect.Descriptor instead.
 func (*DiffSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DiffSourceRequest) GetSourceId() string {
@@ -1145,7 +1330,7 @@ type DiffSourceResponse struct {
 
 func (x *DiffSourceResponse) Reset() {
 	*x = DiffSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1342,7 @@ func (x *DiffSourceResponse) String() string {
 func (*DiffSourceResponse) ProtoMessage() {}
 
 func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1355,7 @@ func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceResponse.ProtoReflect.Descriptor instead.
 func (*DiffSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DiffSourceResponse) GetTools() []*DriftedTool {
@@ -1197,7 +1382,7 @@ type DriftedTool struct {
 
 func (x *DriftedTool) Reset() {
 	*x = DriftedTool{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1394,7 @@ func (x *DriftedTool) String() string {
 func (*DriftedTool) ProtoMessage() {}
 
 func (x *DriftedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1407,7 @@ func (x *DriftedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedTool.ProtoReflect.Descriptor instead.
 func (*DriftedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DriftedTool) GetName() string {
@@ -1266,7 +1451,7 @@ type AcceptSourceRequest struct {
 
 func (x *AcceptSourceRequest) Reset() {
 	*x = AcceptSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1463,7 @@ func (x *AcceptSourceRequest) String() string {
 func (*AcceptSourceRequest) ProtoMessage() {}
 
 func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1476,7 @@ func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
 func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AcceptSourceRequest) GetSourceId() string {
@@ -1321,7 +1506,7 @@ type DefinitionChoice struct {
 
 func (x *DefinitionChoice) Reset() {
 	*x = DefinitionChoice{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1518,7 @@ func (x *DefinitionChoice) String() string {
 func (*DefinitionChoice) ProtoMessage() {}
 
 func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1531,7 @@ func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionChoice.ProtoReflect.Descriptor instead.
 func (*DefinitionChoice) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DefinitionChoice) GetName() string {
@@ -1374,7 +1559,7 @@ type AcceptSourceResponse struct {
 
 func (x *AcceptSourceResponse) Reset() {
 	*x = AcceptSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1571,7 @@ func (x *AcceptSourceResponse) String() string {
 func (*AcceptSourceResponse) ProtoMessage() {}
 
 func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1584,7 @@ func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
 func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AcceptSourceResponse) GetAccepted() []string {
@@ -1413,11 +1598,42 @@ var File_windlass_registry_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x8b\x01\n" +
+	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x8b\x01\n" +
 	"\x0fOperationFilter\x12%\n" +
 	"\x04tags\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x01R\x04tags\x12'\n" +
 	"\x05paths\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x05paths\x12(\n" +
-	"\x05names\x18\x03 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\x05names\"\x90\x03\n" +
+	"\x05names\x18\x03 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\x05names\"\x85\a\n" +
+	"\bEndpoint\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\x12*\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\vdescription\x12\x1f\n" +
+	"\x06method\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18\x10R\x06method\x12!\n" +
+	"\x04path\x18\x04 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x10R\x04path\x12I\n" +
+	"\x05query\x18\x05 \x03(\v2).windlass.registry.v1.Endpoint.QueryEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x05query\x12O\n" +
+	"\aheaders\x18\x06 \x03(\v2+.windlass.registry.v1.Endpoint.HeadersEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\aheaders\x12+\n" +
+	"\x04body\x18\a \x01(\v2\x17.google.protobuf.StructR\x04body\x12F\n" +
+	"\x04form\x18\b \x03(\v2(.windlass.registry.v1.Endpoint.FormEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x04form\x12\x1d\n" +
+	"\x04text\x18\t \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x12'\n" +
+	"\n" +
+	"media_type\x18\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\tmediaType\x12:\n" +
+	"\finput_schema\x18\v \x01(\v2\x17.google.protobuf.StructR\vinputSchema\x12<\n" +
+	"\routput_schema\x18\f \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12\x1c\n" +
+	"\x04tags\x18\r \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x12\x1e\n" +
+	"\n" +
+	"deprecated\x18\x0e \x01(\bR\n" +
+	"deprecated\x12'\n" +
+	"\n" +
+	"key_header\x18\x0f \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\tkeyHeader\x1a8\n" +
+	"\n" +
+	"QueryEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
+	"\tFormEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x03\n" +
 	"\n" +
 	"SourceAuth\x12O\n" +
 	"\x04kind\x18\x01 \x01(\tB;\xe0A\x02\xbaH5r3R\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x04kind\x12,\n" +
@@ -1428,12 +1644,12 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\x94\x0f\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xe3\x0f\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
-	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x125\n" +
-	"\x04kind\x18\x03 \x01(\tB!\xe0A\x02\xbaH\x1br\x19R\x00R\x03mcpR\aopenapiR\abuiltinR\x04kind\x12\x1a\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12;\n" +
+	"\x04kind\x18\x03 \x01(\tB'\xe0A\x02\xbaH!r\x1fR\x00R\x03mcpR\aopenapiR\x04httpR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
 	"\x03env\x18\x06 \x03(\v2%.windlass.registry.v1.Source.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x12\x1a\n" +
@@ -1453,7 +1669,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\x12 \x01(\v2%.windlass.registry.v1.OperationFilterR\n" +
 	"operations\x124\n" +
-	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12<\n" +
+	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12G\n" +
+	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
@@ -1560,74 +1777,86 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
 	(*OperationFilter)(nil),       // 1: windlass.registry.v1.OperationFilter
-	(*SourceAuth)(nil),            // 2: windlass.registry.v1.SourceAuth
-	(*Source)(nil),                // 3: windlass.registry.v1.Source
-	(*CreateSourceRequest)(nil),   // 4: windlass.registry.v1.CreateSourceRequest
-	(*GetSourceRequest)(nil),      // 5: windlass.registry.v1.GetSourceRequest
-	(*ListSourcesRequest)(nil),    // 6: windlass.registry.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 7: windlass.registry.v1.ListSourcesResponse
-	(*UpdateSourceRequest)(nil),   // 8: windlass.registry.v1.UpdateSourceRequest
-	(*DeleteSourceRequest)(nil),   // 9: windlass.registry.v1.DeleteSourceRequest
-	(*DeleteSourceResponse)(nil),  // 10: windlass.registry.v1.DeleteSourceResponse
-	(*SyncSourceRequest)(nil),     // 11: windlass.registry.v1.SyncSourceRequest
-	(*SyncResult)(nil),            // 12: windlass.registry.v1.SyncResult
-	(*DiffSourceRequest)(nil),     // 13: windlass.registry.v1.DiffSourceRequest
-	(*DiffSourceResponse)(nil),    // 14: windlass.registry.v1.DiffSourceResponse
-	(*DriftedTool)(nil),           // 15: windlass.registry.v1.DriftedTool
-	(*AcceptSourceRequest)(nil),   // 16: windlass.registry.v1.AcceptSourceRequest
-	(*DefinitionChoice)(nil),      // 17: windlass.registry.v1.DefinitionChoice
-	(*AcceptSourceResponse)(nil),  // 18: windlass.registry.v1.AcceptSourceResponse
-	nil,                           // 19: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 20: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 21: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 22: windlass.registry.v1.Source.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 24: google.protobuf.FieldMask
-	(v1.EffectClass)(0),           // 25: windlass.turn.v1.EffectClass
+	(*Endpoint)(nil),              // 2: windlass.registry.v1.Endpoint
+	(*SourceAuth)(nil),            // 3: windlass.registry.v1.SourceAuth
+	(*Source)(nil),                // 4: windlass.registry.v1.Source
+	(*CreateSourceRequest)(nil),   // 5: windlass.registry.v1.CreateSourceRequest
+	(*GetSourceRequest)(nil),      // 6: windlass.registry.v1.GetSourceRequest
+	(*ListSourcesRequest)(nil),    // 7: windlass.registry.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 8: windlass.registry.v1.ListSourcesResponse
+	(*UpdateSourceRequest)(nil),   // 9: windlass.registry.v1.UpdateSourceRequest
+	(*DeleteSourceRequest)(nil),   // 10: windlass.registry.v1.DeleteSourceRequest
+	(*DeleteSourceResponse)(nil),  // 11: windlass.registry.v1.DeleteSourceResponse
+	(*SyncSourceRequest)(nil),     // 12: windlass.registry.v1.SyncSourceRequest
+	(*SyncResult)(nil),            // 13: windlass.registry.v1.SyncResult
+	(*DiffSourceRequest)(nil),     // 14: windlass.registry.v1.DiffSourceRequest
+	(*DiffSourceResponse)(nil),    // 15: windlass.registry.v1.DiffSourceResponse
+	(*DriftedTool)(nil),           // 16: windlass.registry.v1.DriftedTool
+	(*AcceptSourceRequest)(nil),   // 17: windlass.registry.v1.AcceptSourceRequest
+	(*DefinitionChoice)(nil),      // 18: windlass.registry.v1.DefinitionChoice
+	(*AcceptSourceResponse)(nil),  // 19: windlass.registry.v1.AcceptSourceResponse
+	nil,                           // 20: windlass.registry.v1.Endpoint.QueryEntry
+	nil,                           // 21: windlass.registry.v1.Endpoint.HeadersEntry
+	nil,                           // 22: windlass.registry.v1.Endpoint.FormEntry
+	nil,                           // 23: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 24: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 25: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 26: windlass.registry.v1.Source.LabelsEntry
+	(*structpb.Struct)(nil),       // 27: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 29: google.protobuf.FieldMask
+	(v1.EffectClass)(0),           // 30: windlass.turn.v1.EffectClass
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	19, // 0: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	20, // 1: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	21, // 2: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	22, // 3: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
-	1,  // 4: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
-	2,  // 5: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
-	0,  // 6: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	23, // 7: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	23, // 8: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	23, // 9: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	3,  // 10: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	3,  // 11: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	3,  // 12: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	24, // 13: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	15, // 14: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
-	17, // 15: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
-	25, // 16: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	4,  // 17: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	5,  // 18: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	6,  // 19: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	8,  // 20: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	9,  // 21: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	11, // 22: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	13, // 23: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
-	16, // 24: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
-	3,  // 25: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	3,  // 26: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	7,  // 27: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	3,  // 28: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	10, // 29: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	12, // 30: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	14, // 31: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
-	18, // 32: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
-	25, // [25:33] is the sub-list for method output_type
-	17, // [17:25] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	20, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
+	21, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
+	27, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
+	22, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
+	27, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
+	27, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
+	23, // 6: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	24, // 7: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	25, // 8: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	26, // 9: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	1,  // 10: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
+	3,  // 11: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
+	2,  // 12: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
+	0,  // 13: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	28, // 14: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	28, // 15: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	28, // 16: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	4,  // 17: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	4,  // 18: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	4,  // 19: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	29, // 20: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	16, // 21: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	18, // 22: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	30, // 23: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	5,  // 24: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	6,  // 25: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	7,  // 26: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	9,  // 27: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	10, // 28: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	12, // 29: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	14, // 30: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	17, // 31: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	4,  // 32: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	4,  // 33: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	8,  // 34: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	4,  // 35: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	11, // 36: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	13, // 37: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	15, // 38: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	19, // 39: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	32, // [32:40] is the sub-list for method output_type
+	24, // [24:32] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -1641,7 +1870,7 @@ func file_windlass_registry_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"google.golang.org/protobuf/types/known/structpb"
+
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// apiToProto sets the fields of a source that is an HTTP API.
+func apiToProto(s store.Spec, p *registryv1.Source) {
+	if f := s.Operations; f != nil {
+		p.Operations = &registryv1.OperationFilter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
+	}
+	if a := s.Auth; a != nil {
+		p.Auth = &registryv1.SourceAuth{
+			Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
+			Scopes: a.Scopes, Audience: a.Audience,
+		}
+	}
+	for _, e := range s.Endpoints {
+		p.Endpoints = append(p.Endpoints, &registryv1.Endpoint{
+			Name: e.Name, Description: e.Description, Method: e.Method, Path: e.Path, Query: e.Query, Headers: e.Headers, Form: e.Form,
+			Text: e.Text, MediaType: e.MediaType, Tags: e.Tags, Deprecated: e.Deprecated, KeyHeader: e.KeyHeader,
+			Body: structOf(e.Body), InputSchema: structOf(e.InputSchema), OutputSchema: structOf(e.OutputSchema),
+		})
+	}
+}
+
+// structOf converts a JSON object; nil stays nil.
+func structOf(object map[string]any) *structpb.Struct {
+	if object == nil {
+		return nil
+	}
+	s, err := structpb.NewStruct(object)
+	if err != nil {
+		return nil // it was a Struct when it came
+	}
+	return s
+}
+
+func endpointsFromProto(list []*registryv1.Endpoint) []store.Endpoint {
+	var out []store.Endpoint
+	for _, p := range list {
+		e := store.Endpoint{
+			Name: p.GetName(), Description: p.GetDescription(), Method: p.GetMethod(), Path: p.GetPath(), Query: p.GetQuery(),
+			Headers: p.GetHeaders(), Form: p.GetForm(), Text: p.GetText(), MediaType: p.GetMediaType(), Tags: p.GetTags(),
+			Deprecated: p.GetDeprecated(), KeyHeader: p.GetKeyHeader(),
+		}
+		if p.GetBody() != nil {
+			e.Body = p.GetBody().AsMap()
+		}
+		if p.GetInputSchema() != nil {
+			e.InputSchema = p.GetInputSchema().AsMap()
+		}
+		if p.GetOutputSchema() != nil {
+			e.OutputSchema = p.GetOutputSchema().AsMap()
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func filterFromProto(p *registryv1.OperationFilter) *store.OperationFilter {
+	if p == nil {
+		return nil
+	}
+	return &store.OperationFilter{Tags: p.GetTags(), Paths: p.GetPaths(), Names: p.GetNames()}
+}
+
+func authFromProto(p *registryv1.SourceAuth) *store.Auth {
+	if p == nil {
+		return nil
+	}
+	return &store.Auth{
+		Kind: p.GetKind(), In: p.GetIn(), Name: p.GetName(), Secret: p.GetSecret(), Username: p.GetUsername(), TokenURL: p.GetTokenUrl(),
+		ClientID: p.GetClientId(), Scopes: p.GetScopes(), Audience: p.GetAudience(),
+	}
+}
