@@ -20,7 +20,7 @@ import (
 
 func sourceCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use:   "create NAME {--url URL | --openapi DOCUMENT | --endpoint ENDPOINT… | -- COMMAND [ARGUMENT…]}",
+		Use:   "create NAME {--url URL | --openapi DOCUMENT | --graphql URL | --endpoint ENDPOINT… | -- COMMAND [ARGUMENT…]}",
 		Short: "Register an MCP server or an HTTP API, and list its tools",
 		Example: "  windlass source create notes --url http://127.0.0.1:9000/mcp\n  windlass source create files -- npx -y " +
 			"@modelcontextprotocol/server-filesystem /tmp\n  windlass source create pets --openapi https://petstore.example/openapi.json " +

@@ -24,6 +24,7 @@ func Flags(f *pflag.FlagSet) {
 	f.Uint32("timeout", 0, "seconds that a call may take, 0 = 120")
 
 	f.String("openapi", "", "OpenAPI 3 document of an HTTP API: a URL, a file, or - for standard input")
+	f.String("graphql", "", "URL of a GraphQL API; select queries and mutations with --operation")
 	f.StringArray("endpoint", nil, "endpoint of an HTTP API without document, as 'NAME=METHOD /path/${args.id}'; with --base-url")
 	f.String("base-url", "", "URL of the API, instead of the servers that its document names")
 	f.StringSlice("tag", nil, "only operations of the API with one of these tags")
@@ -60,19 +61,19 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 	if len(args) > 1 {
 		r.body["command"] = args[1:]
 	}
-	document := r.get("openapi")
+	document, graphql := r.get("openapi"), r.get("graphql")
 	given := 0
 	endpoints, err := f.GetStringArray("endpoint")
 	if err != nil {
 		return nil, app.Usage("%s", err)
 	}
-	for _, set := range []bool{r.body["url"] != nil, len(args) > 1, document != "", len(endpoints) > 0} {
+	for _, set := range []bool{r.body["url"] != nil, len(args) > 1, document != "", graphql != "", len(endpoints) > 0} {
 		if set {
 			given++
 		}
 	}
 	if given != 1 {
-		return nil, app.Usage("give one of --url, --openapi, --endpoint, and a command after --")
+		return nil, app.Usage("give one of --url, --openapi, --graphql, --endpoint, and a command after --")
 	}
 	r.text("base-url", "base_url")
 	switch {
@@ -86,6 +87,8 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 		if err := r.endpoints(endpoints); err != nil {
 			return nil, err
 		}
+	case graphql != "":
+		r.body["kind"], r.body["url"] = "graphql", graphql
 	default:
 		return r.body, r.onlyForAPIs()
 	}
@@ -126,7 +129,7 @@ func (r reader) onlyForAPIs() error {
 		"base-url", "tag", "path", "operation", "bearer", "basic", "api-key", "token-url", "client-id", "client-secret", "scope",
 	} {
 		if r.flags.Changed(name) {
-			return app.Usage("--%s belongs to --openapi or --endpoint", name)
+			return app.Usage("--%s belongs to an API", name)
 		}
 	}
 	return nil

@@ -48,10 +48,14 @@ func TestBody(t *testing.T) {
 			`{"base_url":"http://a","endpoints":[{"method":"GET","name":"get","path":"/o/${args.id}","query":{"n":"1","q":"${args.q}"}}],` +
 				`"kind":"http","name":"x"}`,
 		},
+		{
+			"x --graphql http://a/q --operation pet*",
+			`{"kind":"graphql","name":"x","operations":{"names":["pet*"]},"url":"http://a/q"}`,
+		},
 		{"x --base-url http://a --endpoint no", "--endpoint is 'NAME=METHOD /path'"},
-		{"x", "give one of --url, --openapi, --endpoint, and a command after --"},
+		{"x", "give one of --url, --openapi, --graphql, --endpoint, and a command after --"},
 		{"x --url http://a --openapi http://b", "give one of"},
-		{"x --url http://a --tag b", "--tag belongs to --openapi or --endpoint"},
+		{"x --url http://a --tag b", "--tag belongs to an API"},
 		{"x --openapi http://a --api-key k", "--api-key is header:NAME"},
 		{"x --openapi http://a --basic k", "--basic is USER:"},
 		{"x --openapi http://a --bearer k --basic a:b", "give one of --bearer"},

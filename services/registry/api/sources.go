@@ -197,6 +197,7 @@ func (s *Sources) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequ
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "source %q is switched off", src.Name).
 			Hint("Update it with disabled = false first.")
 	}
+	s.upstream.Reread(src)
 	diff, err := s.syncer.SyncFresh(ctx, src)
 	if errors.Is(err, store.ErrChanged) {
 		return nil, fault.Conflict("source %q was changed while it was looked at", src.Name)

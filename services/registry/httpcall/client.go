@@ -3,7 +3,6 @@ package httpcall
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -106,6 +105,9 @@ func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 	if c.undecided(response.StatusCode) {
 		return nil, c.inDoubt(response, body)
 	}
+	if a := c.Maker.read(body); a != nil && response.StatusCode < 500 {
+		return a.result(c.Hide), nil
+	}
 	return result(response.StatusCode, response.Header, body, c.Hide), nil
 }
 
@@ -174,40 +176,4 @@ func (c Call) unanswered(ctx context.Context, err error) *Error {
 
 func unknown(format string, args ...any) *fault.Error {
 	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN, format, args...)
-}
-
-// ReadDocument is a GET of a document that describes an API: at most limit bytes, within the context. tag is the ETag of the version that
-// the caller has; a nil document means that it is still that one.
-func ReadDocument(ctx context.Context, d Dialer, address, tag string, limit int64, authorize func(*http.Request) error) (
-	document []byte, newTag string, err error,
-) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return nil, "", fmt.Errorf("the URL is not valid")
-	}
-	r.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
-	if tag != "" {
-		r.Header.Set("If-None-Match", tag)
-	}
-	if authorize != nil {
-		if err := authorize(r); err != nil {
-			return nil, "", err
-		}
-	}
-	response, err := d.Client(egress.Options{MaxResponseBytes: limit}).Do(r)
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	defer response.Body.Close()
-	if response.StatusCode == http.StatusNotModified && tag != "" {
-		return nil, tag, nil
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, "", fmt.Errorf("the document's server answered %s", statusText(response.StatusCode))
-	}
-	document, err = io.ReadAll(response.Body)
-	return document, response.Header.Get("ETag"), err
 }

@@ -35,12 +35,16 @@ type Maker interface {
 	Request(ctx context.Context, args canon.Object) (*http.Request, error)
 	// keyHeader is the header for the key of a call; empty = none.
 	keyHeader() string
+	// read makes something else of a successful answer; nil leaves it as it is.
+	read(body []byte) *graphQLAnswer
 }
 
 // anything is the Accept header of operations that do not say what they answer.
 const anything = "application/json, */*;q=0.5"
 
 func (o *Operation) keyHeader() string { return o.KeyHeader }
+
+func (*Operation) read([]byte) *graphQLAnswer { return nil }
 
 // Request implements Maker.
 func (o *Operation) Request(ctx context.Context, args canon.Object) (*http.Request, error) {

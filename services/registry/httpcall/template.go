@@ -41,6 +41,8 @@ type Template struct {
 	MediaType string `json:"media_type,omitempty"`
 	// KeyHeader is that of an Operation.
 	KeyHeader string `json:"key_header,omitempty"`
+	// GraphQL is the field of the answer's "data" that is the result, of a request to a GraphQL API; empty for other APIs.
+	GraphQL string `json:"graphql,omitempty"`
 }
 
 // Check calls found with the path of each placeholder. The error says what is wrong with the template.

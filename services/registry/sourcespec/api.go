@@ -57,6 +57,23 @@ func validateNoServer(s store.Source, bad func(field, message string)) {
 	}
 }
 
+// validateGraphQL checks a source of kind graphql.
+func validateGraphQL(s store.Source, bad func(field, message string)) {
+	validateNoServer(s, bad)
+	if s.Document != "" || s.Spec.BaseURL != "" || len(s.Spec.Endpoints) > 0 {
+		bad("source.url", "a source of kind graphql has a url, and no document, base_url or endpoints")
+	}
+	if message := wrongURL(s.Spec.URL); message != "" {
+		bad("source.url", message)
+	}
+	if f := s.Spec.Operations; f != nil && len(f.Tags)+len(f.Paths) > 0 {
+		bad("source.operations", "queries and mutations are selected by names")
+	}
+	if a := s.Spec.Auth; a != nil {
+		validateAuth(*a, bad)
+	}
+}
+
 // validateHTTP checks a source of kind http.
 func validateHTTP(s store.Source, bad func(field, message string)) {
 	validateNoServer(s, bad)

@@ -36,6 +36,8 @@ func Validate(s store.Source) error {
 		if len(s.Spec.Endpoints) > 0 {
 			bad("source.endpoints", "only a source of kind http has them")
 		}
+	case store.GraphQL:
+		validateGraphQL(s, bad)
 	case store.HTTP:
 		validateHTTP(s, bad)
 	case store.Builtin:
@@ -78,7 +80,7 @@ func New(s store.Source, now time.Time) store.Source {
 }
 
 // Kinds lists the kinds that a source can have, for messages.
-const Kinds = "mcp, openapi, http or builtin"
+const Kinds = "mcp, openapi, http, graphql or builtin"
 
 // Same reports whether two specs are the same.
 func Same(a, b store.Spec) bool {

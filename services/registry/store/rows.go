@@ -20,6 +20,8 @@ const (
 	OpenAPI = "openapi"
 	// HTTP is an HTTP API whose endpoints are written by hand.
 	HTTP = "http"
+	// GraphQL is a GraphQL API.
+	GraphQL = "graphql"
 	// Builtin is the mesh itself.
 	Builtin = "builtin"
 )
@@ -133,7 +135,7 @@ type Endpoint struct {
 }
 
 // IsAPI reports whether calls of a kind of source are HTTP requests.
-func IsAPI(kind string) bool { return kind == OpenAPI || kind == HTTP }
+func IsAPI(kind string) bool { return kind == OpenAPI || kind == HTTP || kind == GraphQL }
 
 // Spec is the part of a source that its owner writes, stored as JSON.
 type Spec struct {
@@ -173,7 +175,7 @@ type Spec struct {
 type Source struct {
 	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
-	// Kind is MCP, OpenAPI, HTTP or Builtin.
+	// Kind is MCP, OpenAPI, HTTP, GraphQL or Builtin.
 	Kind string
 	// Spec is its definition.
 	Spec Spec

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/grpc/codes"
@@ -18,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/registry/credential"
+	"github.com/windlass-dev/windlass/services/registry/graphql"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -49,6 +51,7 @@ type apis struct {
 type version struct {
 	revision    uint32
 	tag, digest string
+	read        time.Time
 }
 
 func newAPIs(cfg Config, deps Deps) *apis {
@@ -68,6 +71,14 @@ func (a *apis) forget(s store.Source) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.tags, s.ID)
+}
+
+func (a *apis) reread(s store.Source) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tags[s.ID].tag == "" { // with one, its server says whether it changed
+		delete(a.tags, s.ID)
+	}
 }
 
 // discoverAPI reads the document of an API, if it is another one than that of the source's tools.
@@ -91,46 +102,80 @@ func (u *Upstream) discoverAPI(ctx context.Context, s store.Source) (store.Inven
 		}
 		inv.Digest = digest
 	}
-	u.apis.remember(s, version{revision: s.Revision, tag: tag, digest: digest})
+	u.apis.remember(s, version{revision: s.Revision, tag: tag, digest: digest, read: time.Now()})
 	u.breakers.reached(s.ID)
 	return inv, nil
 }
 
 // document returns the source's document; nil if it is still the one that the source's tools were made of.
 func (a *apis) document(ctx context.Context, s store.Source) (document []byte, tag string, err error) {
-	if s.Spec.URL == "" {
+	if s.Kind == store.OpenAPI && s.Spec.URL == "" {
 		return []byte(s.Document), "", nil
 	}
-	authorize := func(*http.Request) error { return nil }
+	request := httpcall.Document{
+		URL: s.Spec.URL, MaxBytes: int64(a.cfg.Documents.MaxBytes), Authorize: func(*http.Request) error { return nil },
+	}
 	if credential.Origin(s.Spec.URL) == credential.Home(s.Spec) {
 		set, err := a.credentials.For(s)
 		if err != nil {
 			return nil, "", err
 		}
-		authorize = set.Authorize
+		request.Authorize = set.Authorize
 	}
-	a.mu.Lock()
-	known := a.tags[s.ID]
-	a.mu.Unlock()
-	if known.revision == s.Revision && known.digest == s.Digest {
-		tag = known.tag
+	known, ok := a.known(s)
+	if s.Kind == store.GraphQL {
+		return a.introspection(ctx, s, request, ok && time.Since(known.read) < introspectEvery)
 	}
+	if ok {
+		request.Tag = known.tag
+	}
+	return a.fetch(ctx, s, request)
+}
+
+// introspectEvery is how often the schema of a GraphQL API is read: it has no ETag, and is long. In between the API is only asked whether
+// it is there.
+const introspectEvery = 5 * time.Minute
+
+func (a *apis) introspection(ctx context.Context, s store.Source, request httpcall.Document, recent bool) ([]byte, string, error) {
+	query := graphql.Introspection
+	if recent {
+		query = "{__typename}"
+	}
+	var err error
+	if request.Post, err = json.Marshal(map[string]string{"query": query}); err != nil {
+		return nil, "", fault.Internal(err)
+	}
+	document, _, err := a.fetch(ctx, s, request)
+	if recent {
+		document = nil
+	}
+	return document, "", err
+}
+
+func (a *apis) fetch(ctx context.Context, s store.Source, request httpcall.Document) (document []byte, tag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.DiscoverTimeout)
 	defer cancel()
-	document, tag, err = httpcall.ReadDocument(ctx, a.egress, s.Spec.URL, tag, int64(a.cfg.Documents.MaxBytes), authorize)
+	document, tag, err = request.Read(ctx, a.egress)
 	switch {
 	case errors.Is(err, egress.ErrDenied):
-		return nil, "", fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s", s.Name, err)
+		return nil, "", fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s", s.Name, err).Cause(err)
 	case errors.Is(err, egress.ErrTooLarge):
 		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
 			"source %q: the document is larger than %d bytes (registry.openapi.max_bytes)", s.Name, a.cfg.Documents.MaxBytes)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q did not answer in time", s.Name).Cause(err)
 	case err != nil && fault.As(err) == nil:
-		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the document of source %q cannot be had: %s", s.Name,
-			err)
+		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the document of source %q cannot be had: %s", s.Name, err)
 	}
 	return document, tag, err
+}
+
+// known returns the version that the tools of a source were made of, if this replica has read it.
+func (a *apis) known(s store.Source) (version, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v, ok := a.tags[s.ID]
+	return v, ok && v.revision == s.Revision && v.digest == s.Digest
 }
 
 func (a *apis) remember(s store.Source, v version) {
@@ -162,6 +207,9 @@ func (a *apis) read(ctx context.Context, s store.Source, document []byte) (store
 	case <-ctx.Done():
 		return store.Inventory{}, ctx.Err()
 	}
+	if s.Kind == store.GraphQL {
+		return a.readGraphQL(ctx, s, document)
+	}
 	options := openapi.Options{URL: s.Spec.URL, BaseURL: s.Spec.BaseURL, Given: given(s.Spec), Limits: a.cfg.Documents}
 	if f := s.Spec.Operations; f != nil {
 		options.Filter = openapi.Filter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
@@ -174,16 +222,49 @@ func (a *apis) read(ctx context.Context, s store.Source, document []byte) (store
 		return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err)
 	}
 	inv := store.Inventory{
-		ServerVersion: joined(api.Title, api.Version), ProtocolVersion: "OpenAPI " + api.OpenAPI,
-		Warnings: api.Skipped[:min(len(api.Skipped), maxWarnings)],
-	}
-	if more := len(api.Skipped) - maxWarnings; more > 0 {
-		inv.Warnings[maxWarnings-1] = fmt.Sprintf("and %d more", more+1)
+		ServerVersion: joined(api.Title, api.Version), ProtocolVersion: "OpenAPI " + api.OpenAPI, Warnings: warnings(api.Skipped),
 	}
 	for _, t := range api.Tools {
 		f, err := foundOperation(t)
 		if err != nil {
 			return store.Inventory{}, fault.Internal(err)
+		}
+		inv.Tools = append(inv.Tools, f)
+	}
+	return inv, nil
+}
+
+// warnings shortens a list of operations that are no tools.
+func warnings(skipped []string) []string {
+	more := len(skipped) - maxWarnings
+	if more <= 0 {
+		return skipped
+	}
+	return append(skipped[:maxWarnings-1:maxWarnings-1], fmt.Sprintf("and %d more", more+1))
+}
+
+// readGraphQL makes tools of an introspection.
+func (a *apis) readGraphQL(ctx context.Context, s store.Source, answer []byte) (store.Inventory, error) {
+	o := graphql.Options{URL: s.Spec.URL, MaxOperations: a.cfg.Documents.MaxOperations}
+	if s.Spec.Operations != nil {
+		o.Names = s.Spec.Operations.Names
+	}
+	tools, skipped, err := graphql.Read(ctx, answer, o)
+	if err != nil {
+		return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err)
+	}
+	inv := store.Inventory{ProtocolVersion: "GraphQL", Warnings: warnings(skipped)}
+	for _, t := range tools {
+		raw, err := json.Marshal(t)
+		if err != nil {
+			return store.Inventory{}, fault.Internal(err)
+		}
+		f := store.Found{
+			OriginalName: t.Name, Description: noNUL(t.Description), Raw: raw, InputSchema: t.InputSchema, Tags: t.Tags, Deprecated: t.Deprecated,
+			Effect: store.Once,
+		}
+		if t.Reads {
+			f.Effect = store.Read
 		}
 		inv.Tools = append(inv.Tools, f)
 	}

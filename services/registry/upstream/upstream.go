@@ -104,7 +104,7 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 	switch s.Kind {
 	case store.Builtin:
 		return u.meshTools()
-	case store.OpenAPI:
+	case store.OpenAPI, store.GraphQL:
 		return u.discoverAPI(ctx, s)
 	case store.HTTP:
 		return u.discoverEndpoints(s)
@@ -162,6 +162,9 @@ func (u *Upstream) Watch(ctx context.Context, on func(serverID string, change mc
 		on(event.GetServerId(), change)
 	}
 }
+
+// Reread has the next Discover read the source's document, even if it was just read.
+func (u *Upstream) Reread(s store.Source) { u.apis.reread(s) }
 
 // Release closes what the bridge keeps open for a source.
 func (u *Upstream) Release(ctx context.Context, s store.Source) error {
@@ -268,7 +271,7 @@ func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress))
 	switch r.Source.Kind {
 	case store.Builtin:
 		return u.callMesh(ctx, r)
-	case store.OpenAPI, store.HTTP:
+	case store.OpenAPI, store.HTTP, store.GraphQL:
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r) })
 	}
 	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, progress) })

@@ -94,7 +94,7 @@ type OperationFilter struct {
 	Tags []string `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Globs over paths, as in "/pets*". "*" also matches "/".
 	Paths []string `protobuf:"bytes,2,rep,name=paths,proto3" json:"paths,omitempty"`
-	// Globs over operation IDs. An operation without ID is named by method and path: "get_pets_id" is GET /pets/{id}.
+	// Globs over operation IDs, or over the names of queries and mutations. An operation without ID is named by method and path: "get_pets_id" is GET /pets/{id}.
 	Names         []string `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -453,9 +453,9 @@ type Source struct {
 	// Prefix of its tools' names: lower-case letters, digits, "-" and single "_", at most 32, starting with a letter. It cannot be changed.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes), "http" (an HTTP API whose endpoints are written by
-	// hand) or "builtin" (tools of the mesh itself).
+	// hand), "graphql" (a GraphQL API, whose queries and mutations become tools) or "builtin" (tools of the mesh itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// URL of an MCP server over streamable HTTP or SSE, or of an OpenAPI document.
+	// URL of an MCP server over streamable HTTP or SSE, of an OpenAPI document, or of a GraphQL API.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	// Program and arguments of an MCP server over stdio.
 	Command []string `protobuf:"bytes,5,rep,name=command,proto3" json:"command,omitempty"`
@@ -1644,12 +1644,12 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xe3\x0f\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xec\x0f\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
-	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12;\n" +
-	"\x04kind\x18\x03 \x01(\tB'\xe0A\x02\xbaH!r\x1fR\x00R\x03mcpR\aopenapiR\x04httpR\abuiltinR\x04kind\x12\x1a\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12D\n" +
+	"\x04kind\x18\x03 \x01(\tB0\xe0A\x02\xbaH*r(R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
 	"\x03env\x18\x06 \x03(\v2%.windlass.registry.v1.Source.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x12\x1a\n" +
