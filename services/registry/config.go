@@ -27,6 +27,9 @@ type Config struct {
 	// BreakerFailures and BreakerPause limit what is wasted on an unreachable source.
 	BreakerFailures int           `yaml:"breaker_failures" doc:"Consecutive failures to reach a source after which its calls fail at once. Each call is tried three times."`
 	BreakerPause    time.Duration `yaml:"breaker_pause" doc:"How long the calls of such a source fail at once, unless a sync reaches it earlier; then one call is let through as a trial."`
+	// MaxCalls bounds the calls of one source that run in parallel, QueueTimeout how long more of them wait.
+	MaxCalls     int           `yaml:"max_calls" doc:"Calls of one source that run in parallel in this process, unless the source sets another number; more wait."`
+	QueueTimeout time.Duration `yaml:"queue_timeout" doc:"How long a call waits when as many calls of its source run as may."`
 	// MaxTextBytes limits the text of a result for the model.
 	MaxTextBytes int `yaml:"max_text_bytes" doc:"Maximum text of a tool's result for the model, in bytes; the rest is truncated."`
 	// MaxResultBytes limits a stored result.
@@ -87,6 +90,7 @@ func DefaultConfig() Config {
 		SyncEvery: 30 * time.Second, SyncRetry: time.Second, DiscoverTimeout: 15 * time.Second,
 		CallTimeout: 2 * time.Minute, CallRetry: 200 * time.Millisecond,
 		BreakerFailures: 6, BreakerPause: 10 * time.Second,
+		MaxCalls: 64, QueueTimeout: 10 * time.Second,
 		MaxTextBytes: 64 << 10, MaxResultBytes: 8 << 20, LeaseTTL: 5 * time.Second, DrainTimeout: 10 * time.Second,
 		OpenAPI: OpenAPIConfig{MaxBytes: 16 << 20, MaxOperations: 2000}, EnvAllow: []string{"WINDLASS_TOOL_*"},
 	}
@@ -106,6 +110,7 @@ func (c Config) complete() (Config, error) {
 		{"call_timeout", &c.CallTimeout, def.CallTimeout},
 		{"call_retry", &c.CallRetry, def.CallRetry},
 		{"breaker_pause", &c.BreakerPause, def.BreakerPause},
+		{"queue_timeout", &c.QueueTimeout, def.QueueTimeout},
 		{"lease_ttl", &c.LeaseTTL, def.LeaseTTL},
 		{"drain_timeout", &c.DrainTimeout, def.DrainTimeout},
 	} {
@@ -123,6 +128,7 @@ func (c Config) complete() (Config, error) {
 	}{
 		{"max_text_bytes", &c.MaxTextBytes, def.MaxTextBytes},
 		{"max_result_bytes", &c.MaxResultBytes, def.MaxResultBytes},
+		{"max_calls", &c.MaxCalls, def.MaxCalls},
 		{"breaker_failures", &c.BreakerFailures, def.BreakerFailures},
 		{"openapi.max_bytes", &c.OpenAPI.MaxBytes, def.OpenAPI.MaxBytes},
 		{"openapi.max_operations", &c.OpenAPI.MaxOperations, def.OpenAPI.MaxOperations},

@@ -167,6 +167,9 @@ type Spec struct {
 	Operations *OperationFilter `json:"operations,omitempty"`
 	// Auth is an API's credential; nil = none.
 	Auth *Auth `json:"auth,omitempty"`
+	// MaxCalls is the number of calls in parallel, 0 = the service's default; MaxRate the calls per second, 0 = unlimited.
+	MaxCalls uint32  `json:"max_calls,omitempty"`
+	MaxRate  float64 `json:"max_calls_per_second,omitempty"`
 	// Endpoints are those of an API that are written by hand.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }

@@ -34,6 +34,9 @@ type Config struct {
 	// BreakerFailures is how often in a row a source may be unreachable before its calls are stopped for BreakerPause.
 	BreakerFailures int
 	BreakerPause    time.Duration
+	// MaxCalls is how many calls of one source run in parallel; more wait for QueueTimeout.
+	MaxCalls     int
+	QueueTimeout time.Duration
 	// MaxResponseBytes limits the response of an API.
 	MaxResponseBytes int64
 	// Documents bounds the work on a document that describes an API.
@@ -74,13 +77,14 @@ type Upstream struct {
 	builtin  builtin.Tools
 	apis     *apis
 	breakers *breakers
+	limits   *limits
 }
 
 // New returns an Upstream.
 func New(cfg Config, deps Deps) *Upstream {
 	return &Upstream{cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, apis: newAPIs(cfg, deps), breakers: &breakers{
 		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, log: deps.Log, bySource: map[string]breaker{},
-	}}
+	}, limits: &limits{calls: max(cfg.MaxCalls, 1), queue: cfg.QueueTimeout, bySource: map[string]*limit{}}}
 }
 
 // Breaker returns the state of a source's breaker: "closed" (calls are sent), "open" or "half_open"; empty for the mesh's own.
@@ -172,6 +176,7 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 		return nil
 	}
 	u.breakers.reached(s.ID)
+	u.limits.forget(s)
 	if store.IsAPI(s.Kind) {
 		u.apis.forget(s)
 		return nil
@@ -268,10 +273,15 @@ type Progress struct {
 
 // Call sends one call and returns the tool's answer. Errors are of *Error.
 func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
-	switch r.Source.Kind {
-	case store.Builtin:
+	if r.Source.Kind == store.Builtin {
 		return u.callMesh(ctx, r)
-	case store.OpenAPI, store.HTTP, store.GraphQL:
+	}
+	end, failure := u.limits.enter(ctx, r.Source)
+	if failure != nil {
+		return Reply{}, failure
+	}
+	defer end()
+	if store.IsAPI(r.Source.Kind) {
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r) })
 	}
 	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, progress) })

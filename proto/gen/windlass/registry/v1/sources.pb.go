@@ -494,6 +494,11 @@ type Source struct {
 	Auth *SourceAuth `protobuf:"bytes,19,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Endpoints of a source of kind "http", each of which is a tool.
 	Endpoints []*Endpoint `protobuf:"bytes,33,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// Maximum number of calls in parallel, in each process of the registry; 0 = registry.max_calls. More calls wait for
+	// registry.queue_timeout, then they fail with tool_unavailable and nothing is sent.
+	MaxCalls uint32 `protobuf:"varint,34,opt,name=max_calls,json=maxCalls,proto3" json:"max_calls,omitempty"`
+	// Maximum number of calls per second, in each process of the registry; 0 = unlimited. More calls wait like those above max_calls.
+	MaxCallsPerSecond float64 `protobuf:"fixed64,35,opt,name=max_calls_per_second,json=maxCallsPerSecond,proto3" json:"max_calls_per_second,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -692,6 +697,20 @@ func (x *Source) GetEndpoints() []*Endpoint {
 		return x.Endpoints
 	}
 	return nil
+}
+
+func (x *Source) GetMaxCalls() uint32 {
+	if x != nil {
+		return x.MaxCalls
+	}
+	return 0
+}
+
+func (x *Source) GetMaxCallsPerSecond() float64 {
+	if x != nil {
+		return x.MaxCallsPerSecond
+	}
+	return 0
 }
 
 func (x *Source) GetState() SourceState {
@@ -1644,7 +1663,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xec\x0f\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xdf\x10\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -1670,7 +1689,9 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"operations\x18\x12 \x01(\v2%.windlass.registry.v1.OperationFilterR\n" +
 	"operations\x124\n" +
 	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12G\n" +
-	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x12<\n" +
+	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x12%\n" +
+	"\tmax_calls\x18\" \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxCalls\x12J\n" +
+	"\x14max_calls_per_second\x18# \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x00j\xf8@)\x00\x00\x00\x00\x00\x00\x00\x00R\x11maxCallsPerSecond\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
