@@ -22,7 +22,7 @@ import (
 func groups() noun {
 	return noun{
 		name: "group", plural: "tool_groups", short: "Tool groups: named sets of tools", path: "/v1/tool-groups", get: true, remove: true,
-		more:   groupCommands,
+		manifest: true, more: groupCommands,
 		header: []string{"NAME", "SELECTORS", "TOOLS", "EXCLUDE", "MEMBERS", "UPDATED", "DESCRIPTION"},
 		read: typed((*registryv1.ToolGroup).GetName, func(m *registryv1.ToolGroup, now time.Time) []string {
 			var selectors []string
@@ -38,7 +38,7 @@ func groups() noun {
 	}
 }
 
-// selectorText formats a selector on one line, for example "github/* read team=pay".
+// selectorText formats a selector on one line, for example "github/* read team=pay #orders".
 func selectorText(s *registryv1.ToolSelector) string {
 	words := []string{orAll(s.GetSource()) + "/" + orAll(s.GetName())}
 	for _, e := range s.GetEffects() {
@@ -46,6 +46,9 @@ func selectorText(s *registryv1.ToolSelector) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.GetLabels())) {
 		words = append(words, name+"="+s.GetLabels()[name])
+	}
+	for _, tag := range s.GetTags() {
+		words = append(words, "#"+tag)
 	}
 	return strings.Join(words, " ")
 }
@@ -69,6 +72,7 @@ func groupCommands(a *app.App) []*cobra.Command {
 	f.StringArray("select", nil, "globs over source and tool, as SOURCE/TOOL; may be repeated")
 	f.StringArray("effect", nil, "only tools with this effect class, in each --select: read, idempotent or once; may be repeated")
 	f.StringToString("label", nil, "only tools of sources with this label, in each --select, as NAME=VALUE; may be repeated")
+	f.StringSlice("tag", nil, "tools with one of these tags")
 	f.StringArray("tool", nil, "name of a tool that is in the group too; may be repeated")
 	f.StringArray("exclude", nil, "name or glob of tools that are not in the group whatever else says so; may be repeated")
 	f.String("description", "", "what the group is for")
@@ -152,7 +156,11 @@ func groupSelectors(c *call) ([]map[string]any, error) {
 		}
 		effects = append(effects, "EFFECT_CLASS_"+strings.ToUpper(class))
 	}
-	if len(selects) == 0 && len(effects)+len(labels) > 0 {
+	tags, err := c.cmd.Flags().GetStringSlice("tag")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	if len(selects) == 0 && len(effects)+len(labels)+len(tags) > 0 {
 		selects = []string{"*/*"}
 	}
 	var out []map[string]any
@@ -161,7 +169,7 @@ func groupSelectors(c *call) ([]map[string]any, error) {
 		if !ok {
 			return nil, app.Usage("--select %q: want SOURCE/TOOL, for example 'notes/*' or '*/read_*'", s)
 		}
-		out = append(out, map[string]any{"source": source, "name": tool, "effects": effects, "labels": labels})
+		out = append(out, map[string]any{"source": source, "name": tool, "effects": effects, "labels": labels, "tags": tags})
 	}
 	return out, nil
 }

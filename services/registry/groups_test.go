@@ -126,6 +126,39 @@ func TestToolGroupsByEffectAndLabel(t *testing.T) {
 	}
 }
 
+func TestToolGroupsByTag(t *testing.T) {
+	r := newWorld(t).start(config())
+	r.createHTTP(&registryv1.Source{Name: "shop", BaseUrl: "http://127.0.0.1:1", Endpoints: []*registryv1.Endpoint{
+		{Name: "list", Path: "/", Tags: []string{"pets", "public"}}, {Name: "sell", Method: "POST", Path: "/", Tags: []string{"orders"}},
+		{Name: "ping", Path: "/"},
+	}})
+	g, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{
+		Name: "tagged", Selectors: []*registryv1.ToolSelector{{Source: "shop", Tags: []string{"public", "orders"}}},
+	}})
+	if err != nil || strings.Join(g.GetMembers(), " ") != "shop__list shop__sell" {
+		t.Errorf("created: %v, %v", g, err)
+	}
+	why, err := r.groups.ExplainToolGroup(t.Context(), &registryv1.ExplainToolGroupRequest{Name: "tagged", Tool: "shop__ping"})
+	if err != nil || why.GetMember() || why.GetUnmet()[0].GetMessage() != "the tags are none, and public or orders is asked for" {
+		t.Errorf("explained: %v, %v", why, err)
+	}
+	resolved, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{
+		Globs: []string{"group:tagged"}, Principal: authn.Local(),
+	})
+	if err != nil || len(resolved.GetTools()) != 2 {
+		t.Errorf("resolved: %v, %v", resolved, err)
+	}
+	checked, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{
+		ToolGroup: &registryv1.ToolGroup{Name: "checked"}, ValidateOnly: true,
+	})
+	if err != nil || checked.GetName() != "checked" {
+		t.Errorf("checked: %v, %v", checked, err)
+	}
+	if _, err := r.groups.GetToolGroup(t.Context(), &registryv1.GetToolGroupRequest{Name: "checked"}); err == nil {
+		t.Error("a group that was only checked is there")
+	}
+}
+
 func TestToolGroupsRefuse(t *testing.T) {
 	r := newWorld(t).start(config())
 	create := func(g *registryv1.ToolGroup) error {

@@ -17,13 +17,22 @@ call_timeout_seconds: 90
 effects: {evaluate: read, convert: once}
 labels: {team: sums}
 ---
+kind: group
+name: round
+description: Harmless sums
+selectors:
+- {source: round, effects: [read], labels: {team: sums}}
+- {source: "round*", tags: [public]}
+tools: [round__convert]
+exclude: ["*__health_check"]
+---
 kind: agent
 id: round
 instructions: |
   Be brief.
   Say so.
 strategy: react
-tools: ["round__*"]
+tools: ["round__*", "group:round"]
 limits: {max_steps: 7, max_cost: "0.25"}
 temperature: 0.5
 labels: {team: orders}
@@ -60,7 +69,7 @@ func TestWhatIsReadCanBeApplied(t *testing.T) {
 	}
 	windlass(manifest, "apply", "-")
 	var all strings.Builder
-	kinds := []string{"source", "agent", "schedule", "webhook"}
+	kinds := []string{"source", "group", "agent", "schedule", "webhook"}
 	for _, kind := range kinds {
 		got := windlass("", kind, "get", "round", "-o", "yaml")
 		all.WriteString("---\n" + got)

@@ -100,12 +100,21 @@ func unmet(spec store.GroupSpec, t store.Tool) []*registryv1.UnmetSelector {
 			u.Message = fmt.Sprintf("the name is %q, not %q", own, sel.Name)
 		case store.ByEffect:
 			u.Message = fmt.Sprintf("the effect class is %s, not %s", effectText(t.Effect), effectsText(sel.Effects))
+		case store.ByTag:
+			u.Message = fmt.Sprintf("the tags are %s, and %s is asked for", orNone(t.Definition.Tags), strings.Join(sel.Tags, " or "))
 		case store.ByLabel:
 			u.Message = fmt.Sprintf("the source %q has not the labels %s", source, labelsText(sel.Labels))
 		}
 		out = append(out, u)
 	}
 	return out
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }
 
 func effectText(e store.Effect) string {

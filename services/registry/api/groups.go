@@ -37,6 +37,9 @@ func (s *ToolGroups) CreateToolGroup(ctx context.Context, req *registryv1.Create
 	if err := checkGroup(g.Spec); err != nil {
 		return nil, err
 	}
+	if req.GetValidateOnly() {
+		return s.withMembers(ctx, g)
+	}
 	err := s.store.CreateGroup(ctx, g)
 	if errors.Is(err, store.ErrExists) {
 		return nil, fault.AlreadyExists("a tool group named %q exists already", g.Name).
@@ -81,6 +84,9 @@ func (s *ToolGroups) ListToolGroups(ctx context.Context, req *registryv1.ListToo
 	return resp, nil
 }
 
+// errChecked ends the transaction of a change that is only checked.
+var errChecked = errors.New("only checked")
+
 var groupFields = fieldmask.Resource{Name: "tool_group", Mutable: []string{"description", "selectors", "tools", "exclude"}}
 
 // UpdateToolGroup implements ToolGroupService.
@@ -89,6 +95,7 @@ func (s *ToolGroups) UpdateToolGroup(ctx context.Context, req *registryv1.Update
 	if name == "" {
 		return nil, fault.Invalid("tool_group.name", "a name is required")
 	}
+	var checked store.Group
 	g, err := s.store.UpdateGroup(ctx, authn.Tenant(ctx), name, func(g *store.Group) error {
 		now := groupToProto(*g)
 		if err := groupFields.Apply(now, req.GetToolGroup(), req.GetUpdateMask().GetPaths()); err != nil {
@@ -96,8 +103,15 @@ func (s *ToolGroups) UpdateToolGroup(ctx context.Context, req *registryv1.Update
 		}
 		g.Spec = groupSpec(now)
 		g.UpdateTime = s.now()
-		return checkGroup(g.Spec)
+		if err := checkGroup(g.Spec); err != nil || !req.GetValidateOnly() {
+			return err
+		}
+		checked = *g
+		return errChecked
 	})
+	if errors.Is(err, errChecked) {
+		return s.withMembers(ctx, checked)
+	}
 	if err != nil {
 		return nil, noGroup(err, name)
 	}
@@ -189,7 +203,7 @@ func checkGroup(spec store.GroupSpec) error {
 func groupSpec(g *registryv1.ToolGroup) store.GroupSpec {
 	spec := store.GroupSpec{Description: g.GetDescription(), Tools: g.GetTools(), Exclude: g.GetExclude()}
 	for _, s := range g.GetSelectors() {
-		sel := store.Selector{Source: s.GetSource(), Name: s.GetName(), Labels: s.GetLabels()}
+		sel := store.Selector{Source: s.GetSource(), Name: s.GetName(), Labels: s.GetLabels(), Tags: s.GetTags()}
 		for _, e := range s.GetEffects() {
 			sel.Effects = append(sel.Effects, store.Effect(e))
 		}
@@ -204,7 +218,7 @@ func groupToProto(g store.Group) *registryv1.ToolGroup {
 		CreateTime: timestamp.Of(g.CreateTime), UpdateTime: timestamp.Of(g.UpdateTime),
 	}
 	for _, s := range g.Spec.Selectors {
-		sel := &registryv1.ToolSelector{Source: s.Source, Name: s.Name, Labels: s.Labels}
+		sel := &registryv1.ToolSelector{Source: s.Source, Name: s.Name, Labels: s.Labels, Tags: s.Tags}
 		for _, e := range s.Effects {
 			sel.Effects = append(sel.Effects, turnv1.EffectClass(e))
 		}

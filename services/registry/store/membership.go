@@ -22,13 +22,14 @@ type GroupSpec struct {
 	Exclude     []string   `json:"exclude,omitempty"`
 }
 
-// Selector matches tools whose source and own name match both globs, that have one of the effects, and whose source has all labels; empty
-// fields match everything.
+// Selector matches tools whose source and own name match both globs, that have one of the effects and one of the tags, and whose source has
+// all labels; empty fields match everything.
 type Selector struct {
 	Source  string            `json:"source,omitempty"`
 	Name    string            `json:"name,omitempty"`
 	Effects []Effect          `json:"effects,omitempty"`
 	Labels  map[string]string `json:"labels,omitempty"`
+	Tags    []string          `json:"tags,omitempty"`
 }
 
 // Condition is a part of a selector.
@@ -40,9 +41,10 @@ const (
 	ByName   Condition = "name"
 	ByEffect Condition = "effects"
 	ByLabel  Condition = "labels"
+	ByTag    Condition = "tags"
 )
 
-// Unmet returns the first condition that a tool does not meet, "" if it meets all.
+// Unmet returns the first condition that a tool, with its definition, does not meet, "" if it meets all.
 func (sel Selector) Unmet(t Tool) Condition {
 	if c := sel.unmetByName(t.Name); c != "" {
 		return c
@@ -54,6 +56,9 @@ func (sel Selector) Unmet(t Tool) Condition {
 		if have, ok := t.Source.Spec.Labels[name]; !ok || have != value {
 			return ByLabel
 		}
+	}
+	if len(sel.Tags) > 0 && !slices.ContainsFunc(sel.Tags, func(tag string) bool { return slices.Contains(t.Definition.Tags, tag) }) {
+		return ByTag
 	}
 	return ""
 }
@@ -89,7 +94,7 @@ func (r Rule) Includes() bool { return r.Field == FieldTools || r.Field == Field
 
 // ByNameAlone reports whether a tool's name decides its membership.
 func (s GroupSpec) ByNameAlone() bool {
-	return !slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return len(sel.Effects)+len(sel.Labels) > 0 })
+	return !slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return len(sel.Effects)+len(sel.Labels)+len(sel.Tags) > 0 })
 }
 
 // MayHold reports whether a tool may be in the group, judging by its namespaced name.
@@ -103,7 +108,7 @@ func (s GroupSpec) RuleFor(t Tool) Rule {
 	return s.rule(t.Name, func(sel Selector) bool { return sel.Unmet(t) == "" })
 }
 
-// RuleByName returns the first rule that applies to a tool if the effects and labels in selectors are met.
+// RuleByName returns the first rule that applies to a tool if the effects, labels and tags in selectors are met.
 func (s GroupSpec) RuleByName(tool string) Rule {
 	return s.rule(tool, func(sel Selector) bool { return sel.unmetByName(tool) == "" })
 }

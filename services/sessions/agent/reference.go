@@ -26,6 +26,14 @@ func Known(agents ...string) Existing {
 	return e
 }
 
+// WithGroups adds tool groups that are about to exist.
+func (e Existing) WithGroups(names ...string) Existing {
+	for _, name := range names {
+		e.groups[name] = true
+	}
+	return e
+}
+
 // CheckReferences finds what is wrong with what a blueprint refers to: approval rules, which policy checks, tool groups of the
 // registry, and other agents. A blueprint without any causes no requests, and nothing in known is requested; what is found is
 // added to it. Paths begin with the prefix.

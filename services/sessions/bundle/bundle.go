@@ -1,4 +1,4 @@
-// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "schedule" and "webhook". Mistakes are
+// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "group", "schedule" and "webhook". Mistakes are
 // named with document, line and field; all of them are found in one go.
 package bundle
 
@@ -24,6 +24,8 @@ const (
 	Agent = "agent"
 	// Source is a source of tools.
 	Source = "source"
+	// Group is a tool group.
+	Group = "group"
 	// Schedule begins turns by the clock.
 	Schedule = "schedule"
 	// Webhook is told of turns.
@@ -31,7 +33,7 @@ const (
 )
 
 // kinds lists the kinds for people.
-const kinds = "agent, source, schedule or webhook"
+const kinds = "agent, source, group, schedule or webhook"
 
 // SourceKind is the key that sets a source's own kind, since "kind" tells the kind of document.
 const SourceKind = "source_kind"
@@ -40,10 +42,11 @@ const SourceKind = "source_kind"
 type Document struct {
 	// Number counts documents from 1; Line is where it begins.
 	Number, Line int
-	// Kind says which of the four that follow is set.
+	// Kind says which of those that follow is set.
 	Kind     string
 	Agent    *sessionsv1.Agent
 	Source   *registryv1.Source
+	Group    *registryv1.ToolGroup
 	Schedule *sessionsv1.Schedule
 	Webhook  *sessionsv1.Webhook
 	// Fields names the top fields that the document has.
@@ -52,11 +55,13 @@ type Document struct {
 	lines map[string]int
 }
 
-// ID is the source's name, and the id of what else it is.
+// ID is the name of a source or group, and the id of what else it is.
 func (d *Document) ID() string {
 	switch d.Kind {
 	case Agent:
 		return d.Agent.GetId()
+	case Group:
+		return d.Group.GetName()
 	case Schedule:
 		return d.Schedule.GetId()
 	case Webhook:
@@ -70,6 +75,8 @@ func (d *Document) Message() proto.Message {
 	switch d.Kind {
 	case Agent:
 		return d.Agent
+	case Group:
+		return d.Group
 	case Schedule:
 		return d.Schedule
 	case Webhook:
@@ -195,6 +202,8 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 		if v := value(node, SourceKind); v != nil {
 			d.Source.Kind = v.Value
 		}
+	case kind.Value == Group:
+		d.Kind, d.Group = Group, &registryv1.ToolGroup{}
 	case kind.Value == Schedule:
 		d.Kind, d.Schedule = Schedule, &sessionsv1.Schedule{}
 	case kind.Value == Webhook:

@@ -23,18 +23,21 @@ func (s *Service) check(ctx context.Context, docs []*Document) error {
 	if err := s.checkAlone(docs); err != nil {
 		return err
 	}
-	var here []string
+	var here, groups []string
 	rules := 0
 	for _, d := range docs {
-		if d.Kind == Agent {
+		switch d.Kind {
+		case Agent:
 			here = append(here, d.ID())
+		case Group:
+			groups = append(groups, d.ID())
 		}
 		if rules += len(d.Agent.GetApprovals()); rules > maxBundleRules {
 			return fault.Invalid("yaml", "holds more than %d approval rules", maxBundleRules).Hint("Apply it in several bundles.")
 		}
 	}
 	var wrong []fault.Field
-	known := agent.Known(here...)
+	known := agent.Known(here...).WithGroups(groups...)
 	for _, d := range docs {
 		if d.Kind != Agent {
 			continue
@@ -70,7 +73,7 @@ func (s *Service) checkAlone(docs []*Document) error {
 		switch {
 		case d.Kind == Agent:
 			found = append(found, s.deps.Agents.Check("", convert.AgentFromProto(d.Agent))...)
-		case d.Kind == Source:
+		case d.Kind == Source, d.Kind == Group:
 			if d.ID() == "" {
 				missing("name", "is required")
 			}
@@ -108,7 +111,7 @@ func mistakes(d *Document, err error) ([]fault.Field, error) {
 		return nil, fmt.Errorf("%s: %w", d.Place(""), err)
 	}
 	for i, f := range found {
-		found[i].Path = strings.TrimPrefix(f.Path, d.Kind+".")
+		found[i].Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, "tool_"), d.Kind+".")
 	}
 	return placed(d, found), nil
 }

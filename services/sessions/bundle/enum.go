@@ -26,6 +26,10 @@ func longNames(e protoreflect.EnumDescriptor, content any) any {
 		for key, value := range v {
 			v[key] = longNames(e, value)
 		}
+	case []any:
+		for i, value := range v {
+			v[i] = longNames(e, value)
+		}
 	}
 	return content
 }

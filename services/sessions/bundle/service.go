@@ -27,16 +27,28 @@ type Sources interface {
 	UpdateSource(ctx context.Context, in *registryv1.UpdateSourceRequest, opts ...grpc.CallOption) (*registryv1.Source, error)
 }
 
+// Groups is the part of the registry that manages tool groups. Requests are made in the name of the caller in ctx.
+type Groups interface {
+	// GetToolGroup returns a group. One that does not exist is an error with the reason NOT_FOUND.
+	GetToolGroup(ctx context.Context, in *registryv1.GetToolGroupRequest, opts ...grpc.CallOption) (*registryv1.ToolGroup, error)
+	// CreateToolGroup creates a group, or only validates it.
+	CreateToolGroup(ctx context.Context, in *registryv1.CreateToolGroupRequest, opts ...grpc.CallOption) (*registryv1.ToolGroup, error)
+	// UpdateToolGroup changes the fields of a group that the mask names, or only validates the change.
+	UpdateToolGroup(ctx context.Context, in *registryv1.UpdateToolGroupRequest, opts ...grpc.CallOption) (*registryv1.ToolGroup, error)
+}
+
 // ParamsChecker returns why the caller cannot open a session with an agent and params.
 type ParamsChecker func(ctx context.Context, a store.Agent, params *structpb.Struct) error
 
-// Deps are what the service needs; all but Models and Tools are required.
+// Deps are what the service needs; all but Groups, Models and Tools are required.
 type Deps struct {
 	Store     *store.Store
 	Agents    *agent.Service
 	Schedules *schedule.Service
 	Webhooks  *webhook.Service
 	Sources   Sources
+	// Groups may be nil: then a bundle cannot hold groups.
+	Groups Groups
 	// Policy reports whether the caller may change schedules and webhooks.
 	Policy      access.PermissionReader
 	CheckParams ParamsChecker
@@ -72,10 +84,10 @@ const (
 
 // Applied is what became of one document.
 type Applied struct {
-	// Kind and ID name its resource; the ID of a source is its name.
+	// Kind and ID name its resource; the ID of a source or group is its name.
 	Kind, ID string
 	Action   Action
-	// Revision is that of the resource now, 0 for a webhook.
+	// Revision is that of the resource now, 0 for a webhook or group.
 	Revision uint32
 	// Warning is something worth knowing, "" for nothing.
 	Warning string

@@ -13,17 +13,20 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// applySources creates or updates the sources, or only checks them. It gives an entry for each document; only those of sources are
-// finished.
-func (s *Service) applySources(ctx context.Context, docs []*Document, dry bool) ([]Applied, error) {
+// applyTools creates or updates sources and groups, or only checks them. It gives an entry for each document; only those of sources and
+// groups are finished.
+func (s *Service) applyTools(ctx context.Context, docs []*Document, dry bool) ([]Applied, error) {
 	applied := make([]Applied, len(docs))
 	var wrong []fault.Field
 	for i, d := range docs {
 		applied[i] = Applied{Kind: d.Kind, ID: d.ID(), Action: Unchanged}
-		if d.Kind != Source {
-			continue
+		var err error
+		switch d.Kind {
+		case Source:
+			err = s.applySource(ctx, d, &applied[i], dry)
+		case Group:
+			err = s.applyGroup(ctx, d, &applied[i], dry)
 		}
-		err := s.applySource(ctx, d, &applied[i], dry)
 		if err == nil {
 			continue
 		}

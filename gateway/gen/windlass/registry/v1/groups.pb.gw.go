@@ -36,12 +36,20 @@ var (
 	_ = metadata.Join
 )
 
+var filter_ToolGroupService_CreateToolGroup_0 = &utilities.DoubleArray{Encoding: map[string]int{"tool_group": 0}, Base: []int{1, 1, 0}, Check: []int{0, 1, 2}}
+
 func request_ToolGroupService_CreateToolGroup_0(ctx context.Context, marshaler runtime.Marshaler, client extRegistryv1.ToolGroupServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
 		protoReq extRegistryv1.CreateToolGroupRequest
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq.ToolGroup); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := req.ParseForm(); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := runtime.PopulateQueryParameters(&protoReq, req.Form, filter_ToolGroupService_CreateToolGroup_0); err != nil {
 		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
 	if req.Body != nil {
@@ -57,6 +65,12 @@ func local_request_ToolGroupService_CreateToolGroup_0(ctx context.Context, marsh
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq.ToolGroup); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := req.ParseForm(); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := runtime.PopulateQueryParameters(&protoReq, req.Form, filter_ToolGroupService_CreateToolGroup_0); err != nil {
 		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
 	msg, err := server.CreateToolGroup(ctx, &protoReq)

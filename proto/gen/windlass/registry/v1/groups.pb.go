@@ -212,7 +212,9 @@ type ToolSelector struct {
 	// the one that the annotations of its server imply, otherwise EFFECT_CLASS_ONCE.
 	Effects []v1.EffectClass `protobuf:"varint,3,rep,packed,name=effects,proto3,enum=windlass.turn.v1.EffectClass" json:"effects,omitempty"`
 	// Labels that the source must have, all of them; empty = every source.
-	Labels        map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Tags, one of which the tool must have; empty = any. Operations of an API have those of their document, see Tool.tags.
+	Tags          []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,11 +277,20 @@ func (x *ToolSelector) GetLabels() map[string]string {
 	return nil
 }
 
+func (x *ToolSelector) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
 // CreateToolGroupRequest holds the new group.
 type CreateToolGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group. Its name is required.
-	ToolGroup     *ToolGroup `protobuf:"bytes,1,opt,name=tool_group,json=toolGroup,proto3" json:"tool_group,omitempty"`
+	ToolGroup *ToolGroup `protobuf:"bytes,1,opt,name=tool_group,json=toolGroup,proto3" json:"tool_group,omitempty"`
+	// True = only check the group, and create nothing.
+	ValidateOnly  bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +330,13 @@ func (x *CreateToolGroupRequest) GetToolGroup() *ToolGroup {
 		return x.ToolGroup
 	}
 	return nil
+}
+
+func (x *CreateToolGroupRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // GetToolGroupRequest names a group.
@@ -483,7 +501,9 @@ type UpdateToolGroupRequest struct {
 	// The group with its new values.
 	ToolGroup *ToolGroup `protobuf:"bytes,1,opt,name=tool_group,json=toolGroup,proto3" json:"tool_group,omitempty"`
 	// Fields to change; empty = all fields that are present in the body.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// True = only check the change, and change nothing.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -530,6 +550,13 @@ func (x *UpdateToolGroupRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 		return x.UpdateMask
 	}
 	return nil
+}
+
+func (x *UpdateToolGroupRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // DeleteToolGroupRequest names a group.
@@ -767,7 +794,7 @@ type UnmetSelector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The selector, as in "selectors[1]".
 	Selector string `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
-	// The first condition of the selector that the tool does not meet: "source", "name", "effects" or "labels".
+	// The first condition of the selector that the tool does not meet: "source", "name", "effects", "labels" or "tags".
 	Condition string `protobuf:"bytes,2,opt,name=condition,proto3" json:"condition,omitempty"`
 	// What the condition asks for and what the tool has.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
@@ -843,18 +870,20 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\vcreate_time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
-	"updateTime\"\xa8\x02\n" +
+	"updateTime\"\xcf\x02\n" +
 	"\fToolSelector\x12\x1f\n" +
 	"\x06source\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12L\n" +
 	"\aeffects\x18\x03 \x03(\x0e2\x1d.windlass.turn.v1.EffectClassB\x13\xbaH\x10\x92\x01\r\x10\x03\x18\x01\"\a\x82\x01\x04\x10\x01 \x00R\aeffects\x12P\n" +
-	"\x06labels\x18\x04 \x03(\v2..windlass.registry.v1.ToolSelector.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10\x10R\x06labels\x1a9\n" +
+	"\x06labels\x18\x04 \x03(\v2..windlass.registry.v1.ToolSelector.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10\x10R\x06labels\x12%\n" +
+	"\x04tags\x18\x05 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10 \"\ar\x05\x10\x01\x18\x80\x01R\x04tags\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"c\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x88\x01\n" +
 	"\x16CreateToolGroupRequest\x12I\n" +
 	"\n" +
-	"tool_group\x18\x01 \x01(\v2\x1f.windlass.registry.v1.ToolGroupB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\ttoolGroup\"7\n" +
+	"tool_group\x18\x01 \x01(\v2\x1f.windlass.registry.v1.ToolGroupB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\ttoolGroup\x12#\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\"7\n" +
 	"\x13GetToolGroupRequest\x12 \n" +
 	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\"f\n" +
 	"\x15ListToolGroupsRequest\x12$\n" +
@@ -864,12 +893,13 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\x16ListToolGroupsResponse\x12@\n" +
 	"\vtool_groups\x18\x01 \x03(\v2\x1f.windlass.registry.v1.ToolGroupR\n" +
 	"toolGroups\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa0\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n" +
 	"\x16UpdateToolGroupRequest\x12I\n" +
 	"\n" +
 	"tool_group\x18\x01 \x01(\v2\x1f.windlass.registry.v1.ToolGroupB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\ttoolGroup\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\":\n" +
+	"updateMask\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\":\n" +
 	"\x16DeleteToolGroupRequest\x12 \n" +
 	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\x19\n" +
 	"\x17DeleteToolGroupResponse\"]\n" +
