@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,8 +85,12 @@ func flag(cmd *cobra.Command, name string) string {
 func (c *call) print(id string, raw json.RawMessage, text func(io.Writer) error) error {
 	switch c.format {
 	case output.Name:
-		_, err := fmt.Fprintln(c.Out, output.Line(id))
-		return err
+		for line := range strings.Lines(id) {
+			if _, err := fmt.Fprintln(c.Out, output.Line(line)); err != nil {
+				return err
+			}
+		}
+		return nil
 	case output.Table:
 		return text(c.Out)
 	default:

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +27,26 @@ func toolCommands(a *app.App) []*cobra.Command {
 		Args:    cobra.RangeArgs(1, 2), RunE: run(a, invokeTool),
 	}
 	invoke.Flags().String("key", "", "idempotency key: the same key is the same execution")
-	return []*cobra.Command{invoke}
+	search := &cobra.Command{
+		Use: "search WORDS…", Short: "Find tools by what they do, best first", Example: "  windlass tool search create an issue",
+		Args: cobra.MinimumNArgs(1), RunE: run(a, func(c *call) error {
+			query := url.Values{"query": {strings.Join(c.args, " ")}}
+			for _, name := range []string{"source", "limit"} {
+				if v := flag(c.cmd, name); v != "" && v != "0" {
+					query.Set(name, v)
+				}
+			}
+			var found registryv1.SearchToolsResponse
+			raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodGet, Path: "/v1/tools:search", Query: query}, &found)
+			if err != nil {
+				return err
+			}
+			return c.print(show.ToolNames(&found), raw, func(w io.Writer) error { return show.FoundTools(w, &found, 2*cellWidth) })
+		}),
+	}
+	search.Flags().String("source", "", "only tools of this source")
+	search.Flags().Uint32("limit", 0, "how many tools to show, 0 = 10")
+	return []*cobra.Command{invoke, search}
 }
 
 func invokeTool(c *call) error {

@@ -129,7 +129,8 @@ func TestToolGroupsByEffectAndLabel(t *testing.T) {
 func TestToolGroupsByTag(t *testing.T) {
 	r := newWorld(t).start(config())
 	r.createHTTP(&registryv1.Source{Name: "shop", BaseUrl: "http://127.0.0.1:1", Endpoints: []*registryv1.Endpoint{
-		{Name: "list", Path: "/", Tags: []string{"pets", "public"}}, {Name: "sell", Method: "POST", Path: "/", Tags: []string{"orders"}},
+		{Name: "list", Path: "/", Tags: []string{"pets", "public"}},
+		{Name: "sell", Method: "POST", Path: "/", Tags: []string{"orders"}},
 		{Name: "ping", Path: "/"},
 	}})
 	g, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -204,5 +205,51 @@ func TestListExecutions(t *testing.T) {
 	if _, err := r.tools.ListExecutions(t.Context(),
 		&registryv1.ListExecutionsRequest{PageToken: "zz"}); fault.CodeOf(err) != "invalid_page_token" {
 		t.Errorf("garbage: %v", err)
+	}
+}
+
+func TestToolsAreFoundByWords(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(config())
+	create := func(name string, endpoints ...*registryv1.Endpoint) {
+		r.createHTTP(&registryv1.Source{Name: name, BaseUrl: "http://127.0.0.1:1", Endpoints: endpoints})
+	}
+	create("github", &registryv1.Endpoint{Name: "create_issue", Method: "POST", Path: "/", Description: "Opens an issue in a repository."},
+		&registryv1.Endpoint{Name: "list_issues", Path: "/", Description: "Lists the issues of a repository."})
+	create("mail", &registryv1.Endpoint{Name: "send", Method: "POST", Path: "/", Description: "Sends a message.", Tags: []string{"issues"}})
+	find := func(query, source string, limit int32) string {
+		t.Helper()
+		resp, err := r.tools.SearchTools(t.Context(), &registryv1.SearchToolsRequest{Query: query, Source: source, Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range resp.GetTools() {
+			if f.GetScore() <= 0 || f.GetTool().GetInputSchemaJson() == "" {
+				t.Errorf("found %v", f)
+			}
+			names = append(names, f.GetTool().GetName())
+		}
+		return strings.Join(names, " ")
+	}
+	if got := find("Create issues", "", 0); got != "github__create_issue github__list_issues mail__send" {
+		t.Errorf("found %s", got)
+	}
+	if got := find("list issue", "github", 1); got != "github__list_issues" {
+		t.Errorf("in one source: %s", got)
+	}
+	create("tracker", &registryv1.Endpoint{Name: "close_issue", Method: "POST", Path: "/", Description: "Closes an issue."})
+	if got := find("close issue", "", 1); got != "tracker__close_issue" {
+		t.Errorf("a new tool: %s", got)
+	}
+	if _, err := r.sources.DeleteSource(t.Context(), &registryv1.DeleteSourceRequest{SourceId: "tracker"}); err != nil {
+		t.Fatal(err)
+	}
+	w.policy.set(func() { w.policy.allow = []string{"mail__*"} })
+	if got := find("close issue", "", 0); got != "mail__send" {
+		t.Errorf("after it was deleted, for somebody who may use mail only: %s", got)
+	}
+	if _, err := r.tools.SearchTools(t.Context(), &registryv1.SearchToolsRequest{}); err == nil {
+		t.Error("no query, no error")
 	}
 }

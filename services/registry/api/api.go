@@ -39,7 +39,9 @@ type Deps struct {
 func Register(r grpc.ServiceRegistrar, d Deps) {
 	tools := catalog{store: d.Store, policy: d.Policy}
 	registryv1.RegisterSourceServiceServer(r, &Sources{store: d.Store, syncer: d.Syncer, upstream: d.Upstream, now: d.Now, log: d.Log})
-	registryv1.RegisterToolServiceServer(r, &Tools{store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor})
+	registryv1.RegisterToolServiceServer(r, &Tools{
+		store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor, indexes: newIndexes(d.Store),
+	})
 	registryv1.RegisterToolGroupServiceServer(r, &ToolGroups{store: d.Store, catalog: tools, now: d.Now})
 	registryv1.RegisterToolExecutionServiceServer(r, &ToolExecutions{
 		store: d.Store, catalog: tools, executor: d.Executor, maxTextBytes: d.MaxTextBytes,

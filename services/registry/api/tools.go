@@ -21,6 +21,7 @@ type Tools struct {
 	catalog  catalog
 	syncer   *inventory.Syncer
 	executor *execute.Executor
+	indexes  *indexes
 }
 
 // ListTools implements ToolService.

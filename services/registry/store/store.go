@@ -51,6 +51,8 @@ type ToolStore interface {
 	// ToolNames returns the names of present tools of enabled sources after the given name, by name, at most limit; of one
 	// source (by name) if that is not empty.
 	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)
+	// ToolsVersion identifies the present tools of enabled sources that are not drifted: it changes with any of them.
+	ToolsVersion(ctx context.Context, tenant string) (string, error)
 	// Tool reads a present tool with its source, without its definition; ErrNotFound.
 	Tool(ctx context.Context, tenant, name string) (Tool, error)
 	// Tools reads the existing ones of the named present tools, with sources and definitions, by name.

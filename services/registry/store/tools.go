@@ -33,6 +33,16 @@ func (q sqlTools) ToolNames(ctx context.Context, tenant, source, after string, l
 	return sqldb.All(ctx, q.db.Reader(), sqldb.Column[string], query+` ORDER BY t.name LIMIT $5`, args...)
 }
 
+func (q sqlTools) ToolsVersion(ctx context.Context, tenant string) (string, error) {
+	return sqldb.One(ctx, q.db.Reader(), func(row sqldb.Scanner) (string, error) {
+		var count, newest, revisions int64
+		err := row.Scan(&count, &newest, &revisions)
+		return fmt.Sprintf("%d-%d-%d", count, newest, revisions), err
+	}, `SELECT COUNT(*), COALESCE(MAX(t.updated_us), 0), COALESCE(SUM(s.revision), 0) FROM tools t JOIN sources s
+		ON s.tenant = t.tenant AND s.id = t.source_id
+		WHERE t.tenant = $1 AND t.present = $2 AND s.disabled = $3 AND t.drifted_hash = ''`, tenant, true, false)
+}
+
 func (q sqlTools) Tool(ctx context.Context, tenant, name string) (Tool, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanTool, `SELECT `+toolColumns+`, `+sourceColumns+toolTables+`
 		WHERE t.tenant = $1 AND t.name = $2 AND t.present = $3`, tenant, name, true)

@@ -387,6 +387,171 @@ func (x *ListToolsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// SearchToolsRequest asks for tools.
+type SearchToolsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the tool should do, in words: "create an issue". Words after the 32nd do not count.
+	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	// Maximum number of tools to return; 0 = 10. More than 100 are lowered to 100.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only tools of the source with this name.
+	Source        string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchToolsRequest) Reset() {
+	*x = SearchToolsRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchToolsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchToolsRequest) ProtoMessage() {}
+
+func (x *SearchToolsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchToolsRequest.ProtoReflect.Descriptor instead.
+func (*SearchToolsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SearchToolsRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *SearchToolsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *SearchToolsRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+// SearchToolsResponse lists what was found.
+type SearchToolsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tools, best first.
+	Tools         []*FoundTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchToolsResponse) Reset() {
+	*x = SearchToolsResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchToolsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchToolsResponse) ProtoMessage() {}
+
+func (x *SearchToolsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchToolsResponse.ProtoReflect.Descriptor instead.
+func (*SearchToolsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SearchToolsResponse) GetTools() []*FoundTool {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+// FoundTool is a tool that was found.
+type FoundTool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tool.
+	Tool *Tool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	// How well it fits; scores of different queries cannot be compared.
+	Score         float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FoundTool) Reset() {
+	*x = FoundTool{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FoundTool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FoundTool) ProtoMessage() {}
+
+func (x *FoundTool) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FoundTool.ProtoReflect.Descriptor instead.
+func (*FoundTool) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FoundTool) GetTool() *Tool {
+	if x != nil {
+		return x.Tool
+	}
+	return nil
+}
+
+func (x *FoundTool) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
 // GetToolRequest names a tool.
 type GetToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -398,7 +563,7 @@ type GetToolRequest struct {
 
 func (x *GetToolRequest) Reset() {
 	*x = GetToolRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -410,7 +575,7 @@ func (x *GetToolRequest) String() string {
 func (*GetToolRequest) ProtoMessage() {}
 
 func (x *GetToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -423,7 +588,7 @@ func (x *GetToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolRequest.ProtoReflect.Descriptor instead.
 func (*GetToolRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{3}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetToolRequest) GetName() string {
@@ -448,7 +613,7 @@ type InvokeToolRequest struct {
 
 func (x *InvokeToolRequest) Reset() {
 	*x = InvokeToolRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -460,7 +625,7 @@ func (x *InvokeToolRequest) String() string {
 func (*InvokeToolRequest) ProtoMessage() {}
 
 func (x *InvokeToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -473,7 +638,7 @@ func (x *InvokeToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeToolRequest.ProtoReflect.Descriptor instead.
 func (*InvokeToolRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{4}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *InvokeToolRequest) GetName() string {
@@ -518,7 +683,7 @@ type InvokeToolResponse struct {
 
 func (x *InvokeToolResponse) Reset() {
 	*x = InvokeToolResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +695,7 @@ func (x *InvokeToolResponse) String() string {
 func (*InvokeToolResponse) ProtoMessage() {}
 
 func (x *InvokeToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +708,7 @@ func (x *InvokeToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeToolResponse.ProtoReflect.Descriptor instead.
 func (*InvokeToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{5}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *InvokeToolResponse) GetContent() []*v1.ContentPart {
@@ -597,7 +762,7 @@ type RefreshToolsRequest struct {
 
 func (x *RefreshToolsRequest) Reset() {
 	*x = RefreshToolsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -609,7 +774,7 @@ func (x *RefreshToolsRequest) String() string {
 func (*RefreshToolsRequest) ProtoMessage() {}
 
 func (x *RefreshToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -622,7 +787,7 @@ func (x *RefreshToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshToolsRequest.ProtoReflect.Descriptor instead.
 func (*RefreshToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{6}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{9}
 }
 
 // Execution is one tool execution, a row of the ledger.
@@ -674,7 +839,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +851,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +864,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{7}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Execution) GetId() string {
@@ -859,7 +1024,7 @@ type ListExecutionsRequest struct {
 
 func (x *ListExecutionsRequest) Reset() {
 	*x = ListExecutionsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +1036,7 @@ func (x *ListExecutionsRequest) String() string {
 func (*ListExecutionsRequest) ProtoMessage() {}
 
 func (x *ListExecutionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1049,7 @@ func (x *ListExecutionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListExecutionsRequest.ProtoReflect.Descriptor instead.
 func (*ListExecutionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{8}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListExecutionsRequest) GetPageSize() int32 {
@@ -928,7 +1093,7 @@ type ListExecutionsResponse struct {
 
 func (x *ListExecutionsResponse) Reset() {
 	*x = ListExecutionsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1105,7 @@ func (x *ListExecutionsResponse) String() string {
 func (*ListExecutionsResponse) ProtoMessage() {}
 
 func (x *ListExecutionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1118,7 @@ func (x *ListExecutionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListExecutionsResponse.ProtoReflect.Descriptor instead.
 func (*ListExecutionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListExecutionsResponse) GetExecutions() []*Execution {
@@ -985,7 +1150,7 @@ type ResolveToolsRequest struct {
 
 func (x *ResolveToolsRequest) Reset() {
 	*x = ResolveToolsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1162,7 @@ func (x *ResolveToolsRequest) String() string {
 func (*ResolveToolsRequest) ProtoMessage() {}
 
 func (x *ResolveToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1175,7 @@ func (x *ResolveToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveToolsRequest.ProtoReflect.Descriptor instead.
 func (*ResolveToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ResolveToolsRequest) GetGlobs() []string {
@@ -1047,7 +1212,7 @@ type ResolveToolsResponse struct {
 
 func (x *ResolveToolsResponse) Reset() {
 	*x = ResolveToolsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1224,7 @@ func (x *ResolveToolsResponse) String() string {
 func (*ResolveToolsResponse) ProtoMessage() {}
 
 func (x *ResolveToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1237,7 @@ func (x *ResolveToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveToolsResponse.ProtoReflect.Descriptor instead.
 func (*ResolveToolsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResolveToolsResponse) GetTools() []*Tool {
@@ -1100,7 +1265,7 @@ type GetDefinitionsRequest struct {
 
 func (x *GetDefinitionsRequest) Reset() {
 	*x = GetDefinitionsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1277,7 @@ func (x *GetDefinitionsRequest) String() string {
 func (*GetDefinitionsRequest) ProtoMessage() {}
 
 func (x *GetDefinitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1290,7 @@ func (x *GetDefinitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDefinitionsRequest.ProtoReflect.Descriptor instead.
 func (*GetDefinitionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetDefinitionsRequest) GetHashes() []string {
@@ -1146,7 +1311,7 @@ type GetDefinitionsResponse struct {
 
 func (x *GetDefinitionsResponse) Reset() {
 	*x = GetDefinitionsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1323,7 @@ func (x *GetDefinitionsResponse) String() string {
 func (*GetDefinitionsResponse) ProtoMessage() {}
 
 func (x *GetDefinitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1336,7 @@ func (x *GetDefinitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDefinitionsResponse.ProtoReflect.Descriptor instead.
 func (*GetDefinitionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetDefinitionsResponse) GetTools() []*Tool {
@@ -1218,7 +1383,7 @@ type CallToolRequest struct {
 
 func (x *CallToolRequest) Reset() {
 	*x = CallToolRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1395,7 @@ func (x *CallToolRequest) String() string {
 func (*CallToolRequest) ProtoMessage() {}
 
 func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1408,7 @@ func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolRequest.ProtoReflect.Descriptor instead.
 func (*CallToolRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CallToolRequest) GetPrincipal() *v11.Principal {
@@ -1348,7 +1513,7 @@ type StopCallRequest struct {
 
 func (x *StopCallRequest) Reset() {
 	*x = StopCallRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1525,7 @@ func (x *StopCallRequest) String() string {
 func (*StopCallRequest) ProtoMessage() {}
 
 func (x *StopCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1538,7 @@ func (x *StopCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCallRequest.ProtoReflect.Descriptor instead.
 func (*StopCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StopCallRequest) GetKey() string {
@@ -1394,7 +1559,7 @@ type StopCallResponse struct {
 
 func (x *StopCallResponse) Reset() {
 	*x = StopCallResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1571,7 @@ func (x *StopCallResponse) String() string {
 func (*StopCallResponse) ProtoMessage() {}
 
 func (x *StopCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1584,7 @@ func (x *StopCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCallResponse.ProtoReflect.Descriptor instead.
 func (*StopCallResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StopCallResponse) GetStopped() bool {
@@ -1444,7 +1609,7 @@ type Approved struct {
 
 func (x *Approved) Reset() {
 	*x = Approved{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1621,7 @@ func (x *Approved) String() string {
 func (*Approved) ProtoMessage() {}
 
 func (x *Approved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1634,7 @@ func (x *Approved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approved.ProtoReflect.Descriptor instead.
 func (*Approved) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Approved) GetApprovalId() string {
@@ -1508,7 +1673,7 @@ type InputAnswer struct {
 
 func (x *InputAnswer) Reset() {
 	*x = InputAnswer{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1685,7 @@ func (x *InputAnswer) String() string {
 func (*InputAnswer) ProtoMessage() {}
 
 func (x *InputAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1698,7 @@ func (x *InputAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAnswer.ProtoReflect.Descriptor instead.
 func (*InputAnswer) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InputAnswer) GetAction() string {
@@ -1577,7 +1742,7 @@ type Resolution struct {
 
 func (x *Resolution) Reset() {
 	*x = Resolution{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1754,7 @@ func (x *Resolution) String() string {
 func (*Resolution) ProtoMessage() {}
 
 func (x *Resolution) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1767,7 @@ func (x *Resolution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resolution.ProtoReflect.Descriptor instead.
 func (*Resolution) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Resolution) GetVerdict() v1.Verdict {
@@ -1653,7 +1818,7 @@ type CheckCallRequest struct {
 
 func (x *CheckCallRequest) Reset() {
 	*x = CheckCallRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1830,7 @@ func (x *CheckCallRequest) String() string {
 func (*CheckCallRequest) ProtoMessage() {}
 
 func (x *CheckCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1843,7 @@ func (x *CheckCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckCallRequest.ProtoReflect.Descriptor instead.
 func (*CheckCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CheckCallRequest) GetCall() *CallToolRequest {
@@ -1710,7 +1875,7 @@ type CheckCallResponse struct {
 
 func (x *CheckCallResponse) Reset() {
 	*x = CheckCallResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1887,7 @@ func (x *CheckCallResponse) String() string {
 func (*CheckCallResponse) ProtoMessage() {}
 
 func (x *CheckCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1900,7 @@ func (x *CheckCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckCallResponse.ProtoReflect.Descriptor instead.
 func (*CheckCallResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CheckCallResponse) GetDecided() *Decided {
@@ -1779,7 +1944,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1956,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1969,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -1933,7 +2098,7 @@ type ApprovalRequired struct {
 
 func (x *ApprovalRequired) Reset() {
 	*x = ApprovalRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2110,7 @@ func (x *ApprovalRequired) String() string {
 func (*ApprovalRequired) ProtoMessage() {}
 
 func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2123,7 @@ func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequired.ProtoReflect.Descriptor instead.
 func (*ApprovalRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ApprovalRequired) GetRule() *v11.ApprovalRule {
@@ -2015,7 +2180,7 @@ type InputRequired struct {
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2027,7 +2192,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2040,7 +2205,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *InputRequired) GetMessage() string {
@@ -2093,7 +2258,7 @@ type Decided struct {
 
 func (x *Decided) Reset() {
 	*x = Decided{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2270,7 @@ func (x *Decided) String() string {
 func (*Decided) ProtoMessage() {}
 
 func (x *Decided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2283,7 @@ func (x *Decided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decided.ProtoReflect.Descriptor instead.
 func (*Decided) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{25}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Decided) GetDecisionId() string {
@@ -2153,7 +2318,7 @@ type Executing struct {
 
 func (x *Executing) Reset() {
 	*x = Executing{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2330,7 @@ func (x *Executing) String() string {
 func (*Executing) ProtoMessage() {}
 
 func (x *Executing) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2343,7 @@ func (x *Executing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Executing.ProtoReflect.Descriptor instead.
 func (*Executing) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{26}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Executing) GetExecutionId() string {
@@ -2203,7 +2368,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2380,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2393,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{27}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -2275,7 +2440,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2452,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2465,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{28}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Completed) GetResult() *v1.ToolResult {
@@ -2374,7 +2539,7 @@ type Whole struct {
 
 func (x *Whole) Reset() {
 	*x = Whole{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2551,7 @@ func (x *Whole) String() string {
 func (*Whole) ProtoMessage() {}
 
 func (x *Whole) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2564,7 @@ func (x *Whole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Whole.ProtoReflect.Descriptor instead.
 func (*Whole) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{29}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Whole) GetArtifactId() string {
@@ -2457,7 +2622,7 @@ type ForgetTurnsRequest struct {
 
 func (x *ForgetTurnsRequest) Reset() {
 	*x = ForgetTurnsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2634,7 @@ func (x *ForgetTurnsRequest) String() string {
 func (*ForgetTurnsRequest) ProtoMessage() {}
 
 func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2647,7 @@ func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{30}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ForgetTurnsRequest) GetTenant() string {
@@ -2510,7 +2675,7 @@ type ForgetTurnsResponse struct {
 
 func (x *ForgetTurnsResponse) Reset() {
 	*x = ForgetTurnsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2687,7 @@ func (x *ForgetTurnsResponse) String() string {
 func (*ForgetTurnsResponse) ProtoMessage() {}
 
 func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2700,7 @@ func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{31}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ForgetTurnsResponse) GetOpen() uint32 {
@@ -2578,7 +2743,16 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06source\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"m\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"3\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"y\n" +
+	"\x12SearchToolsRequest\x12#\n" +
+	"\x05query\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\bR\x05query\x12\x1d\n" +
+	"\x05limit\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05limit\x12\x1f\n" +
+	"\x06source\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"L\n" +
+	"\x13SearchToolsResponse\x125\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1f.windlass.registry.v1.FoundToolR\x05tools\"Q\n" +
+	"\tFoundTool\x12.\n" +
+	"\x04tool\x18\x01 \x01(\v2\x1a.windlass.registry.v1.ToolR\x04tool\x12\x14\n" +
+	"\x05score\x18\x02 \x01(\x01R\x05score\"3\n" +
 	"\x0eGetToolRequest\x12!\n" +
 	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\"\xa0\x01\n" +
 	"\x11InvokeToolRequest\x12!\n" +
@@ -2758,9 +2932,10 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x14EXECUTION_STATE_DONE\x10\x02\x12\x1a\n" +
 	"\x16EXECUTION_STATE_FAILED\x10\x03\x12\x1e\n" +
 	"\x1aEXECUTION_STATE_UNRESOLVED\x10\x04\x12\x1b\n" +
-	"\x17EXECUTION_STATE_WAITING\x10\x052\xea\x05\n" +
+	"\x17EXECUTION_STATE_WAITING\x10\x052\x80\a\n" +
 	"\vToolService\x12\x86\x01\n" +
-	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12{\n" +
+	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12\x93\x01\n" +
+	"\vSearchTools\x12(.windlass.registry.v1.SearchToolsRequest\x1a).windlass.registry.v1.SearchToolsResponse\"/\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools:search\x12{\n" +
 	"\aGetTool\x12$.windlass.registry.v1.GetToolRequest\x1a\x1a.windlass.registry.v1.Tool\".\xaa\xfd\x1b\x12registry.tools.get\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools/{name}\x12\x9c\x01\n" +
 	"\n" +
 	"InvokeTool\x12'.windlass.registry.v1.InvokeToolRequest\x1a(.windlass.registry.v1.InvokeToolResponse\";\xaa\xfd\x1b\x15registry.tools.invoke\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/tools/{name}:invoke\x12\x93\x01\n" +
@@ -2789,121 +2964,128 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_tools_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(ExecutionState)(0),            // 0: windlass.registry.v1.ExecutionState
 	(*Tool)(nil),                   // 1: windlass.registry.v1.Tool
 	(*ListToolsRequest)(nil),       // 2: windlass.registry.v1.ListToolsRequest
 	(*ListToolsResponse)(nil),      // 3: windlass.registry.v1.ListToolsResponse
-	(*GetToolRequest)(nil),         // 4: windlass.registry.v1.GetToolRequest
-	(*InvokeToolRequest)(nil),      // 5: windlass.registry.v1.InvokeToolRequest
-	(*InvokeToolResponse)(nil),     // 6: windlass.registry.v1.InvokeToolResponse
-	(*RefreshToolsRequest)(nil),    // 7: windlass.registry.v1.RefreshToolsRequest
-	(*Execution)(nil),              // 8: windlass.registry.v1.Execution
-	(*ListExecutionsRequest)(nil),  // 9: windlass.registry.v1.ListExecutionsRequest
-	(*ListExecutionsResponse)(nil), // 10: windlass.registry.v1.ListExecutionsResponse
-	(*ResolveToolsRequest)(nil),    // 11: windlass.registry.v1.ResolveToolsRequest
-	(*ResolveToolsResponse)(nil),   // 12: windlass.registry.v1.ResolveToolsResponse
-	(*GetDefinitionsRequest)(nil),  // 13: windlass.registry.v1.GetDefinitionsRequest
-	(*GetDefinitionsResponse)(nil), // 14: windlass.registry.v1.GetDefinitionsResponse
-	(*CallToolRequest)(nil),        // 15: windlass.registry.v1.CallToolRequest
-	(*StopCallRequest)(nil),        // 16: windlass.registry.v1.StopCallRequest
-	(*StopCallResponse)(nil),       // 17: windlass.registry.v1.StopCallResponse
-	(*Approved)(nil),               // 18: windlass.registry.v1.Approved
-	(*InputAnswer)(nil),            // 19: windlass.registry.v1.InputAnswer
-	(*Resolution)(nil),             // 20: windlass.registry.v1.Resolution
-	(*CheckCallRequest)(nil),       // 21: windlass.registry.v1.CheckCallRequest
-	(*CheckCallResponse)(nil),      // 22: windlass.registry.v1.CheckCallResponse
-	(*CallToolResponse)(nil),       // 23: windlass.registry.v1.CallToolResponse
-	(*ApprovalRequired)(nil),       // 24: windlass.registry.v1.ApprovalRequired
-	(*InputRequired)(nil),          // 25: windlass.registry.v1.InputRequired
-	(*Decided)(nil),                // 26: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 27: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 28: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 29: windlass.registry.v1.Completed
-	(*Whole)(nil),                  // 30: windlass.registry.v1.Whole
-	(*ForgetTurnsRequest)(nil),     // 31: windlass.registry.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),    // 32: windlass.registry.v1.ForgetTurnsResponse
-	(v1.EffectClass)(0),            // 33: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 34: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 35: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 36: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 37: google.protobuf.Value
-	(*v11.Principal)(nil),          // 38: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 39: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 40: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 41: windlass.turn.v1.ToolResult
-	(*durationpb.Duration)(nil),    // 42: google.protobuf.Duration
-	(*SyncResult)(nil),             // 43: windlass.registry.v1.SyncResult
+	(*SearchToolsRequest)(nil),     // 4: windlass.registry.v1.SearchToolsRequest
+	(*SearchToolsResponse)(nil),    // 5: windlass.registry.v1.SearchToolsResponse
+	(*FoundTool)(nil),              // 6: windlass.registry.v1.FoundTool
+	(*GetToolRequest)(nil),         // 7: windlass.registry.v1.GetToolRequest
+	(*InvokeToolRequest)(nil),      // 8: windlass.registry.v1.InvokeToolRequest
+	(*InvokeToolResponse)(nil),     // 9: windlass.registry.v1.InvokeToolResponse
+	(*RefreshToolsRequest)(nil),    // 10: windlass.registry.v1.RefreshToolsRequest
+	(*Execution)(nil),              // 11: windlass.registry.v1.Execution
+	(*ListExecutionsRequest)(nil),  // 12: windlass.registry.v1.ListExecutionsRequest
+	(*ListExecutionsResponse)(nil), // 13: windlass.registry.v1.ListExecutionsResponse
+	(*ResolveToolsRequest)(nil),    // 14: windlass.registry.v1.ResolveToolsRequest
+	(*ResolveToolsResponse)(nil),   // 15: windlass.registry.v1.ResolveToolsResponse
+	(*GetDefinitionsRequest)(nil),  // 16: windlass.registry.v1.GetDefinitionsRequest
+	(*GetDefinitionsResponse)(nil), // 17: windlass.registry.v1.GetDefinitionsResponse
+	(*CallToolRequest)(nil),        // 18: windlass.registry.v1.CallToolRequest
+	(*StopCallRequest)(nil),        // 19: windlass.registry.v1.StopCallRequest
+	(*StopCallResponse)(nil),       // 20: windlass.registry.v1.StopCallResponse
+	(*Approved)(nil),               // 21: windlass.registry.v1.Approved
+	(*InputAnswer)(nil),            // 22: windlass.registry.v1.InputAnswer
+	(*Resolution)(nil),             // 23: windlass.registry.v1.Resolution
+	(*CheckCallRequest)(nil),       // 24: windlass.registry.v1.CheckCallRequest
+	(*CheckCallResponse)(nil),      // 25: windlass.registry.v1.CheckCallResponse
+	(*CallToolResponse)(nil),       // 26: windlass.registry.v1.CallToolResponse
+	(*ApprovalRequired)(nil),       // 27: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 28: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 29: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 30: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 31: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 32: windlass.registry.v1.Completed
+	(*Whole)(nil),                  // 33: windlass.registry.v1.Whole
+	(*ForgetTurnsRequest)(nil),     // 34: windlass.registry.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),    // 35: windlass.registry.v1.ForgetTurnsResponse
+	(v1.EffectClass)(0),            // 36: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 38: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 39: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 40: google.protobuf.Value
+	(*v11.Principal)(nil),          // 41: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 42: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 43: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 44: windlass.turn.v1.ToolResult
+	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
+	(*SyncResult)(nil),             // 46: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	33, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	34, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	34, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	36, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	37, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	37, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
 	1,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	35, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	36, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	37, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	33, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	0,  // 8: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
-	34, // 9: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	34, // 10: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	34, // 11: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
-	8,  // 12: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	38, // 13: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	1,  // 14: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	1,  // 15: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	38, // 16: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	39, // 17: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	18, // 18: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
-	19, // 19: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
-	20, // 20: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	35, // 21: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	40, // 22: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	41, // 23: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	15, // 24: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
-	1,  // 25: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
-	26, // 26: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
-	29, // 27: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
-	24, // 28: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	26, // 29: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	27, // 30: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	28, // 31: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	29, // 32: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	24, // 33: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	25, // 34: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	39, // 35: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	33, // 36: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	42, // 37: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
-	41, // 38: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	30, // 39: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
-	2,  // 40: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	4,  // 41: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	5,  // 42: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	7,  // 43: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	9,  // 44: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	11, // 45: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	13, // 46: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	21, // 47: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	15, // 48: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	16, // 49: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	31, // 50: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
-	3,  // 51: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	1,  // 52: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	6,  // 53: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	43, // 54: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	10, // 55: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	12, // 56: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	14, // 57: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	22, // 58: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	23, // 59: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	17, // 60: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	32, // 61: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
-	51, // [51:62] is the sub-list for method output_type
-	40, // [40:51] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	6,  // 4: windlass.registry.v1.SearchToolsResponse.tools:type_name -> windlass.registry.v1.FoundTool
+	1,  // 5: windlass.registry.v1.FoundTool.tool:type_name -> windlass.registry.v1.Tool
+	38, // 6: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	39, // 7: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	40, // 8: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	36, // 9: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	0,  // 10: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
+	37, // 11: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	37, // 12: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	37, // 13: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	11, // 14: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
+	41, // 15: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	1,  // 16: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	1,  // 17: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
+	41, // 18: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	42, // 19: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	21, // 20: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	22, // 21: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	23, // 22: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	38, // 23: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	43, // 24: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	44, // 25: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	18, // 26: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
+	1,  // 27: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
+	29, // 28: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
+	32, // 29: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
+	27, // 30: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	29, // 31: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	30, // 32: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	31, // 33: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	32, // 34: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	27, // 35: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	28, // 36: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	42, // 37: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	36, // 38: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 39: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
+	44, // 40: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	33, // 41: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	2,  // 42: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	4,  // 43: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
+	7,  // 44: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	8,  // 45: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	10, // 46: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	12, // 47: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	14, // 48: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	16, // 49: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	24, // 50: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	18, // 51: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	19, // 52: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	34, // 53: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	3,  // 54: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	5,  // 55: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
+	1,  // 56: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	9,  // 57: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	46, // 58: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	13, // 59: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	15, // 60: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	17, // 61: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	25, // 62: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	26, // 63: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	20, // 64: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	35, // 65: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	54, // [54:66] is the sub-list for method output_type
+	42, // [42:54] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -2912,7 +3094,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 		return
 	}
 	file_windlass_registry_v1_sources_proto_init()
-	file_windlass_registry_v1_tools_proto_msgTypes[22].OneofWrappers = []any{
+	file_windlass_registry_v1_tools_proto_msgTypes[25].OneofWrappers = []any{
 		(*CallToolResponse_Decided)(nil),
 		(*CallToolResponse_Executing)(nil),
 		(*CallToolResponse_Progress)(nil),
@@ -2926,7 +3108,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

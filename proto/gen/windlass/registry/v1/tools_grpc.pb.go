@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	ToolService_ListTools_FullMethodName      = "/windlass.registry.v1.ToolService/ListTools"
+	ToolService_SearchTools_FullMethodName    = "/windlass.registry.v1.ToolService/SearchTools"
 	ToolService_GetTool_FullMethodName        = "/windlass.registry.v1.ToolService/GetTool"
 	ToolService_InvokeTool_FullMethodName     = "/windlass.registry.v1.ToolService/InvokeTool"
 	ToolService_RefreshTools_FullMethodName   = "/windlass.registry.v1.ToolService/RefreshTools"
@@ -34,6 +35,9 @@ const (
 type ToolServiceClient interface {
 	// ListTools lists the tools that the caller may use, ordered by name.
 	ListTools(ctx context.Context, in *ListToolsRequest, opts ...grpc.CallOption) (*ListToolsResponse, error)
+	// SearchTools finds tools that the caller may use by words, best first: in names, titles, tags and descriptions, ranked by BM25. Words are
+	// compared without case and plural endings, and also match the beginnings of longer words.
+	SearchTools(ctx context.Context, in *SearchToolsRequest, opts ...grpc.CallOption) (*SearchToolsResponse, error)
 	// GetTool returns a tool with its schemas.
 	// Errors: NOT_FOUND when it does not exist or the caller may not use it.
 	GetTool(ctx context.Context, in *GetToolRequest, opts ...grpc.CallOption) (*Tool, error)
@@ -57,6 +61,16 @@ func (c *toolServiceClient) ListTools(ctx context.Context, in *ListToolsRequest,
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListToolsResponse)
 	err := c.cc.Invoke(ctx, ToolService_ListTools_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *toolServiceClient) SearchTools(ctx context.Context, in *SearchToolsRequest, opts ...grpc.CallOption) (*SearchToolsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SearchToolsResponse)
+	err := c.cc.Invoke(ctx, ToolService_SearchTools_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +125,9 @@ func (c *toolServiceClient) ListExecutions(ctx context.Context, in *ListExecutio
 type ToolServiceServer interface {
 	// ListTools lists the tools that the caller may use, ordered by name.
 	ListTools(context.Context, *ListToolsRequest) (*ListToolsResponse, error)
+	// SearchTools finds tools that the caller may use by words, best first: in names, titles, tags and descriptions, ranked by BM25. Words are
+	// compared without case and plural endings, and also match the beginnings of longer words.
+	SearchTools(context.Context, *SearchToolsRequest) (*SearchToolsResponse, error)
 	// GetTool returns a tool with its schemas.
 	// Errors: NOT_FOUND when it does not exist or the caller may not use it.
 	GetTool(context.Context, *GetToolRequest) (*Tool, error)
@@ -132,6 +149,9 @@ type UnimplementedToolServiceServer struct{}
 
 func (UnimplementedToolServiceServer) ListTools(context.Context, *ListToolsRequest) (*ListToolsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTools not implemented")
+}
+func (UnimplementedToolServiceServer) SearchTools(context.Context, *SearchToolsRequest) (*SearchToolsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SearchTools not implemented")
 }
 func (UnimplementedToolServiceServer) GetTool(context.Context, *GetToolRequest) (*Tool, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetTool not implemented")
@@ -180,6 +200,24 @@ func _ToolService_ListTools_Handler(srv interface{}, ctx context.Context, dec fu
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ToolServiceServer).ListTools(ctx, req.(*ListToolsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ToolService_SearchTools_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SearchToolsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolServiceServer).SearchTools(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolService_SearchTools_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolServiceServer).SearchTools(ctx, req.(*SearchToolsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -266,6 +304,10 @@ var ToolService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListTools",
 			Handler:    _ToolService_ListTools_Handler,
+		},
+		{
+			MethodName: "SearchTools",
+			Handler:    _ToolService_SearchTools_Handler,
 		},
 		{
 			MethodName: "GetTool",
