@@ -104,7 +104,7 @@ func createSource(c *call) error {
 		c.note("%s is registered, but cannot be reached yet: %s", s.GetName(), output.Line(s.GetLastError()))
 	}
 	for _, w := range s.GetWarnings() {
-		c.note("no tool: %s", output.Line(w))
+		c.note("%s: %s", s.GetName(), output.Line(w))
 	}
 	return sources().printOne(c, raw)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -183,5 +184,42 @@ func TestSourcesThatDoNotAnswerAreRefreshedTogether(t *testing.T) {
 	close(hold)
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestExcludedTools: tools that the owner switched off are neither offered nor called, whatever the kind of source.
+func TestExcludedTools(t *testing.T) {
+	w, api := newWorld(t), newPetAPI(t)
+	r := w.start(config())
+	src := r.notes()
+	call := r.request("notes__send", "k1")
+	pets := r.createAPI(&registryv1.Source{Name: "pets", Url: api.URL + "/openapi.json", Exclude: []string{"add*"}})
+	if pets.GetToolCount() != 2 {
+		t.Errorf("created: %v", pets)
+	}
+	exclude := func(id string, globs ...string) *registryv1.Source {
+		t.Helper()
+		got, err := r.sources.UpdateSource(t.Context(), &registryv1.UpdateSourceRequest{
+			Source: &registryv1.Source{Id: id, Exclude: globs}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"exclude"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := exclude(pets.GetId()); got.GetToolCount() != 3 {
+		t.Errorf("an API with all tools: %v", got)
+	}
+	if got := exclude(src.GetId(), "send", "p*"); got.GetToolCount() != 1 || len(got.GetExclude()) != 2 {
+		t.Errorf("excluded: %v", got)
+	}
+	if s := r.call(t.Context(), call); s.completed.GetCode() != "not_found" {
+		t.Errorf("called: %s %s", s.completed.GetCode(), s.text())
+	}
+	if got := exclude(src.GetId()); got.GetToolCount() != 3 {
+		t.Errorf("not excluded any more: %v", got)
+	}
+	if s := r.call(t.Context(), call); s.completed.GetCode() != "" {
+		t.Errorf("called: %s %s", s.completed.GetCode(), s.text())
 	}
 }

@@ -17,6 +17,7 @@ func Flags(f *pflag.FlagSet) {
 	f.String("url", "", "endpoint of an MCP server over HTTP")
 	f.String("transport", "", "force a transport: http, sse or stdio")
 	f.String("elicitation", "", "what becomes of questions that its tools ask the user: reissue (default) or off")
+	f.StringSlice("exclude", nil, "switch tools off, by globs over the server's own names, as in 'delete_*'")
 	f.Bool("pin", false, "hold tools back whose definition changes, until you accept it")
 	f.String("dir", "", "working directory of the command")
 	f.StringToString("env", nil, `environment of the command, as NAME=VALUE; write a secret as '${env:NAME}'`)
@@ -51,6 +52,9 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 		} else if len(m) > 0 {
 			r.body[field] = m
 		}
+	}
+	if exclude := r.list("exclude"); len(exclude) > 0 {
+		r.body["exclude"] = exclude
 	}
 	if pin, err := f.GetBool("pin"); err == nil && pin {
 		r.body["pin"] = true

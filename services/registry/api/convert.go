@@ -16,7 +16,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),
 		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(), Elicitation: p.GetElicitation(),
 		Pin: p.GetPin(), BaseURL: strings.TrimSpace(p.GetBaseUrl()), Operations: filterFromProto(p.GetOperations()),
-		MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
+		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
 		Auth: authFromProto(p.GetAuth()), Endpoints: endpointsFromProto(p.GetEndpoints()),
 	}, Document: p.GetDocument()}
 	for tool, effect := range p.GetEffects() {
@@ -37,7 +37,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Pin: s.Spec.Pin, DriftedCount: uint32(s.DriftedCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
-		MaxCalls: s.Spec.MaxCalls, MaxCallsPerSecond: s.Spec.MaxRate,
+		Exclude: s.Spec.Exclude, MaxCalls: s.Spec.MaxCalls, MaxCallsPerSecond: s.Spec.MaxRate,
 		Document: s.Document, BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
 	}
 	apiToProto(s.Spec, p)

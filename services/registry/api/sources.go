@@ -212,7 +212,7 @@ var sourceFields = fieldmask.Resource{
 	Name: "source", Fixed: []string{"name", "kind"},
 	Mutable: []string{
 		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels", "pin",
-		"document", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second",
+		"document", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second", "exclude",
 	},
 }
 

@@ -159,6 +159,7 @@ func (s *Syncer) syncOnce(ctx context.Context, src store.Source) (store.Diff, er
 		return store.Diff{}, s.failed(ctx, src, err)
 	}
 	found.Time = s.now()
+	clean(src, &found)
 	diff, err := s.store.ApplyInventory(ctx, src, found)
 	if errors.Is(err, store.ErrChanged) {
 		return store.Diff{}, err

@@ -92,7 +92,7 @@ func Same(a, b store.Spec) bool {
 // SameEndpoint reports whether the connections for one spec can be used for the other.
 func SameEndpoint(a, b store.Spec) bool {
 	for _, s := range []*store.Spec{&a, &b} {
-		s.CallTimeout, s.Effects, s.Labels, s.Elicitation, s.Pin, s.MaxCalls, s.MaxRate = 0, nil, nil, "", false, 0, 0
+		s.CallTimeout, s.Effects, s.Labels, s.Elicitation, s.Pin, s.MaxCalls, s.MaxRate, s.Exclude = 0, nil, nil, "", false, 0, 0, nil
 	}
 	return Same(a, b)
 }

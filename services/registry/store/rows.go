@@ -161,6 +161,8 @@ type Spec struct {
 	Elicitation string `json:"elicitation,omitempty"`
 	// Labels are arbitrary.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Exclude switches tools off, by globs over the server's own names.
+	Exclude []string `json:"exclude,omitempty"`
 	// BaseURL replaces the servers of an API's document.
 	BaseURL string `json:"base_url,omitempty"`
 	// Operations selects operations of an API; nil = all.

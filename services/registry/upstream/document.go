@@ -186,7 +186,10 @@ func (a *apis) remember(s store.Source, v version) {
 
 // digestOf covers everything that the tools are made of.
 func digestOf(s store.Source, document []byte) (string, error) {
-	spec := store.Spec{URL: s.Spec.URL, BaseURL: s.Spec.BaseURL, Operations: s.Spec.Operations, Auth: s.Spec.Auth, Headers: s.Spec.Headers}
+	spec := store.Spec{
+		URL: s.Spec.URL, BaseURL: s.Spec.BaseURL, Operations: s.Spec.Operations, Auth: s.Spec.Auth, Headers: s.Spec.Headers,
+		Exclude: s.Spec.Exclude,
+	}
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return "", fmt.Errorf("encode source: %w", err)

@@ -499,6 +499,8 @@ type Source struct {
 	MaxCalls uint32 `protobuf:"varint,34,opt,name=max_calls,json=maxCalls,proto3" json:"max_calls,omitempty"`
 	// Maximum number of calls per second, in each process of the registry; 0 = unlimited. More calls wait like those above max_calls.
 	MaxCallsPerSecond float64 `protobuf:"fixed64,35,opt,name=max_calls_per_second,json=maxCallsPerSecond,proto3" json:"max_calls_per_second,omitempty"`
+	// Tools that are switched off: globs over the server's own names, as in "delete_*". They are neither offered nor called.
+	Exclude []string `protobuf:"bytes,36,rep,name=exclude,proto3" json:"exclude,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -523,7 +525,7 @@ type Source struct {
 	Breaker string `protobuf:"bytes,29,opt,name=breaker,proto3" json:"breaker,omitempty"`
 	// Number of drifted tools.
 	DriftedCount uint32 `protobuf:"varint,31,opt,name=drifted_count,json=driftedCount,proto3" json:"drifted_count,omitempty"`
-	// Operations of an API that are no tools, and why; at most 100.
+	// Operations of an API that are no tools, and why, and what was removed from descriptions; at most 100.
 	Warnings      []string `protobuf:"bytes,32,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -711,6 +713,13 @@ func (x *Source) GetMaxCallsPerSecond() float64 {
 		return x.MaxCallsPerSecond
 	}
 	return 0
+}
+
+func (x *Source) GetExclude() []string {
+	if x != nil {
+		return x.Exclude
+	}
+	return nil
 }
 
 func (x *Source) GetState() SourceState {
@@ -1663,7 +1672,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xdf\x10\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\x8d\x11\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -1691,7 +1700,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12G\n" +
 	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x12%\n" +
 	"\tmax_calls\x18\" \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxCalls\x12J\n" +
-	"\x14max_calls_per_second\x18# \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x00j\xf8@)\x00\x00\x00\x00\x00\x00\x00\x00R\x11maxCallsPerSecond\x12<\n" +
+	"\x14max_calls_per_second\x18# \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x00j\xf8@)\x00\x00\x00\x00\x00\x00\x00\x00R\x11maxCallsPerSecond\x12,\n" +
+	"\aexclude\x18$ \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\aexclude\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
