@@ -217,6 +217,29 @@ func TestToolsAreFoundByWords(t *testing.T) {
 	create("github", &registryv1.Endpoint{Name: "create_issue", Method: "POST", Path: "/", Description: "Opens an issue in a repository."},
 		&registryv1.Endpoint{Name: "list_issues", Path: "/", Description: "Lists the issues of a repository."})
 	create("mail", &registryv1.Endpoint{Name: "send", Method: "POST", Path: "/", Description: "Sends a message.", Tags: []string{"issues"}})
+	listed := func(req *registryv1.ListToolsRequest) string {
+		t.Helper()
+		var names []string
+		for {
+			resp, err := r.tools.ListTools(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tool := range resp.GetTools() {
+				names = append(names, tool.GetName())
+			}
+			if req.PageToken = resp.GetNextPageToken(); req.GetPageToken() == "" {
+				return strings.Join(names, " ")
+			}
+		}
+	}
+	if got := listed(&registryv1.ListToolsRequest{Tag: "issues"}); got != "mail__send" {
+		t.Errorf("by tag: %s", got)
+	}
+	if got := listed(&registryv1.ListToolsRequest{Effect: turnv1.EffectClass_EFFECT_CLASS_ONCE, PageSize: 1}); got !=
+		"github__create_issue mail__send" {
+		t.Errorf("by effect class: %s", got)
+	}
 	find := func(query, source string, limit int32) string {
 		t.Helper()
 		resp, err := r.tools.SearchTools(t.Context(), &registryv1.SearchToolsRequest{Query: query, Source: source, Limit: limit})

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -26,26 +27,50 @@ type Tools struct {
 
 // ListTools implements ToolService.
 func (s *Tools) ListTools(ctx context.Context, req *registryv1.ListToolsRequest) (*registryv1.ListToolsResponse, error) {
-	list := "tools|source=" + req.GetSource()
+	list := fmt.Sprintf("tools|source=%s|tag=%s|effect=%d", req.GetSource(), req.GetTag(), req.GetEffect())
+	if req.GetTag() == "" && req.GetEffect() == 0 {
+		list = "tools|source=" + req.GetSource() // as in tokens of earlier versions
+	}
 	var after string
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.catalog.visible(ctx, authn.From(ctx), req.GetSource(), after, size+1)
+	found, err := s.list(ctx, req, after, size+1)
 	if err != nil {
 		return nil, err
 	}
 	resp := &registryv1.ListToolsResponse{}
-	names, resp.NextPageToken = page.Trim(names, size, list, func(name string) any { return name })
-	found, err := s.store.Tools(ctx, authn.Tenant(ctx), names)
-	if err != nil {
-		return nil, fmt.Errorf("read tools: %w", err)
-	}
+	found, resp.NextPageToken = page.Trim(found, size, list, func(t store.Tool) any { return t.Name })
 	for _, t := range found {
 		resp.Tools = append(resp.Tools, toolToProto(t))
 	}
 	return resp, nil
+}
+
+// list returns at most limit tools after the given name that the caller may use and that the request asks for.
+func (s *Tools) list(ctx context.Context, req *registryv1.ListToolsRequest, after string, limit int) ([]store.Tool, error) {
+	var out []store.Tool
+	for {
+		names, err := s.catalog.visible(ctx, authn.From(ctx), req.GetSource(), after, limit)
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.store.Tools(ctx, authn.Tenant(ctx), names)
+		if err != nil {
+			return nil, fmt.Errorf("read tools: %w", err)
+		}
+		for _, t := range found {
+			if (req.GetTag() == "" || slices.Contains(t.Definition.Tags, req.GetTag())) &&
+				(req.GetEffect() == 0 || t.Effect == store.Effect(req.GetEffect())) {
+				out = append(out, t)
+			}
+		}
+		if len(names) < limit || len(out) >= limit {
+			return out[:min(len(out), limit)], nil
+		}
+		after = names[len(names)-1]
+	}
 }
 
 // GetTool implements ToolService.

@@ -276,7 +276,11 @@ type ListToolsRequest struct {
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only tools of the source with this name.
-	Source        string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	Source string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	// Only tools with this tag.
+	Tag string `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Only tools of this effect class.
+	Effect        v1.EffectClass `protobuf:"varint,5,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +334,20 @@ func (x *ListToolsRequest) GetSource() string {
 		return x.Source
 	}
 	return ""
+}
+
+func (x *ListToolsRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *ListToolsRequest) GetEffect() v1.EffectClass {
+	if x != nil {
+		return x.Effect
+	}
+	return v1.EffectClass(0)
 }
 
 // ListToolsResponse is one page.
@@ -2735,12 +2753,14 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x04tags\x18\x0e \x03(\tR\x04tags\x12\x1e\n" +
 	"\n" +
 	"deprecated\x18\x0f \x01(\bR\n" +
-	"deprecated\"\x82\x01\n" +
+	"deprecated\"\xdf\x01\n" +
 	"\x10ListToolsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x1f\n" +
-	"\x06source\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"m\n" +
+	"\x06source\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\x12\x1a\n" +
+	"\x03tag\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x03tag\x12?\n" +
+	"\x06effect\x18\x05 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06effect\"m\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"y\n" +
@@ -3018,74 +3038,75 @@ var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	36, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
 	37, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
 	37, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
-	1,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	6,  // 4: windlass.registry.v1.SearchToolsResponse.tools:type_name -> windlass.registry.v1.FoundTool
-	1,  // 5: windlass.registry.v1.FoundTool.tool:type_name -> windlass.registry.v1.Tool
-	38, // 6: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	39, // 7: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	40, // 8: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	36, // 9: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	0,  // 10: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
-	37, // 11: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	37, // 12: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	37, // 13: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
-	11, // 14: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	41, // 15: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	1,  // 16: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	1,  // 17: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	41, // 18: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	42, // 19: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	21, // 20: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
-	22, // 21: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
-	23, // 22: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	38, // 23: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	43, // 24: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	44, // 25: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	18, // 26: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
-	1,  // 27: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
-	29, // 28: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
-	32, // 29: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
-	27, // 30: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	29, // 31: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	30, // 32: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	31, // 33: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	32, // 34: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	27, // 35: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	28, // 36: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	42, // 37: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	36, // 38: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	45, // 39: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
-	44, // 40: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	33, // 41: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
-	2,  // 42: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	4,  // 43: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
-	7,  // 44: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	8,  // 45: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	10, // 46: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	12, // 47: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	14, // 48: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	16, // 49: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	24, // 50: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	18, // 51: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	19, // 52: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	34, // 53: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
-	3,  // 54: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	5,  // 55: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
-	1,  // 56: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	9,  // 57: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	46, // 58: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	13, // 59: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	15, // 60: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	17, // 61: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	25, // 62: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	26, // 63: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	20, // 64: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	35, // 65: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
-	54, // [54:66] is the sub-list for method output_type
-	42, // [42:54] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	36, // 3: windlass.registry.v1.ListToolsRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	1,  // 4: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	6,  // 5: windlass.registry.v1.SearchToolsResponse.tools:type_name -> windlass.registry.v1.FoundTool
+	1,  // 6: windlass.registry.v1.FoundTool.tool:type_name -> windlass.registry.v1.Tool
+	38, // 7: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	39, // 8: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	40, // 9: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	36, // 10: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	0,  // 11: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
+	37, // 12: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	37, // 13: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	37, // 14: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	11, // 15: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
+	41, // 16: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	1,  // 17: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	1,  // 18: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
+	41, // 19: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	42, // 20: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	21, // 21: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	22, // 22: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	23, // 23: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	38, // 24: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	43, // 25: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	44, // 26: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	18, // 27: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
+	1,  // 28: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
+	29, // 29: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
+	32, // 30: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
+	27, // 31: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	29, // 32: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	30, // 33: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	31, // 34: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	32, // 35: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	27, // 36: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	28, // 37: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	42, // 38: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	36, // 39: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 40: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
+	44, // 41: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	33, // 42: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	2,  // 43: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	4,  // 44: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
+	7,  // 45: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	8,  // 46: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	10, // 47: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	12, // 48: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	14, // 49: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	16, // 50: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	24, // 51: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	18, // 52: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	19, // 53: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	34, // 54: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	3,  // 55: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	5,  // 56: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
+	1,  // 57: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	9,  // 58: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	46, // 59: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	13, // 60: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	15, // 61: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	17, // 62: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	25, // 63: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	26, // 64: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	20, // 65: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	35, // 66: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	55, // [55:67] is the sub-list for method output_type
+	43, // [43:55] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
