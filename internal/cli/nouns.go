@@ -97,10 +97,11 @@ func tools() noun {
 	return noun{
 		name: "tool", plural: "tools", short: "Tools: what agents may call", path: "/v1/tools", get: true, more: toolCommands,
 		filters: []filter{
-			{name: "source", usage: "only tools of this source"}, {name: "tag", usage: "only tools with this tag"},
+			{name: "source", usage: "only tools of this source"},
+			{name: "tag", usage: "only tools with this tag"},
 			{name: "effect", usage: "only tools of this effect class: read, idempotent or once"},
 		},
-		header:  []string{"NAME", "EFFECT", "AVAILABLE", "DESCRIPTION"},
+		header: []string{"NAME", "EFFECT", "AVAILABLE", "DESCRIPTION"},
 		read: typed((*registryv1.Tool).GetName, func(m *registryv1.Tool, _ time.Time) []string {
 			return []string{m.GetName(), enum.Name(m.GetEffect()), output.YesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
 		}),

@@ -37,3 +37,41 @@ func BenchmarkInvokeCached(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkManyTools lists and searches 10,000 tools.
+func BenchmarkManyTools(b *testing.B) {
+	w := newWorld(b)
+	r := w.start(config())
+	w.bridge.set(func() {
+		for i := range 10_000 {
+			t := tool(fmt.Sprintf("operation_%d", i), "read")
+			t.Description = fmt.Sprintf("Reads the %d-th kind of thing from the archive of department %d, and says how old it is.", i, i%97)
+			w.bridge.tools["many"] = append(w.bridge.tools["many"], t)
+		}
+	})
+	if _, err := r.sources.CreateSource(b.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
+		Name: "many", Kind: "mcp", Url: "http://127.0.0.1:9/mcp",
+	}}); err != nil {
+		b.Fatal(err)
+	}
+	page, err := r.tools.ListTools(b.Context(), &registryv1.ListToolsRequest{PageSize: 100})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			next := &registryv1.ListToolsRequest{PageSize: 100, PageToken: page.GetNextPageToken()}
+			if _, err := r.tools.ListTools(b.Context(), next); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("search", func(b *testing.B) {
+		for b.Loop() {
+			found, err := r.tools.SearchTools(b.Context(), &registryv1.SearchToolsRequest{Query: "archive of department 42"})
+			if err != nil || len(found.GetTools()) != 10 {
+				b.Fatal(found, err)
+			}
+		}
+	})
+}

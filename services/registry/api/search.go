@@ -60,24 +60,17 @@ func (x *indexes) of(ctx context.Context, tenant string) (*search.Index, error) 
 	}
 	var documents []search.Document
 	for after := ""; ; {
-		names, err := x.store.ToolNames(ctx, tenant, "", after, namesAtOnce)
-		if err != nil {
-			return nil, fmt.Errorf("list tools: %w", err)
-		}
-		found, err := x.store.Tools(ctx, tenant, names)
+		texts, err := x.store.ToolTexts(ctx, tenant, after, namesAtOnce)
 		if err != nil {
 			return nil, fmt.Errorf("read tools: %w", err)
 		}
-		for _, t := range found {
-			if t.DriftedHash == "" {
-				d := t.Definition
-				documents = append(documents, search.Document{Name: t.Name, Title: d.Title, Tags: d.Tags, Description: d.Description})
-			}
+		for _, t := range texts {
+			documents = append(documents, search.Document(t))
 		}
-		if len(names) < namesAtOnce {
+		if len(texts) < namesAtOnce {
 			break
 		}
-		after = names[len(names)-1]
+		after = texts[len(texts)-1].Name
 	}
 	index := search.New(documents)
 	x.kept.Add(tenant, versioned{version, index})

@@ -10,11 +10,9 @@ import (
 
 // Document is what can be found of one tool.
 type Document struct {
-	// Name is its namespaced name.
-	Name string
-	// Title, Tags and Description are for people and models.
-	Title, Description string
-	Tags               []string
+	// Name is its namespaced name; the others are for people and models.
+	Name, Title, Description string
+	Tags                     []string
 }
 
 // Hit is a tool that was found.

@@ -53,6 +53,8 @@ type ToolStore interface {
 	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)
 	// ToolsVersion identifies the present tools of enabled sources that are not drifted: it changes with any of them.
 	ToolsVersion(ctx context.Context, tenant string) (string, error)
+	// ToolTexts returns what people and models read of the tools that ToolsVersion covers, after the given name, by name, at most limit.
+	ToolTexts(ctx context.Context, tenant, after string, limit int) ([]ToolText, error)
 	// Tool reads a present tool with its source, without its definition; ErrNotFound.
 	Tool(ctx context.Context, tenant, name string) (Tool, error)
 	// Tools reads the existing ones of the named present tools, with sources and definitions, by name.

@@ -43,6 +43,24 @@ func (q sqlTools) ToolsVersion(ctx context.Context, tenant string) (string, erro
 		WHERE t.tenant = $1 AND t.present = $2 AND s.disabled = $3 AND t.drifted_hash = ''`, tenant, true, false)
 }
 
+// ToolText is what people and models read of a tool.
+type ToolText struct {
+	Name, Title, Description string
+	Tags                     []string
+}
+
+func (q sqlTools) ToolTexts(ctx context.Context, tenant, after string, limit int) ([]ToolText, error) {
+	return sqldb.All(ctx, q.db.Reader(), func(row sqldb.Scanner) (t ToolText, err error) {
+		var tags []byte
+		if err := row.Scan(&t.Name, &t.Title, &t.Description, &tags); err != nil {
+			return t, err
+		}
+		return t, decodeList(tags, &t.Tags)
+	}, `SELECT t.name, d.title, d.description, d.tags`+toolTables+`
+		WHERE t.tenant = $1 AND t.present = $2 AND s.disabled = $3 AND t.drifted_hash = '' AND t.name > $4
+		ORDER BY t.name LIMIT $5`, tenant, true, false, after, limit)
+}
+
 func (q sqlTools) Tool(ctx context.Context, tenant, name string) (Tool, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanTool, `SELECT `+toolColumns+`, `+sourceColumns+toolTables+`
 		WHERE t.tenant = $1 AND t.name = $2 AND t.present = $3`, tenant, name, true)

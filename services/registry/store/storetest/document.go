@@ -42,6 +42,14 @@ func (s suite) documents(t *testing.T) {
 	if err != nil || len(tools) != 1 || !slices.Equal(tools[0].Definition.Tags, []string{"a", "b"}) || !tools[0].Definition.Deprecated {
 		t.Errorf("tools: %+v, %v", tools, err)
 	}
+	texts, err := s.ToolTexts(t.Context(), "doc", "", 10)
+	if err != nil || len(texts) != 1 || texts[0].Name != "pets__list" || !slices.Equal(texts[0].Tags, []string{"a", "b"}) {
+		t.Errorf("texts: %+v, %v", texts, err)
+	}
+	version, err := s.ToolsVersion(t.Context(), "doc")
+	if none, other := s.ToolsVersion(t.Context(), "none"); err != nil || other != nil || version == "" || version == none {
+		t.Errorf("versions %q and %q, %v, %v", version, none, err, other)
+	}
 	diff, err := s.ApplyInventory(t.Context(), synced, store.Inventory{Unchanged: true, Time: begin.Add(1e9)})
 	if err != nil || diff.Total != 1 || len(diff.Removed) > 0 || !read().SyncTime.Equal(begin.Add(1e9)) {
 		t.Errorf("unchanged: %+v, %v, %v", diff, err, read().SyncTime)
@@ -50,11 +58,17 @@ func (s suite) documents(t *testing.T) {
 	if _, err := s.ApplyInventory(t.Context(), synced, store.Inventory{Unchanged: true, Time: begin}); !errors.Is(err, store.ErrChanged) {
 		t.Errorf("unchanged, of another document: %v", err)
 	}
+	if again, err := s.ToolsVersion(t.Context(), "doc"); err != nil || again != version {
+		t.Errorf("version %q, after nothing changed %q, %v", version, again, err)
+	}
 	changed := read()
 	changed.Document = ""
 	changed.Spec.URL = "http://x/openapi.json"
 	if err := s.UpdateSource(t.Context(), changed); err != nil {
 		t.Fatal(err)
+	}
+	if again, err := s.ToolsVersion(t.Context(), "doc"); err != nil || again == version {
+		t.Errorf("version %q, after its source changed %q, %v", version, again, err)
 	}
 	if got := read(); got.Document != "" || got.Spec.URL == "" {
 		t.Errorf("updated: %+v", got)
