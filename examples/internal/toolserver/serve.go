@@ -24,10 +24,11 @@ const (
 	headerTimeout = 5 * time.Second
 )
 
-// Main serves s until its client disconnects or the process is stopped, and exits with 1 on failure. An empty httpAddr means stdio.
-func Main(s *server.MCPServer, httpAddr string) {
+// Main serves s until its client disconnects or the process is stopped, and exits with 1 on failure. An empty httpAddr means stdio; options
+// are for HTTP only.
+func Main(s *server.MCPServer, httpAddr string, options ...server.StreamableHTTPOption) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := Serve(ctx, s, httpAddr, os.Stdin, os.Stdout)
+	err := Serve(ctx, s, httpAddr, os.Stdin, os.Stdout, options...)
 	stop()
 	if err != nil {
 		Fail(err)
@@ -41,9 +42,11 @@ func Fail(err error) {
 }
 
 // Serve is Main with its dependencies passed in. It returns nil when ctx ends.
-func Serve(ctx context.Context, s *server.MCPServer, httpAddr string, in io.Reader, out io.Writer) error {
+func Serve(ctx context.Context, s *server.MCPServer, httpAddr string, in io.Reader, out io.Writer,
+	options ...server.StreamableHTTPOption,
+) error {
 	if httpAddr != "" {
-		return serveHTTP(ctx, s, httpAddr, out)
+		return serveHTTP(ctx, s, httpAddr, out, options)
 	}
 	stdio := server.NewStdioServer(s)
 	stdio.SetErrorLogger(log.New(os.Stderr, "", 0))
@@ -55,15 +58,16 @@ func Serve(ctx context.Context, s *server.MCPServer, httpAddr string, in io.Read
 }
 
 // serveHTTP listens, prints the ready line with the actual address and serves until ctx ends.
-func serveHTTP(ctx context.Context, s *server.MCPServer, addr string, out io.Writer) error {
+func serveHTTP(ctx context.Context, s *server.MCPServer, addr string, out io.Writer, options []server.StreamableHTTPOption) error {
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	// Stateful, because list_changed and progress of the sessions of different clients must not mix.
-	endpoint := server.NewStreamableHTTPServer(s, server.WithStateful(true), server.WithSessionIdleTTL(sessionIdle))
+	options = append([]server.StreamableHTTPOption{server.WithStateful(true), server.WithSessionIdleTTL(sessionIdle)}, options...)
+	endpoint := server.NewStreamableHTTPServer(s, options...)
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", endpoint)
+	mux.Handle("/mcp", counted(endpoint))
 
 	// Requests end with ctx: an open event stream would otherwise delay the shutdown.
 	httpServer := &http.Server{
