@@ -39,7 +39,7 @@ var layers = map[string][]string{
 var homes = map[string][]string{
 	"github.com/mark3labs/mcp-go":            {"services/mcpbridge", "examples"},
 	"github.com/jackc/pgx":                   {"libs/sqldb"},
-	"modernc.org/sqlite":                     {"libs/sqldb"},
+	"modernc.org/sqlite":                     {"libs/sqldb", "examples"},
 	"github.com/pressly/goose":               {"libs/sqldb"},
 	"github.com/openai/openai-go":            {"services/inference/provider"},
 	"github.com/anthropics/anthropic-sdk-go": {"services/inference/provider"},

@@ -21,10 +21,13 @@ type call struct {
 	tool      string
 	arguments json.RawMessage // a JSON object
 	meta      map[string]string
-	progress  func(progress) error // an error ends the call
-	canAsk    bool                 // the tool may ask the user
-	answer    userAnswer           // the user's answer, if an earlier attempt asked
-	state     askState             // the state of that question
+	notice    func(notice) error // an error ends the call
+	canAsk    bool               // the tool may ask the user
+	accepts   []string           // methods of the server's requests that the caller answers itself
+	logLevel  string             // lowest level of log messages that the caller wants; empty = none
+	answer    userAnswer         // the user's answer, if an earlier attempt asked
+	responses responses          // the caller's answers to the server's requests
+	state     askState           // the state of that question
 }
 
 // run waits for a slot, connects if needed and runs the call. The result is the server's answer, including its refusals. Errors are
@@ -159,10 +162,11 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	defer c.progress.remove(token)
 
 	params := map[string]any{"name": in.tool, "arguments": in.arguments, "_meta": callMeta(ctx, in.meta, token)}
-	ask := newAsking(in)
+	ask := newAsking(c.spec, in)
 	if c.modern() {
-		in.declare(params)
+		in.declare(c.spec, params)
 	} else {
+		c.setLogLevel(ctx, in.logLevel)
 		if err := c.questions.begin(ctx, ask, c.spec.kind == overStdio); err != nil {
 			return nil, err
 		}
@@ -180,18 +184,18 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 		a, err := c.request(ctx, id, mcp.MethodToolsCall, params)
 		ended <- outcome{a, err}
 	}()
-	var stopped error // the caller no longer accepts progress
+	var stopped error // the caller no longer accepts notices
 	for {
 		select {
-		case p := <-coming:
+		case n := <-coming:
 			if stopped == nil {
-				if stopped = in.progress(p); stopped != nil {
+				if stopped = in.tell(n); stopped != nil {
 					cancel()
 				}
 			}
 		case o := <-ended:
 			for stopped == nil && len(coming) > 0 {
-				stopped = in.progress(<-coming)
+				stopped = in.tell(<-coming)
 			}
 			if o.err != nil && asSendError(o.err).fate == unknownFate {
 				c.cancelRequest(id, "nobody waits for the answer any more")
@@ -205,15 +209,23 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	}
 }
 
+// tell passes a notice on, unless it is a log message that the caller does not want.
+func (in call) tell(n notice) error {
+	if n.log != nil && (in.logLevel == "" || levelRank(n.log.level) < levelRank(in.logLevel)) {
+		return nil
+	}
+	return in.notice(n)
+}
+
 // declare adds to the parameters whether the tool may ask, and the answer to its question.
-func (in call) declare(params map[string]any) {
+func (in call) declare(s *spec, params map[string]any) {
 	if meta, ok := params["_meta"].(map[string]any); ok {
-		meta[mcp.MetaKeyClientCapabilities] = struct{}{}
-		if in.canAsk {
-			meta[mcp.MetaKeyClientCapabilities] = elicitation()
+		meta[mcp.MetaKeyClientCapabilities] = in.able(s)
+		if in.logLevel != "" {
+			meta[mcp.MetaKeyLogLevel] = in.logLevel
 		}
 	}
-	in.state.again(params, in.answer)
+	in.state.again(params, in.answer, in.responses)
 }
 
 // callMeta returns a call's `_meta`: the caller's entries, the trace, and our progress token.

@@ -1,6 +1,9 @@
 package mcpbridge
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"google.golang.org/protobuf/types/known/structpb"
 
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -17,6 +20,11 @@ func (s *spec) clean(res *mcpbridgev1.CallToolResult) *mcpbridgev1.CallToolResul
 	for _, part := range res.GetContent() {
 		if link := part.GetLink(); link != nil {
 			link.Uri, link.Name = hide(link.GetUri()), hide(link.GetName())
+		} else if r := part.GetResource(); r != nil {
+			r.Uri = hide(r.GetUri())
+			if text, ok := r.GetContent().(*turnv1.EmbeddedResource_Text); ok {
+				text.Text = hide(text.Text)
+			}
 		} else if text := part.GetText(); text != "" {
 			part.Part = &turnv1.ContentPart_Text{Text: hide(text)}
 		}
@@ -44,4 +52,36 @@ func cleanValue(v *structpb.Value, hide func(string) string) {
 			}
 		}
 	}
+}
+
+// cleanJSON removes the values of references from the strings of a JSON text. Without such values the text stays as it is, byte for byte.
+func (s *spec) cleanJSON(raw []byte) ([]byte, error) {
+	if !s.withholds {
+		return raw, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(cleanAny(v, s.withhold))
+}
+
+func cleanAny(v any, hide func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return hide(v)
+	case []any:
+		for i := range v {
+			v[i] = cleanAny(v[i], hide)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			out[hide(name)] = cleanAny(member, hide)
+		}
+		return out
+	}
+	return v
 }

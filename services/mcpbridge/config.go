@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/services/mcpbridge/result"
 )
 
 // Config configures the bridge. Zero values mean the defaults of DefaultConfig, except for EnvAllow, where an empty list allows nothing.
@@ -40,9 +41,7 @@ const (
 	maxPages      = 1000     // pages of one tools/list
 	maxTools      = 10_000   // tools of one server
 	maxListValues = 500_000  // of all pages of one list
-	maxValues     = 200_000  // of one result
 	maxListBytes  = 15 << 20 // of one Discover answer: what a message of the mesh holds
-	maxReplyBytes = 15 << 20 // of one CallTool answer: what a message of the mesh holds
 	maxWireBytes  = 16 << 20 // of one message from a server
 )
 
@@ -89,8 +88,8 @@ func (c Config) complete() (Config, error) {
 			*n.value = *n.def
 		}
 	}
-	if c.MaxResultBytes > maxReplyBytes {
-		return c, fmt.Errorf("mcpbridge: max_result_bytes is %d, more than a message of the mesh holds (%d)", c.MaxResultBytes, maxReplyBytes)
+	if c.MaxResultBytes > result.MaxBytes {
+		return c, fmt.Errorf("mcpbridge: max_result_bytes is %d, more than a message of the mesh holds (%d)", c.MaxResultBytes, result.MaxBytes)
 	}
 	if c.ReconnectMin > c.ReconnectMax {
 		return c, errors.New("mcpbridge: reconnect_min is longer than reconnect_max")

@@ -2,6 +2,8 @@ package mcpbridge
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -30,6 +32,20 @@ type connection struct {
 	progress  routes
 	stream    standing
 	questions questions
+	levels    logLevels
+	updates   updates
+}
+
+// logLevels is the lowest level of log messages that was asked for. The zero value is ready for use.
+type logLevels struct {
+	mu    sync.Mutex
+	isSet bool
+	rank  int
+}
+
+// levelRank orders log levels; it returns -1 for an unknown one.
+func levelRank(level string) int {
+	return slices.Index([]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}, level)
 }
 
 // shut closes the transport.

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge/result"
 )
 
 // callFromProto validates a request's arguments. Empty text means no arguments, which is an empty object on the wire: servers reject null.
@@ -24,11 +25,14 @@ func callFromProto(req *mcpbridgev1.CallToolRequest) (call, error) {
 			return call{}, fault.Invalid("meta["+key+"]", "this key is the protocol's own")
 		}
 	}
-	c.canAsk = req.GetCanAsk()
+	c.canAsk, c.accepts, c.logLevel = req.GetCanAsk(), req.GetAccepts(), req.GetLogLevel()
 	if a := req.GetAnswer(); a != nil {
 		c.answer.Action = a.GetAction()
 		if json.Unmarshal(a.GetState(), &c.state) != nil {
 			return call{}, fault.Invalid("answer.state", "this is not what the question came with")
+		}
+		if len(a.GetResponsesJson()) > 0 && json.Unmarshal(a.GetResponsesJson(), &c.responses) != nil {
+			return call{}, fault.Invalid("answer.responses_json", "want a JSON object")
 		}
 		if c.answer.Action == "accept" {
 			content, err := json.Marshal(a.GetContent().AsMap())
@@ -57,17 +61,27 @@ func discoverToProto(c *connection, tools []tool) *mcpbridgev1.DiscoverResponse 
 	return res
 }
 
-func progressToProto(p progress) *mcpbridgev1.CallToolResponse {
+func (s *spec) noticeToProto(n notice) *mcpbridgev1.CallToolResponse {
+	if m := n.log; m != nil {
+		data, err := s.cleanJSON(m.data)
+		if err != nil {
+			data = []byte("null")
+		}
+		return &mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_Log{
+			Log: &mcpbridgev1.LogMessage{Level: m.level, Logger: s.withhold(m.logger), DataJson: data},
+		}}
+	}
+	p := n.progress
 	return &mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_Progress{
-		Progress: &mcpbridgev1.Progress{Progress: p.done, Total: p.total, Message: p.message},
+		Progress: &mcpbridgev1.Progress{Progress: p.done, Total: p.total, Message: s.withhold(p.message)},
 	}}
 }
 
 func answerToProto(a *answer, limit int) *mcpbridgev1.CallToolResult {
 	if a.failure != nil {
-		return failureToProto(a.failure.Code, a.failure.Message)
+		return result.Failure(a.failure.Code, a.failure.Message)
 	}
-	return resultToProto(a.result, limit)
+	return result.FromJSON(a.result, limit)
 }
 
 func eventToProto(e event) *mcpbridgev1.WatchResponse {

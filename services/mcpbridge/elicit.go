@@ -17,10 +17,10 @@ const ambiguityTimeout = 20 * time.Second
 // a connection cannot stay open for days. So a question is answered with "cancel", which ends the attempt; when the user has answered, the
 // call is sent again and the server gets the answer at once when it asks the same question.
 type asking struct {
-	canAsk bool
-	said   []said // answers not used yet
-	given  []said
-	asked  *formRequest // the question without an answer
+	accepts func(method string) bool
+	said    []said // answers not used yet
+	given   []said
+	asked   *formRequest // the question without an answer
 }
 
 // askingKey is the context key of a stream's call.
@@ -109,7 +109,7 @@ func (q *questions) answer(ctx context.Context, f formRequest) userAnswer {
 	switch {
 	case a == nil:
 		return userAnswer{Action: "cancel"}
-	case !a.canAsk || f.wrong() != "":
+	case !a.accepts(f.method), f.wrong() != "":
 		return userAnswer{Action: "decline"}
 	case a.asked != nil: // the attempt is already over
 		return userAnswer{Action: "cancel"}
@@ -127,33 +127,57 @@ func (q *questions) answer(ctx context.Context, f formRequest) userAnswer {
 }
 
 // newAsking returns the asking of a call, with the answers that the call brings.
-func newAsking(in call) *asking {
-	a := &asking{canAsk: in.canAsk, said: in.state.Said}
+func newAsking(s *spec, in call) *asking {
+	a := &asking{said: in.state.Said, accepts: func(method string) bool {
+		if method == "" {
+			return in.canAsk || in.accept(s, string(mcp.MethodElicitationCreate))
+		}
+		return in.accept(s, method)
+	}}
 	if in.state.Asked != "" {
-		a.said = append(a.said[:len(a.said):len(a.said)], said{in.state.Asked, in.answer})
+		a.said = append(a.said[:len(a.said):len(a.said)], said{in.state.Asked, in.answered()})
 	}
 	return a
 }
 
-// answerServer answers requests of the server: pings and elicitations. ctx is that of the call whose stream carried the request, if the
-// transport has such streams.
+// answerServer answers requests of the server: pings, elicitations and requests for completions. ctx is that of the call whose stream
+// carried the request, if the transport has such streams.
 func (c *connection) answerServer(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	switch req.Method {
 	case string(mcp.MethodPing):
 		return transport.NewJSONRPCResultResponse(req.ID, json.RawMessage("{}")), nil
 	case string(mcp.MethodElicitationCreate):
-		var f formRequest
+		var (
+			f   formRequest
+			err error
+		)
 		if !remarshal(req.Params, &f) {
 			return transport.NewJSONRPCErrorResponse(req.ID, mcp.INVALID_PARAMS, "the parameters are none of "+req.Method, nil), nil
+		}
+		if f.params, err = json.Marshal(req.Params); err != nil {
+			return nil, err
 		}
 		text, err := json.Marshal(c.questions.answer(ctx, f))
 		if err != nil {
 			return nil, err
 		}
 		return transport.NewJSONRPCResultResponse(req.ID, text), nil
+	case string(mcp.MethodSamplingCreateMessage):
+		params, err := json.Marshal(req.Params)
+		if err != nil {
+			return nil, err
+		}
+		a := c.questions.answer(ctx, formRequest{method: req.Method, params: params})
+		if a.Action != "accept" {
+			return transport.NewJSONRPCErrorResponse(req.ID, codeRejected, "the request for a completion was rejected", nil), nil
+		}
+		return transport.NewJSONRPCResultResponse(req.ID, a.Whole), nil
 	}
 	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "this client did not declare "+req.Method, nil), nil
 }
+
+// codeRejected is the code with which the specification of sampling has clients reject a request.
+const codeRejected = -1
 
 // remarshal converts the parameters of a request, and reports whether they are valid.
 func remarshal(params, into any) bool {

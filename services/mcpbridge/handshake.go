@@ -25,6 +25,7 @@ const (
 type serverInfo struct {
 	name, version, instructions string
 	listChanged                 bool
+	logging                     bool // it takes logging/setLevel
 }
 
 // errEndedInProbe means that the server exited when it was probed for its era.
@@ -132,7 +133,9 @@ func (c *connection) discovered(result json.RawMessage) error {
 		c.setVersion("")
 		return errors.New("server/discover: the answer does not name the protocol revision that was asked for")
 	}
-	c.server = serverInfo{d.Meta.Server.Name, d.Meta.Server.Version, d.Instructions, d.Capabilities.Tools.ListChanged}
+	c.server = serverInfo{
+		name: d.Meta.Server.Name, version: d.Meta.Server.Version, instructions: d.Instructions, listChanged: d.Capabilities.Tools.ListChanged,
+	}
 	return nil
 }
 
@@ -141,6 +144,7 @@ type capabilities struct {
 	Tools struct {
 		ListChanged bool `json:"listChanged"`
 	} `json:"tools"`
+	Logging json.RawMessage `json:"logging"`
 }
 
 // supported returns the revisions listed in an error -32022.
@@ -156,11 +160,14 @@ func supported(e *mcp.JSONRPCErrorDetails) []string {
 	return data.Supported
 }
 
-// initialize opens a session in the old era. It declares neither roots nor sampling: declared roots would replace the folders that a file
-// server was configured with. Over SSE it does not declare elicitation either, since the library cannot answer there.
+// initialize opens a session in the old era. It does not declare roots, which would replace the folders that a file server was configured
+// with. Over SSE it does not declare elicitation or sampling either, since the library cannot answer there.
 func (c *connection) initialize(ctx context.Context) error {
 	c.setVersion("")
 	able := elicitation()
+	if slices.Contains(c.spec.clientRequests, "sampling") {
+		able["sampling"] = struct{}{}
+	}
 	if c.spec.kind == overSSE {
 		able = map[string]any{}
 	}
@@ -186,7 +193,10 @@ func (c *connection) initialize(ctx context.Context) error {
 		return fmt.Errorf("initialize: the server speaks protocol revision %q, which this version does not", r.Version)
 	}
 	c.setVersion(r.Version)
-	c.server = serverInfo{r.Server.Name, r.Server.Version, r.Instructions, r.Capabilities.Tools.ListChanged}
+	c.server = serverInfo{
+		name: r.Server.Name, version: r.Server.Version, instructions: r.Instructions, listChanged: r.Capabilities.Tools.ListChanged,
+		logging: len(r.Capabilities.Logging) > 0,
+	}
 	if err := c.notify(ctx, mcp.MethodNotificationInitialized, nil); err != nil {
 		return fmt.Errorf("initialized: %w", err)
 	}

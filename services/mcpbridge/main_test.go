@@ -176,6 +176,9 @@ func text(r *mcpbridgev1.CallToolResult) string {
 		if s := p.GetText(); s != "" {
 			return s
 		}
+		if s := p.GetResource().GetText(); s != "" {
+			return s
+		}
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -17,19 +18,32 @@ type progress struct {
 	message     string
 }
 
-// routes delivers progress to its call by token: servers send it on any of a session's streams.
-type routes struct {
-	mu sync.Mutex
-	to map[string]chan progress
+// logMessage is a log message of a server.
+type logMessage struct {
+	level, logger string
+	data          []byte // JSON
 }
 
-// progressBuffer is how many progress messages wait for a slow caller; the oldest is dropped first.
-const progressBuffer = 256
+// notice is what a server says about a running call; one of the fields is set.
+type notice struct {
+	progress *progress
+	log      *logMessage
+}
 
-func (r *routes) init() { r.to = map[string]chan progress{} }
+// routes delivers notices to their calls: progress by token, since servers send it on any of a session's streams. Log messages have no
+// token, so they are delivered only while a single call runs: those of several cannot be told apart, and may not be for each other's eyes.
+type routes struct {
+	mu sync.Mutex
+	to map[string]chan notice
+}
 
-func (r *routes) add(token string) <-chan progress {
-	ch := make(chan progress, progressBuffer)
+// noticeBuffer is how many notices wait for a slow caller; the oldest is dropped first.
+const noticeBuffer = 256
+
+func (r *routes) init() { r.to = map[string]chan notice{} }
+
+func (r *routes) add(token string) <-chan notice {
+	ch := make(chan notice, noticeBuffer)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.to[token] = ch
@@ -45,13 +59,27 @@ func (r *routes) remove(token string) {
 func (r *routes) deliver(token string, p progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ch, ok := r.to[token]
-	if !ok {
+	if ch, ok := r.to[token]; ok {
+		put(ch, notice{progress: &p})
+	}
+}
+
+func (r *routes) deliverLog(m logMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.to) != 1 {
 		return
 	}
+	for _, ch := range r.to {
+		put(ch, notice{log: &m})
+	}
+}
+
+// put never blocks. The caller holds the lock that makes it the only sender.
+func put(ch chan notice, n notice) {
 	for {
 		select {
-		case ch <- p:
+		case ch <- n:
 			return
 		default:
 		}
@@ -76,6 +104,19 @@ func (c *connection) notified(n mcp.JSONRPCNotification) {
 		p.total, _ = fields["total"].(float64)
 		p.message, _ = fields["message"].(string)
 		c.progress.deliver(token, p)
+	case methodLog:
+		data, err := json.Marshal(fields["data"])
+		if err != nil || len(data) > maxLogBytes {
+			return
+		}
+		m := logMessage{data: data}
+		m.level, _ = fields["level"].(string)
+		m.logger, _ = fields["logger"].(string)
+		c.progress.deliverLog(m)
+	case mcp.MethodNotificationResourceUpdated:
+		if uri, ok := fields["uri"].(string); ok {
+			c.updates.deliver(uri)
+		}
 	case mcp.MethodNotificationToolsListChanged:
 		c.changed()
 	case mcp.MethodNotificationSubscriptionsAcknowledged:
@@ -84,6 +125,12 @@ func (c *connection) notified(n mcp.JSONRPCNotification) {
 		}
 	}
 }
+
+// methodLog is the notification with a log message; maxLogBytes limits its data.
+const (
+	methodLog   = "notifications/message"
+	maxLogBytes = 64 << 10
+)
 
 // standing is the state of the stream on which a server reports changes.
 type standing struct {

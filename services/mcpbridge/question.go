@@ -21,6 +21,7 @@ import (
 const (
 	maxQuestion = 16 << 10  // bytes of the text
 	maxForm     = 64 << 10  // bytes of the schema
+	maxRequest  = 1 << 20   // bytes of the server's requests that are passed on
 	maxAskState = 128 << 10 // bytes of the state stored for the answer
 )
 
@@ -33,6 +34,9 @@ func elicitation() map[string]any {
 type userAnswer struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
+
+	// Whole is the result of a request that was passed on, if that is no elicitation's.
+	Whole json.RawMessage `json:"whole,omitempty"`
 }
 
 // askState is the state of a question, which is stored by callers until the answer comes.
@@ -43,6 +47,8 @@ type askState struct {
 	// Asked and Said are for earlier protocols: the question, and the answers to earlier ones.
 	Asked string `json:"asked,omitempty"`
 	Said  []said `json:"said,omitempty"`
+	// Passed means that the server's requests were passed on unchanged, so the answer has responses by name.
+	Passed bool `json:"passed,omitempty"`
 }
 
 // said is an answer for the server when it asks the same question again.
@@ -51,16 +57,24 @@ type said struct {
 	Answer   userAnswer `json:"answer"`
 }
 
-// formRequest is one elicitation of a server.
+// formRequest is one request of a server during a call: an elicitation, or a request for a completion.
 type formRequest struct {
 	Mode    string          `json:"mode"`
 	Message string          `json:"message"`
 	Schema  json.RawMessage `json:"requestedSchema"`
+
+	method string          // empty = elicitation/create
+	params json.RawMessage // as they came
 }
 
 // wrong says why a question cannot be passed on; empty if it can.
 func (f formRequest) wrong() string {
 	switch {
+	case f.method != "":
+		if len(f.params) > maxRequest {
+			return "the tool asks for a completion of messages that are too large to be passed on"
+		}
+		return ""
 	case f.Mode != "" && f.Mode != "form":
 		return fmt.Sprintf("the tool asks the user to do something in mode %q; only forms are passed on", f.Mode)
 	case len(f.Message) > maxQuestion || len(f.Schema) > maxForm:
@@ -75,6 +89,9 @@ func (f formRequest) wrong() string {
 // hash identifies the question, whatever the order of members in its schema.
 func (f formRequest) hash() string {
 	schema := []byte(f.Schema)
+	if f.method != "" {
+		schema = f.params
+	}
 	var v any
 	if json.Unmarshal(schema, &v) == nil {
 		if canonical, err := json.Marshal(v); err == nil {
@@ -99,9 +116,14 @@ func (s *spec) question(f formRequest, state askState) (*mcpbridgev1.InputRequir
 }
 
 // questionOf returns the question that a call ended with, or why it cannot be passed on; neither if the call has an answer.
-func (s *spec) questionOf(a *answer) (*mcpbridgev1.InputRequired, string) {
-	if a.asked != nil {
+func (s *spec) questionOf(in call, a *answer) (*mcpbridgev1.InputRequired, string) {
+	switch {
+	case a.asked != nil && len(in.accepts) > 0:
+		return s.passOn(in, a.asked.asRequests(), askState{Asked: a.asked.hash(), Said: a.given})
+	case a.asked != nil:
 		return s.question(*a.asked, askState{Asked: a.asked.hash(), Said: a.given})
+	case len(in.accepts) > 0:
+		return s.requests(in, a.result)
 	}
 	return s.asks(a.result)
 }
@@ -161,8 +183,16 @@ func together(keys []string, forms []formRequest) (formRequest, error) {
 }
 
 // again adds to a call's parameters what protocol 2026-07-28 requires with the answer.
-func (s askState) again(params map[string]any, a userAnswer) {
+func (s askState) again(params map[string]any, a userAnswer, given responses) {
 	if len(s.Keys) == 0 {
+		return
+	}
+	if s.Passed {
+		maps.DeleteFunc(given, func(_ string, r json.RawMessage) bool { return string(r) == "null" })
+		params["inputResponses"] = given
+		if s.RequestState != "" {
+			params["requestState"] = s.RequestState
+		}
 		return
 	}
 	responses := map[string]userAnswer{}

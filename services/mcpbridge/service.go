@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge/result"
 )
 
 // Deps holds the bridge's dependencies; both are required.
@@ -92,10 +93,7 @@ func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 	if err != nil {
 		return err
 	}
-	in.progress = func(p progress) error {
-		p.message = sp.withhold(p.message)
-		return stream.Send(progressToProto(p))
-	}
+	in.notice = func(n notice) error { return stream.Send(sp.noticeToProto(n)) }
 	ctx, span := s.tracer.Start(stream.Context(), "tools/call "+in.tool, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", in.tool),
 		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("windlass.server_id", sp.id),
@@ -120,17 +118,17 @@ func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1
 	a, err := s.run(ctx, sp, in)
 	faultpoint.Hit(faultpoint.BridgeToolDone)
 	if e, ok := errors.AsType[*sendError](err); ok && e.tooLarge {
-		return tooLarge(e.Error()), nil, nil
+		return result.TooLarge(e.Error()), nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	asked, why := sp.questionOf(a)
+	asked, why := sp.questionOf(in, a)
 	switch {
 	case why != "":
-		return sp.clean(errorResult(why)), nil, nil
-	case asked != nil && !in.canAsk:
-		return errorResult("the tool asks the user something, and this call cannot wait for the answer; have an agent call it in a turn"), nil,
+		return sp.clean(result.Error(why)), nil, nil
+	case asked != nil && !in.canAsk && len(in.accepts) == 0:
+		return result.Error("the tool asks the user something, and this call cannot wait for the answer; have an agent call it in a turn"), nil,
 			nil
 	case asked != nil:
 		return nil, asked, nil

@@ -36,11 +36,13 @@ type spec struct {
 	env            map[string]string
 	dir            string
 	headers        map[string]string
+	clientRequests []string // that callers may answer
 	connectTimeout time.Duration
 	callTimeout    time.Duration
 	key            string              // hash of everything that requires another connection
 	redact         func(string) string // removes secrets from texts
 	withhold       func(string) string // removes the values of references from a tool's output
+	withholds      bool                // there are such values
 }
 
 // newSpec validates a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
@@ -48,7 +50,7 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	r := envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "bridge", Setting: "mcpbridge.env_allow"})
 	sp := &spec{
 		id: s.GetId(), name: s.GetName(), url: s.GetUrl(), command: s.GetCommand(), dir: s.GetDir(),
-		env: map[string]string{}, headers: map[string]string{},
+		env: map[string]string{}, headers: map[string]string{}, clientRequests: s.GetClientRequests(),
 		connectTimeout: timeout(s.GetConnectTimeout(), s.GetConnectTimeoutMs(), cfg.ConnectTimeout),
 		callTimeout:    timeout(s.GetCallTimeout(), s.GetCallTimeoutMs(), cfg.CallTimeout),
 	}
@@ -85,7 +87,7 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	if len(r.Wrong) > 0 {
 		return nil, fault.InvalidFields(r.Wrong)
 	}
-	sp.redact, sp.withhold = envref.Redactor(r.Secrets), envref.Redactor(r.Values)
+	sp.redact, sp.withhold, sp.withholds = envref.Redactor(r.Secrets), envref.Redactor(r.Values), len(r.Values) > 0
 	sp.key = sp.hash()
 	return sp, nil
 }
@@ -128,7 +130,7 @@ func (s *spec) chooseTransport(forced string, r *envref.Resolver) {
 // hash covers everything that requires another connection: not the display names, not the timeouts.
 func (s *spec) hash() string {
 	// Maps are encoded in the order of their keys, and strings always encode.
-	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers})
+	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers, s.clientRequests})
 	if err != nil {
 		return ""
 	}

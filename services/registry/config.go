@@ -80,6 +80,8 @@ type SourceConfig struct {
 	Effects map[string]string `yaml:"effects" doc:"Effect class (read, idempotent, once) by the server's own tool name."`
 	// Elicitation controls questions to the user.
 	Elicitation string `yaml:"elicitation" doc:"How questions of its tools to the user are handled: reissue (default) asks the user, off declines them."`
+	// ClientRequests are passed on to the clients of direct callers.
+	ClientRequests []string `yaml:"client_requests" doc:"Requests of its server, besides questions to users, that are passed on to the MCP clients of direct callers: sampling and roots. Others are rejected."`
 	// Labels are arbitrary.
 	Labels map[string]string `yaml:"labels" doc:"Arbitrary labels."`
 }
@@ -171,7 +173,7 @@ func (c Config) static() ([]store.Source, error) {
 func (c SourceConfig) source() (store.Source, error) {
 	s := store.Source{Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
-		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, BaseURL: c.BaseURL,
+		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
 	}}
 	if s.Kind == "" {
 		s.Kind = store.MCP

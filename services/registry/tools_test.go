@@ -261,6 +261,26 @@ func TestToolsAreFoundByWords(t *testing.T) {
 	if got := find("list issue", "github", 1); got != "github__list_issues" {
 		t.Errorf("in one source: %s", got)
 	}
+	findFor := func(query string, globs ...string) string {
+		t.Helper()
+		resp, err := r.calls.FindTools(t.Context(), &registryv1.FindToolsRequest{Principal: authn.Local(), Query: query, Globs: globs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(resp.GetNames(), " ")
+	}
+	if _, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{
+		Name: "tagged", Selectors: []*registryv1.ToolSelector{{Tags: []string{"issues"}}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for globs, want := range map[string]string{
+		"*": "github__create_issue github__list_issues mail__send", "github__l*": "github__list_issues", "group:tagged": "mail__send", "x__*": "",
+	} {
+		if got := findFor("Create issues", globs); got != want {
+			t.Errorf("for an agent with %s: %s", globs, got)
+		}
+	}
 	create("tracker", &registryv1.Endpoint{Name: "close_issue", Method: "POST", Path: "/", Description: "Closes an issue."})
 	if got := find("close issue", "", 1); got != "tracker__close_issue" {
 		t.Errorf("a new tool: %s", got)
@@ -269,6 +289,9 @@ func TestToolsAreFoundByWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.policy.set(func() { w.policy.allow = []string{"mail__*"} })
+	if got := findFor("close issue", "*"); got != "mail__send" {
+		t.Errorf("for an agent of somebody who may use mail only: %s", got)
+	}
 	if got := find("close issue", "", 0); got != "mail__send" {
 		t.Errorf("after it was deleted, for somebody who may use mail only: %s", got)
 	}

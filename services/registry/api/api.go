@@ -37,13 +37,14 @@ type Deps struct {
 
 // Register adds the services to a server.
 func Register(r grpc.ServiceRegistrar, d Deps) {
-	tools := catalog{store: d.Store, policy: d.Policy}
+	tools, searched := catalog{store: d.Store, policy: d.Policy}, newIndexes(d.Store)
 	registryv1.RegisterSourceServiceServer(r, &Sources{store: d.Store, syncer: d.Syncer, upstream: d.Upstream, now: d.Now, log: d.Log})
 	registryv1.RegisterToolServiceServer(r, &Tools{
-		store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor, indexes: newIndexes(d.Store),
+		store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor, indexes: searched,
 	})
+	registryv1.RegisterServerServiceServer(r, &Servers{store: d.Store, catalog: tools, upstream: d.Upstream})
 	registryv1.RegisterToolGroupServiceServer(r, &ToolGroups{store: d.Store, catalog: tools, now: d.Now})
 	registryv1.RegisterToolExecutionServiceServer(r, &ToolExecutions{
-		store: d.Store, catalog: tools, executor: d.Executor, maxTextBytes: d.MaxTextBytes,
+		store: d.Store, catalog: tools, executor: d.Executor, indexes: searched, maxTextBytes: d.MaxTextBytes,
 	})
 }

@@ -17,6 +17,7 @@ type ToolExecutions struct {
 	store        store.Store
 	catalog      catalog
 	executor     *execute.Executor
+	indexes      *indexes
 	maxTextBytes int // limits the text of a result for the model
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -25,28 +26,91 @@ func (s *Tools) InvokeTool(ctx context.Context, req *registryv1.InvokeToolReques
 			return nil, fault.Invalid("arguments", "not representable as JSON: %v", err)
 		}
 	}
-	if strings.ContainsFunc(req.GetIdempotencyKey(), unicode.IsControl) {
-		return nil, fault.Invalid("idempotency_key", "control characters are not allowed")
+	call, err := directCall(ctx, req.GetName(), req.GetIdempotencyKey())
+	if err != nil {
+		return nil, err
 	}
-	p := authn.From(ctx)
-	// Keys are per caller: nobody can read another caller's results, or those of turns, by guessing a key.
-	key := "direct/" + p.GetSubject() + "/" + req.GetIdempotencyKey()
-	if req.GetIdempotencyKey() == "" {
-		key = "direct/" + ids.New(ids.Execution)
-	}
-	out, err := s.executor.Run(ctx, execute.Call{
-		Principal: p, Tenant: tenantOf(p), Tool: req.GetName(), InSurface: true, Arguments: args, Key: key,
-	}, func(execute.Event) error { return nil })
+	call.Arguments = args
+	out, err := s.executor.Run(ctx, call, func(execute.Event) error { return nil })
 	if err != nil {
 		return nil, err
 	}
 	if out.Fault != nil {
 		return nil, direct(req.GetName(), out.Fault)
 	}
+	return invoked(out), nil
+}
+
+// directCall returns a call on behalf of the caller, without arguments. Keys are per caller: nobody can read another caller's results, or
+// those of turns, by guessing a key.
+func directCall(ctx context.Context, tool, key string) (execute.Call, error) {
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		return execute.Call{}, fault.Invalid("idempotency_key", "control characters are not allowed")
+	}
+	p := authn.From(ctx)
+	c := execute.Call{Principal: p, Tenant: tenantOf(p), Tool: tool, InSurface: true, Key: "direct/" + p.GetSubject() + "/" + key}
+	if key == "" {
+		c.Key = "direct/" + ids.New(ids.Execution)
+	}
+	return c, nil
+}
+
+func invoked(out execute.Outcome) *registryv1.InvokeToolResponse {
 	return &registryv1.InvokeToolResponse{
 		Content: out.Result.GetContent(), StructuredContent: out.Result.GetStructuredContent(), IsError: out.Result.GetIsError(),
 		Cached: out.Cached, LatencyMs: milliseconds(out.Latency), ExecutionId: out.ExecutionID,
-	}, nil
+	}
+}
+
+// RunTool implements ToolService.
+func (s *Tools) RunTool(req *registryv1.RunToolRequest, stream grpc.ServerStreamingServer[registryv1.RunToolResponse]) error {
+	call, err := directCall(stream.Context(), req.GetName(), req.GetIdempotencyKey())
+	if err != nil {
+		return err
+	}
+	call.Arguments = req.GetArgumentsJson()
+	if len(call.Arguments) == 0 {
+		call.Arguments = []byte("{}")
+	}
+	call.Accepts, call.LogLevel, call.Input = req.GetAccepts(), req.GetLogLevel(), req.GetAnswer()
+	out, err := s.executor.Run(stream.Context(), call, func(e execute.Event) error {
+		if m := noticeToProto(e); m != nil {
+			return stream.Send(m)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case out.Fault != nil:
+		return direct(req.GetName(), out.Fault)
+	case out.Input != nil:
+		return stream.Send(&registryv1.RunToolResponse{Event: &registryv1.RunToolResponse_InputRequired{InputRequired: out.Input}})
+	}
+	return stream.Send(&registryv1.RunToolResponse{Event: &registryv1.RunToolResponse_Result{Result: invoked(out)}})
+}
+
+// StopTool implements ToolService.
+func (s *Tools) StopTool(ctx context.Context, req *registryv1.StopToolRequest) (*registryv1.StopToolResponse, error) {
+	call, err := directCall(ctx, "", req.GetIdempotencyKey())
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := s.executor.Stop(ctx, call.Tenant, call.Key)
+	return &registryv1.StopToolResponse{Stopped: stopped}, err
+}
+
+// noticeToProto returns nil for an event that is not part of the API.
+func noticeToProto(e execute.Event) *registryv1.RunToolResponse {
+	switch {
+	case e.Progress != nil:
+		return &registryv1.RunToolResponse{Event: &registryv1.RunToolResponse_Progress{Progress: progressToProto(e.Progress)}}
+	case e.Log != nil:
+		return &registryv1.RunToolResponse{Event: &registryv1.RunToolResponse_Log{
+			Log: &registryv1.LogMessage{Level: e.Log.Level, Logger: e.Log.Logger, DataJson: e.Log.Data},
+		}}
+	}
+	return nil
 }
 
 // direct converts a fault for a model to one for a direct caller. A tool that the caller may not use is reported as not found.

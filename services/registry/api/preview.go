@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -49,7 +50,8 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 	result := &turnv1.ToolResult{IsError: full.GetIsError(), StructuredContent: full.GetStructuredContent()}
 	var texts []string
 	total := 0
-	for _, part := range full.GetContent() {
+	content := flat(full.GetContent())
+	for _, part := range content {
 		if text, ok := part.GetPart().(*turnv1.ContentPart_Text); ok {
 			texts, total = append(texts, text.Text), total+len(text.Text)
 		}
@@ -60,7 +62,7 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 		suffix, mediaType := kindOf(whole)
 		result.Content = append(result.Content, show(result, k.keep(suffix, mediaType, []byte(whole)), whole, limit))
 	}
-	for _, part := range full.GetContent() {
+	for _, part := range content {
 		blob := part.GetBlob()
 		switch {
 		case part.GetLink() == nil && blob == nil && long: // in the preview
@@ -82,6 +84,24 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 		result.Truncated, result.ArtifactIds = true, append(result.ArtifactIds, w.GetArtifactId())
 	}
 	return result, k.wholes
+}
+
+// flat returns content in which embedded resources are text or bytes: conversations know nothing else.
+func flat(content []*turnv1.ContentPart) []*turnv1.ContentPart {
+	out := make([]*turnv1.ContentPart, len(content))
+	for i, part := range content {
+		out[i] = part
+		r := part.GetResource()
+		if r == nil {
+			continue
+		}
+		out[i] = textPart(r.GetText())
+		if data, ok := r.GetContent().(*turnv1.EmbeddedResource_Data); ok {
+			mediaType := cmp.Or(r.GetMediaType(), "application/octet-stream")
+			out[i] = &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: mediaType, Data: data.Data}}}
+		}
+	}
+	return out
 }
 
 func blobLimit(b *turnv1.Blob, limit int) int {

@@ -4,6 +4,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/execute"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 
 func eventToProto(e execute.Event) *registryv1.CallToolResponse {
@@ -13,14 +14,16 @@ func eventToProto(e execute.Event) *registryv1.CallToolResponse {
 			DecisionId: e.Decided.ID, Allowed: e.Decided.Allowed, Reason: e.Decided.Reason,
 		}}}
 	case e.Progress != nil:
-		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Progress{Progress: &registryv1.Progress{
-			Progress: e.Progress.Done, Total: e.Progress.Total, Message: e.Progress.Message,
-		}}}
+		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Progress{Progress: progressToProto(e.Progress)}}
 	default:
 		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Executing{
 			Executing: &registryv1.Executing{ExecutionId: e.Executing},
 		}}
 	}
+}
+
+func progressToProto(p *upstream.Progress) *registryv1.Progress {
+	return &registryv1.Progress{Progress: p.Done, Total: p.Total, Message: p.Message}
 }
 
 // ended returns the last message of a call.

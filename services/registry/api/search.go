@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,10 +80,7 @@ func (x *indexes) of(ctx context.Context, tenant string) (*search.Index, error) 
 
 // SearchTools implements ToolService.
 func (s *Tools) SearchTools(ctx context.Context, req *registryv1.SearchToolsRequest) (*registryv1.SearchToolsResponse, error) {
-	limit := min(int(req.GetLimit()), foundMost)
-	if limit == 0 {
-		limit = foundDefault
-	}
+	limit := searchLimit(req.GetLimit())
 	index, err := s.indexes.of(ctx, authn.Tenant(ctx))
 	if err != nil {
 		return nil, err
@@ -97,7 +95,7 @@ func (s *Tools) SearchTools(ctx context.Context, req *registryv1.SearchToolsRequ
 		}
 		hits = of
 	}
-	if hits, err = s.allowedHits(ctx, authn.From(ctx), hits, limit); err != nil {
+	if hits, err = s.catalog.allowedHits(ctx, authn.From(ctx), hits, limit); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(hits))
@@ -121,8 +119,51 @@ func (s *Tools) SearchTools(ctx context.Context, req *registryv1.SearchToolsRequ
 	return resp, nil
 }
 
+func searchLimit(asked int32) int {
+	if asked == 0 {
+		return foundDefault
+	}
+	return min(int(asked), foundMost)
+}
+
+// FindTools implements ToolExecutionService.
+func (s *ToolExecutions) FindTools(ctx context.Context, req *registryv1.FindToolsRequest) (*registryv1.FindToolsResponse, error) {
+	tenant := tenantOf(req.GetPrincipal())
+	listed, err := s.catalog.listed(ctx, tenant, req.GetGlobs())
+	if err != nil {
+		return nil, err
+	}
+	index, err := s.indexes.of(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	hits := slices.DeleteFunc(index.Find(req.GetQuery()), func(h search.Hit) bool { return !listed.may(h.Name) })
+	resp, limit := &registryv1.FindToolsResponse{}, searchLimit(req.GetLimit())
+	for len(hits) > 0 && len(resp.GetNames()) < limit {
+		part := hits[:min(len(hits), namesAtOnce)]
+		hits = hits[len(part):]
+		found, err := s.catalog.allowedHits(ctx, req.GetPrincipal(), part, len(part))
+		if err != nil {
+			return nil, err
+		}
+		names := make([]string, len(found))
+		for i, h := range found {
+			names[i] = h.Name
+		}
+		if names, err = s.catalog.standing(ctx, tenant, listed, names); err != nil {
+			return nil, err
+		}
+		for _, h := range found { // in their order
+			if slices.Contains(names, h.Name) && len(resp.GetNames()) < limit {
+				resp.Names = append(resp.Names, h.Name)
+			}
+		}
+	}
+	return resp, nil
+}
+
 // allowedHits returns the best hits that the principal may use.
-func (s *Tools) allowedHits(ctx context.Context, p *policyv1.Principal, hits []search.Hit, limit int) ([]search.Hit, error) {
+func (c catalog) allowedHits(ctx context.Context, p *policyv1.Principal, hits []search.Hit, limit int) ([]search.Hit, error) {
 	var out []search.Hit
 	for len(hits) > 0 && len(out) < limit {
 		part := hits[:min(len(hits), namesAtOnce)]
@@ -131,7 +172,7 @@ func (s *Tools) allowedHits(ctx context.Context, p *policyv1.Principal, hits []s
 		for i, h := range part {
 			names[i] = h.Name
 		}
-		usable, err := s.catalog.allowed(ctx, p, names)
+		usable, err := c.allowed(ctx, p, names)
 		if err != nil {
 			return nil, err
 		}

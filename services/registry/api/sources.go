@@ -211,7 +211,8 @@ func (s *Sources) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequ
 var sourceFields = fieldmask.Resource{
 	Name: "source", Fixed: []string{"name", "kind"},
 	Mutable: []string{
-		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels", "pin",
+		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation",
+		"client_requests", "labels", "pin",
 		"document", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second", "exclude",
 	},
 }

@@ -39,6 +39,15 @@ func (r *request) answers(asked *registryv1.InputRequired) bool {
 	return r.Input != nil && bytes.Equal(r.Input.GetState(), asked.GetState())
 }
 
+// direct reports whether the call belongs to no turn. What a direct caller says of a question comes from outside, and is checked.
+func (r *request) direct() bool { return r.TurnID == "" }
+
+// noQuestion is the fault of an answer to a question that the tool did not ask.
+func noQuestion(tool string) *fault.Error {
+	return fault.Invalid("answer.state", "is not of a question that %s has asked in this call", tool).
+		Hint("Call the tool again without an answer.")
+}
+
 // resolved applies a person's resolution to a row whose outcome is unknown. ErrChanged means that the row must be read again.
 func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row store.Execution) (Outcome, error) {
 	said := store.Resolution{ID: r.Resolution.GetId(), By: r.Resolution.GetSubject(), Comment: r.Resolution.GetComment(), Time: x.deps.Now()}

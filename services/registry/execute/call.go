@@ -48,6 +48,10 @@ type Call struct {
 	Resolution *registryv1.Resolution
 	// CanWait means that the caller can wait for people. Otherwise a call that needs them is refused.
 	CanWait bool
+	// Accepts are the methods of an MCP server's requests that a direct caller answers at once, though it cannot wait for an approval.
+	Accepts []string
+	// LogLevel is the lowest level of log messages that the caller wants; empty = none.
+	LogLevel string
 }
 
 // Event is a step in a call's execution; one of the fields is set.
@@ -58,6 +62,8 @@ type Event struct {
 	Executing string
 	// Progress is the call's progress.
 	Progress *upstream.Progress
+	// Log is a log message of the tool's server.
+	Log *upstream.Log
 }
 
 // Decision is policy's decision.

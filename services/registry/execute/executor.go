@@ -52,7 +52,7 @@ type Store interface {
 // Upstream sends calls.
 type Upstream interface {
 	// Call sends one call; errors are of *upstream.Error.
-	Call(ctx context.Context, r upstream.Request, progress func(upstream.Progress)) (upstream.Reply, error)
+	Call(ctx context.Context, r upstream.Request, notice func(upstream.Notice)) (upstream.Reply, error)
 	// CallTimeout returns the timeout of one call to the source.
 	CallTimeout(s store.Source) time.Duration
 }
@@ -155,6 +155,8 @@ func (x *Executor) execute(ctx context.Context, f *flight, r *request) (Outcome,
 		row, err := x.deps.Store.Execution(ctx, r.Tenant, r.Key)
 		var out Outcome
 		switch {
+		case errors.Is(err, store.ErrNotFound) && r.Input != nil && r.direct():
+			return failed(noQuestion(r.Tool)), nil
 		case errors.Is(err, store.ErrNotFound):
 			out, err = x.attempt(ctx, f, r, nil)
 		case err != nil:
@@ -181,6 +183,9 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 		asked, err := question(row)
 		if err != nil {
 			return Outcome{}, err
+		}
+		if r.Input != nil && r.direct() && !r.answers(asked) {
+			return failed(noQuestion(r.Tool)), nil
 		}
 		if !r.answers(asked) {
 			x.replayDecision(f, row)

@@ -9,6 +9,9 @@ import (
 // errAbandoned ends a flight without callers.
 var errAbandoned = errors.New("nobody waits for this call any more")
 
+// maxLogs limits the log messages of a call. A message is limited by the bridge.
+const maxLogs = 100
+
 // flight is a running execution, followed by its callers.
 type flight struct {
 	key flightKey
@@ -21,6 +24,7 @@ type flight struct {
 	bound     bool // the call continues without callers
 	events    []Event
 	progress  *Event
+	logs      int           // among events
 	progressN int           // counts progress events
 	changed   chan struct{} // closed and replaced on every change of the state
 	ended     bool
@@ -98,15 +102,19 @@ func (f *flight) whyGivenUp() error {
 	return f.givenUp
 }
 
-// tell adds an event. Only the last progress is kept: a slow caller misses some, and memory stays bounded.
+// tell adds an event. Only the last progress and the first maxLogs log messages are kept: a slow caller misses some, and memory stays
+// bounded.
 func (f *flight) tell(e Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e.Progress != nil {
 		f.progress = &e
 		f.progressN++
-	} else {
+	} else if e.Log == nil || f.logs < maxLogs {
 		f.events = append(f.events, e)
+		if e.Log != nil {
+			f.logs++
+		}
 	}
 	f.signal()
 }

@@ -3,6 +3,7 @@ package execute
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -74,7 +75,8 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
 	req := upstream.Request{
 		Source: t.Source, Tool: t.OriginalName, Definition: t.DefinitionHash, Effect: t.Effect,
-		Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input,
+		Arguments: r.args, By: by, CanAsk: r.CanWait || slices.Contains(r.Accepts, upstream.Elicitation), Accepts: r.Accepts,
+		LogLevel: r.LogLevel, Answer: r.Input,
 		Meta: map[string]string{
 			"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
 		},
@@ -87,7 +89,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 	pauses := x.cfg.retries().Start()
 	sends, bridgeAttempts, serverAttempts := 1, 1, 1
 	for {
-		reply, err := x.deps.Upstream.Call(ctx, req, func(p upstream.Progress) { f.tell(Event{Progress: &p}) })
+		reply, err := x.deps.Upstream.Call(ctx, req, func(n upstream.Notice) { f.tell(Event{Progress: n.Progress, Log: n.Log}) })
 		if err == nil {
 			return reply, nil, nil
 		}

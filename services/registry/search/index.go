@@ -23,54 +23,53 @@ type Hit struct {
 	Score float64
 }
 
-// Parameters of BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), and how often a word of each
-// part counts: a name says more than a description.
+// Parameters of BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 Extension to Multiple Weighted Fields", 2004), and how often a word of
+// each part counts: a name says more than a description. Only descriptions are normalised by their length, so that a tool that is
+// explained at length does not lose by its name.
 const (
 	k1          = 1.2
 	b           = 0.75
 	weightName  = 4
 	weightTitle = 2
 	weightTag   = 2
-	weightText  = 1
 )
 
 // Index finds documents by words. It is never modified, so it is safe for concurrent use.
 type Index struct {
 	names    []string
-	lengths  []float64
-	average  float64
 	postings map[string][]posting
 }
 
 type posting struct {
 	document int
-	weight   float64 // how often the word is in the document, weighted
+	weight   float64 // how often the word is in the document, weighted and normalised
 }
 
 // New indexes documents.
 func New(documents []Document) *Index {
 	x := &Index{postings: map[string][]posting{}}
-	total := 0.0
+	texts, total := make([][]string, len(documents)), 0
+	for i, d := range documents {
+		texts[i] = words(d.Description)
+		total += len(texts[i])
+	}
+	average := float64(max(total, 1)) / float64(max(len(documents), 1))
 	for i, d := range documents {
 		counts := map[string]float64{}
-		add := func(text string, weight float64) {
-			for _, w := range words(text) {
+		add := func(words []string, weight float64) {
+			for _, w := range words {
 				counts[w] += weight
 			}
 		}
-		add(d.Name, weightName)
-		add(d.Title, weightTitle)
-		add(strings.Join(d.Tags, " "), weightTag)
-		add(d.Description, weightText)
-		length := 0.0
+		add(words(d.Name), weightName)
+		add(words(d.Title), weightTitle)
+		add(words(strings.Join(d.Tags, " ")), weightTag)
+		add(texts[i], 1/(1-b+b*float64(len(texts[i]))/average))
 		for w, n := range counts {
 			x.postings[w] = append(x.postings[w], posting{i, n})
-			length += n
 		}
-		x.names, x.lengths = append(x.names, d.Name), append(x.lengths, length)
-		total += length
+		x.names = append(x.names, d.Name)
 	}
-	x.average = total / float64(max(len(documents), 1))
 	return x
 }
 
@@ -108,7 +107,6 @@ func (x *Index) score(scores map[int]float64, word string, share float64) {
 	n := float64(len(list))
 	rarity := math.Log(1 + (float64(len(x.names))-n+0.5)/(n+0.5))
 	for _, p := range list {
-		norm := k1 * (1 - b + b*x.lengths[p.document]/x.average)
-		scores[p.document] += share * rarity * p.weight * (k1 + 1) / (p.weight + norm)
+		scores[p.document] += share * rarity * p.weight * (k1 + 1) / (p.weight + k1)
 	}
 }

@@ -75,6 +75,19 @@ func TestTheBestToolComesFirst(t *testing.T) {
 	}
 }
 
+// TestALongDescriptionDoesNotHideAName has one tool that is explained at length beside short ones of the same kind.
+func TestALongDescriptionDoesNotHideAName(t *testing.T) {
+	x := New([]Document{
+		{Name: "api__deleteChatCompletion", Description: "Delete a stored chat completion that was created before."},
+		{Name: "api__getChatCompletion", Description: "Get a stored chat completion that was created before."},
+		{Name: "api__listFiles", Description: "List files."},
+		{Name: "api__createChatCompletion", Description: strings.Repeat("There is much to say about parameters and models. ", 40)},
+	})
+	if got := x.Find("create a chat completion"); got[0].Name != "api__createChatCompletion" {
+		t.Errorf("got %v", got)
+	}
+}
+
 func BenchmarkFind(b *testing.B) {
 	var all []Document
 	for i := range 10_000 {

@@ -20,12 +20,18 @@ const Mesh = store.Mesh
 
 var sourceName = regexp.MustCompile(`^[a-z](_?[a-z0-9-]+)*$`)
 
+// reserved is no name of a source: it is taken among the MCP endpoints.
+const reserved = "orchestrator"
+
 // Validate checks a source as its owner wrote it; the error names the fields.
 func Validate(s store.Source) error {
 	var fields []fault.Field
 	bad := func(field, message string) { fields = append(fields, fault.Field{Path: field, Message: message}) }
 	if !sourceName.MatchString(s.Name) || len(s.Name) > 32 {
 		bad("source.name", "use lower-case letters, digits, - and single _, at most 32, starting with a letter")
+	}
+	if s.Name == reserved {
+		bad("source.name", `"`+reserved+`" is the name of an MCP endpoint of Windlass`)
 	}
 	switch s.Kind {
 	case store.MCP:
@@ -56,6 +62,11 @@ func Validate(s store.Source) error {
 	}
 	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
 		bad("source.elicitation", "use reissue or off")
+	}
+	for _, r := range s.Spec.ClientRequests {
+		if r != "sampling" && r != "roots" {
+			bad("source.client_requests", "use sampling or roots")
+		}
 	}
 	place := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
 	if store.IsAPI(s.Kind) {

@@ -159,6 +159,8 @@ type Spec struct {
 	Pin bool `json:"pin,omitempty"`
 	// Elicitation is "off" if questions of the tools to the user are declined; otherwise the user is asked.
 	Elicitation string `json:"elicitation,omitempty"`
+	// ClientRequests are the requests of the server, besides questions to users, that direct callers answer: "sampling" and "roots".
+	ClientRequests []string `json:"client_requests,omitempty"`
 	// Labels are arbitrary.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Exclude switches tools off, by globs over the server's own names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,6 +14,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 // Kind classifies a call without an answer.
@@ -48,11 +50,12 @@ func (e *Error) NothingSent() bool { return e.Kind == Away || e.Kind == NotSent 
 // Unwrap returns the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 
-func (u *Upstream) callBridge(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
+func (u *Upstream) callBridge(ctx context.Context, r Request, notice func(Notice)) (Reply, error) {
 	// Do not wait for an unreachable bridge: nothing is sent then, and the caller decides how long to retry.
 	stream, err := u.bridge.CallTool(ctx, &mcpbridgev1.CallToolRequest{
 		Server: u.server(r.Source), Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,
 		CanAsk: r.CanAsk && r.Source.Spec.Elicitation != "off", Answer: bridgeAnswer(r.Answer),
+		Accepts: accepted(r.Source, r.Accepts), LogLevel: r.LogLevel,
 	}, grpc.WaitForReady(false))
 	if err != nil {
 		return Reply{}, notOpened(err)
@@ -64,7 +67,11 @@ func (u *Upstream) callBridge(ctx context.Context, r Request, progress func(Prog
 		}
 		switch event := msg.GetEvent().(type) {
 		case *mcpbridgev1.CallToolResponse_Progress:
-			progress(Progress{Done: event.Progress.GetProgress(), Total: event.Progress.GetTotal(), Message: event.Progress.GetMessage()})
+			notice(Notice{Progress: &Progress{
+				Done: event.Progress.GetProgress(), Total: event.Progress.GetTotal(), Message: event.Progress.GetMessage(),
+			}})
+		case *mcpbridgev1.CallToolResponse_Log:
+			notice(Notice{Log: &Log{Level: event.Log.GetLevel(), Logger: event.Log.GetLogger(), Data: event.Log.GetDataJson()}})
 		case *mcpbridgev1.CallToolResponse_Result:
 			return Reply{Result: &turnv1.ToolResult{
 				Content: event.Result.GetContent(), StructuredContent: event.Result.GetStructuredContent(), IsError: event.Result.GetIsError(),
@@ -72,16 +79,74 @@ func (u *Upstream) callBridge(ctx context.Context, r Request, progress func(Prog
 		case *mcpbridgev1.CallToolResponse_InputRequired:
 			return Reply{Input: &registryv1.InputRequired{
 				Message: event.InputRequired.GetMessage(), SchemaJson: event.InputRequired.GetSchemaJson(), State: event.InputRequired.GetState(),
+				RequestsJson: event.InputRequired.GetRequestsJson(),
 			}}, nil
 		}
 	}
 }
 
+// Forward sends one request about resources, prompts or completions to the server of an MCP source.
+func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, params []byte, accepts []string,
+) (*mcpbridgev1.ForwardResponse, error) {
+	end, failure := u.limits.enter(ctx, s)
+	if failure != nil {
+		return nil, failure.Fault
+	}
+	defer end()
+	var resp *mcpbridgev1.ForwardResponse
+	_, err := u.breakers.call(s, func() (Reply, error) {
+		var err error
+		resp, err = u.bridge.Forward(ctx, &mcpbridgev1.ForwardRequest{
+			Server: u.server(s), Method: method, ParamsJson: params, Accepts: accepted(s, accepts),
+		})
+		if err != nil {
+			return Reply{}, broken(err)
+		}
+		return Reply{}, nil
+	})
+	if failure, ok := errors.AsType[*Error](err); ok {
+		return nil, failure.Fault
+	}
+	return resp, err
+}
+
+// WatchResources calls on with the URI of each updated resource, and first with none when the server has accepted the subscription.
+func (u *Upstream) WatchResources(ctx context.Context, s store.Source, uris []string, on func(uri string) error) error {
+	stream, err := u.bridge.WatchResources(ctx, &mcpbridgev1.WatchResourcesRequest{Server: u.server(s), Uris: uris})
+	if err != nil {
+		return fault.From(err)
+	}
+	for {
+		m, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fault.From(err)
+		}
+		if err := on(m.GetUri()); err != nil {
+			return err
+		}
+	}
+}
+
+// accepted returns the requests of a source's server that the caller answers. The bridge knows which of them the source allows besides
+// questions to users.
+func accepted(s store.Source, accepts []string) []string {
+	if s.Spec.Elicitation != "off" {
+		return accepts
+	}
+	return slices.DeleteFunc(slices.Clone(accepts), func(method string) bool { return method == Elicitation })
+}
+
+// Elicitation is the method of a question to the user.
+const Elicitation = "elicitation/create"
+
 func bridgeAnswer(a *registryv1.InputAnswer) *mcpbridgev1.InputAnswer {
 	if a == nil {
 		return nil
 	}
-	return &mcpbridgev1.InputAnswer{Action: a.GetAction(), Content: a.GetContent(), State: a.GetState()}
+	return &mcpbridgev1.InputAnswer{Action: a.GetAction(), Content: a.GetContent(), State: a.GetState(), ResponsesJson: a.GetResponsesJson()}
 }
 
 // notOpened classifies the error of opening a stream. grpc-go reports here only what failed before the request was written to a connection;

@@ -191,7 +191,8 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 	return &mcpbridgev1.Server{
 		Id: s.ID, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir, Headers: s.Spec.Headers,
-		Transport: s.Spec.Transport, ConnectTimeout: durationpb.New(u.cfg.DiscoverTimeout), CallTimeout: durationpb.New(u.CallTimeout(s)),
+		Transport: s.Spec.Transport, ClientRequests: s.Spec.ClientRequests,
+		ConnectTimeout: durationpb.New(u.cfg.DiscoverTimeout), CallTimeout: durationpb.New(u.CallTimeout(s)),
 		ConnectTimeoutMs: int32(u.cfg.DiscoverTimeout.Milliseconds()), CallTimeoutMs: int32(u.CallTimeout(s).Milliseconds()),
 	}
 }
@@ -251,6 +252,10 @@ type Request struct {
 	Meta map[string]string
 	// CanAsk lets the tool ask the user.
 	CanAsk bool
+	// Accepts are the methods of an MCP server's requests that the caller answers itself.
+	Accepts []string
+	// LogLevel is the lowest level of log messages that the caller wants; empty = none.
+	LogLevel string
 	// Answer is the user's answer to a question of an earlier attempt; nil = none was asked.
 	Answer *registryv1.InputAnswer
 }
@@ -271,8 +276,24 @@ type Progress struct {
 	Message string
 }
 
+// Log is a log message of a tool's server.
+type Log struct {
+	// Level is one of the protocol's levels; Logger may be empty.
+	Level, Logger string
+	// Data is the message as JSON.
+	Data []byte
+}
+
+// Notice is what comes before a call's answer; one of the fields is set.
+type Notice struct {
+	// Progress is the progress of the call.
+	Progress *Progress
+	// Log is a log message.
+	Log *Log
+}
+
 // Call sends one call and returns the tool's answer. Errors are of *Error.
-func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
+func (u *Upstream) Call(ctx context.Context, r Request, notice func(Notice)) (Reply, error) {
 	if r.Source.Kind == store.Builtin {
 		return u.callMesh(ctx, r)
 	}
@@ -284,7 +305,7 @@ func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress))
 	if store.IsAPI(r.Source.Kind) {
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r) })
 	}
-	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, progress) })
+	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, notice) })
 }
 
 func (u *Upstream) callMesh(ctx context.Context, r Request) (Reply, error) {

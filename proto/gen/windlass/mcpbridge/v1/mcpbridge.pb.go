@@ -114,9 +114,11 @@ type Server struct {
 	// Timeout for connecting and listing, at most 10 min; unset or 0 = 10 s.
 	ConnectTimeout *durationpb.Duration `protobuf:"bytes,11,opt,name=connect_timeout,json=connectTimeout,proto3" json:"connect_timeout,omitempty"`
 	// Timeout of one call, at most a day; unset or 0 = 2 min.
-	CallTimeout   *durationpb.Duration `protobuf:"bytes,12,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CallTimeout *durationpb.Duration `protobuf:"bytes,12,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
+	// Requests of the server, besides questions to users, that callers may answer: "sampling" and "roots".
+	ClientRequests []string `protobuf:"bytes,13,rep,name=client_requests,json=clientRequests,proto3" json:"client_requests,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
@@ -229,6 +231,13 @@ func (x *Server) GetConnectTimeout() *durationpb.Duration {
 func (x *Server) GetCallTimeout() *durationpb.Duration {
 	if x != nil {
 		return x.CallTimeout
+	}
+	return nil
+}
+
+func (x *Server) GetClientRequests() []string {
+	if x != nil {
+		return x.ClientRequests
 	}
 	return nil
 }
@@ -503,7 +512,12 @@ type CallToolRequest struct {
 	// True when the tool may ask the user a question. Otherwise questions are declined.
 	CanAsk bool `protobuf:"varint,5,opt,name=can_ask,json=canAsk,proto3" json:"can_ask,omitempty"`
 	// Answer to the question of an earlier attempt.
-	Answer        *InputAnswer `protobuf:"bytes,6,opt,name=answer,proto3" json:"answer,omitempty"`
+	Answer *InputAnswer `protobuf:"bytes,6,opt,name=answer,proto3" json:"answer,omitempty"`
+	// Requests of the server that the caller answers itself, by their methods. If the tool makes one, the attempt ends with `requests_json`.
+	Accepts []string `protobuf:"bytes,7,rep,name=accepts,proto3" json:"accepts,omitempty"`
+	// Lowest level of the log messages to stream: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency".
+	// Empty = none.
+	LogLevel      string `protobuf:"bytes,8,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +594,336 @@ func (x *CallToolRequest) GetAnswer() *InputAnswer {
 	return nil
 }
 
+func (x *CallToolRequest) GetAccepts() []string {
+	if x != nil {
+		return x.Accepts
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
+	}
+	return ""
+}
+
+// ForwardRequest is a request for a server.
+type ForwardRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server *Server `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Method of the protocol.
+	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
+	// Parameters, as a JSON object; empty = none.
+	ParamsJson []byte `protobuf:"bytes,3,opt,name=params_json,json=paramsJson,proto3" json:"params_json,omitempty"`
+	// Requests of the server that the caller answers itself, as in CallToolRequest. The result is then one of type input_required.
+	Accepts       []string `protobuf:"bytes,4,rep,name=accepts,proto3" json:"accepts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForwardRequest) Reset() {
+	*x = ForwardRequest{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForwardRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForwardRequest) ProtoMessage() {}
+
+func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForwardRequest.ProtoReflect.Descriptor instead.
+func (*ForwardRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ForwardRequest) GetServer() *Server {
+	if x != nil {
+		return x.Server
+	}
+	return nil
+}
+
+func (x *ForwardRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *ForwardRequest) GetParamsJson() []byte {
+	if x != nil {
+		return x.ParamsJson
+	}
+	return nil
+}
+
+func (x *ForwardRequest) GetAccepts() []string {
+	if x != nil {
+		return x.Accepts
+	}
+	return nil
+}
+
+// ForwardResponse is the answer of a server.
+type ForwardResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The answer.
+	//
+	// Types that are valid to be assigned to Answer:
+	//
+	//	*ForwardResponse_ResultJson
+	//	*ForwardResponse_Error
+	Answer        isForwardResponse_Answer `protobuf_oneof:"answer"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForwardResponse) Reset() {
+	*x = ForwardResponse{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForwardResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForwardResponse) ProtoMessage() {}
+
+func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForwardResponse.ProtoReflect.Descriptor instead.
+func (*ForwardResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ForwardResponse) GetAnswer() isForwardResponse_Answer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *ForwardResponse) GetResultJson() []byte {
+	if x != nil {
+		if x, ok := x.Answer.(*ForwardResponse_ResultJson); ok {
+			return x.ResultJson
+		}
+	}
+	return nil
+}
+
+func (x *ForwardResponse) GetError() *ProtocolError {
+	if x != nil {
+		if x, ok := x.Answer.(*ForwardResponse_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isForwardResponse_Answer interface {
+	isForwardResponse_Answer()
+}
+
+type ForwardResponse_ResultJson struct {
+	// The result as JSON, in which the values of references "${env:NAME}" are replaced with "***".
+	ResultJson []byte `protobuf:"bytes,1,opt,name=result_json,json=resultJson,proto3,oneof"`
+}
+
+type ForwardResponse_Error struct {
+	// The server answered with an error.
+	Error *ProtocolError `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*ForwardResponse_ResultJson) isForwardResponse_Answer() {}
+
+func (*ForwardResponse_Error) isForwardResponse_Answer() {}
+
+// WatchResourcesRequest names resources of a server.
+type WatchResourcesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server *Server `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// URIs of the resources.
+	Uris          []string `protobuf:"bytes,2,rep,name=uris,proto3" json:"uris,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResourcesRequest) Reset() {
+	*x = WatchResourcesRequest{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResourcesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResourcesRequest) ProtoMessage() {}
+
+func (x *WatchResourcesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResourcesRequest.ProtoReflect.Descriptor instead.
+func (*WatchResourcesRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *WatchResourcesRequest) GetServer() *Server {
+	if x != nil {
+		return x.Server
+	}
+	return nil
+}
+
+func (x *WatchResourcesRequest) GetUris() []string {
+	if x != nil {
+		return x.Uris
+	}
+	return nil
+}
+
+// WatchResourcesResponse says that a resource was updated.
+type WatchResourcesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// URI of the resource; empty in the first message.
+	Uri           string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResourcesResponse) Reset() {
+	*x = WatchResourcesResponse{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResourcesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResourcesResponse) ProtoMessage() {}
+
+func (x *WatchResourcesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResourcesResponse.ProtoReflect.Descriptor instead.
+func (*WatchResourcesResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *WatchResourcesResponse) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+// ProtocolError is a JSON-RPC error of a server.
+type ProtocolError struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// JSON-RPC error code.
+	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	// What the server says.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProtocolError) Reset() {
+	*x = ProtocolError{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProtocolError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProtocolError) ProtoMessage() {}
+
+func (x *ProtocolError) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProtocolError.ProtoReflect.Descriptor instead.
+func (*ProtocolError) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ProtocolError) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *ProtocolError) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // InputAnswer answers an InputRequired.
 type InputAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -588,14 +932,16 @@ type InputAnswer struct {
 	// The answer; only with "accept".
 	Content *structpb.Struct `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	// `state` of InputRequired, unchanged.
-	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Answers to requests_json as a JSON object by name: the results of the requests. A request without a result was rejected.
+	ResponsesJson []byte `protobuf:"bytes,4,opt,name=responses_json,json=responsesJson,proto3" json:"responses_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InputAnswer) Reset() {
 	*x = InputAnswer{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +953,7 @@ func (x *InputAnswer) String() string {
 func (*InputAnswer) ProtoMessage() {}
 
 func (x *InputAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +966,7 @@ func (x *InputAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAnswer.ProtoReflect.Descriptor instead.
 func (*InputAnswer) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{5}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InputAnswer) GetAction() string {
@@ -644,6 +990,13 @@ func (x *InputAnswer) GetState() []byte {
 	return nil
 }
 
+func (x *InputAnswer) GetResponsesJson() []byte {
+	if x != nil {
+		return x.ResponsesJson
+	}
+	return nil
+}
+
 // CallToolResponse is one message about a call.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -654,6 +1007,7 @@ type CallToolResponse struct {
 	//	*CallToolResponse_Progress
 	//	*CallToolResponse_Result
 	//	*CallToolResponse_InputRequired
+	//	*CallToolResponse_Log
 	Event         isCallToolResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -661,7 +1015,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +1027,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +1040,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{6}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -723,6 +1077,15 @@ func (x *CallToolResponse) GetInputRequired() *InputRequired {
 	return nil
 }
 
+func (x *CallToolResponse) GetLog() *LogMessage {
+	if x != nil {
+		if x, ok := x.Event.(*CallToolResponse_Log); ok {
+			return x.Log
+		}
+	}
+	return nil
+}
+
 type isCallToolResponse_Event interface {
 	isCallToolResponse_Event()
 }
@@ -742,11 +1105,82 @@ type CallToolResponse_InputRequired struct {
 	InputRequired *InputRequired `protobuf:"bytes,3,opt,name=input_required,json=inputRequired,proto3,oneof"`
 }
 
+type CallToolResponse_Log struct {
+	// A log message of the server while the tool runs.
+	Log *LogMessage `protobuf:"bytes,4,opt,name=log,proto3,oneof"`
+}
+
 func (*CallToolResponse_Progress) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Result) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_InputRequired) isCallToolResponse_Event() {}
+
+func (*CallToolResponse_Log) isCallToolResponse_Event() {}
+
+// LogMessage is a log message of a server.
+type LogMessage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency".
+	Level string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
+	// Name of the logger; may be empty.
+	Logger string `protobuf:"bytes,2,opt,name=logger,proto3" json:"logger,omitempty"`
+	// The message as JSON, often a string.
+	DataJson      []byte `protobuf:"bytes,3,opt,name=data_json,json=dataJson,proto3" json:"data_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogMessage) Reset() {
+	*x = LogMessage{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogMessage) ProtoMessage() {}
+
+func (x *LogMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogMessage.ProtoReflect.Descriptor instead.
+func (*LogMessage) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *LogMessage) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *LogMessage) GetLogger() string {
+	if x != nil {
+		return x.Logger
+	}
+	return ""
+}
+
+func (x *LogMessage) GetDataJson() []byte {
+	if x != nil {
+		return x.DataJson
+	}
+	return nil
+}
 
 // InputRequired is a tool's question to the user.
 type InputRequired struct {
@@ -756,14 +1190,17 @@ type InputRequired struct {
 	// JSON Schema of the answer as JSON text.
 	SchemaJson string `protobuf:"bytes,2,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
 	// Opaque state to return with the answer.
-	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// For a caller that accepts requests: the requests as a JSON object by name, each with `method` and `params`; message and schema_json
+	// are empty. The answer has responses_json.
+	RequestsJson  []byte `protobuf:"bytes,4,opt,name=requests_json,json=requestsJson,proto3" json:"requests_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +1212,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +1225,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{7}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InputRequired) GetMessage() string {
@@ -812,6 +1249,13 @@ func (x *InputRequired) GetState() []byte {
 	return nil
 }
 
+func (x *InputRequired) GetRequestsJson() []byte {
+	if x != nil {
+		return x.RequestsJson
+	}
+	return nil
+}
+
 // Progress is the progress of a running tool.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -827,7 +1271,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +1283,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +1296,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{8}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -892,7 +1336,7 @@ type CallToolResult struct {
 
 func (x *CallToolResult) Reset() {
 	*x = CallToolResult{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +1348,7 @@ func (x *CallToolResult) String() string {
 func (*CallToolResult) ProtoMessage() {}
 
 func (x *CallToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1361,7 @@ func (x *CallToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResult.ProtoReflect.Descriptor instead.
 func (*CallToolResult) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{9}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CallToolResult) GetContent() []*v1.ContentPart {
@@ -950,7 +1394,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1406,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1419,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{10}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{16}
 }
 
 // WatchResponse is one change of a pooled server.
@@ -995,7 +1439,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1451,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1464,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{11}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WatchResponse) GetServerId() string {
@@ -1062,7 +1506,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1518,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1531,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{12}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseRequest) GetServerId() string {
@@ -1106,7 +1550,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1562,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,14 +1575,14 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{13}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{19}
 }
 
 var File_windlass_mcpbridge_v1_mcpbridge_proto protoreflect.FileDescriptor
 
 const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xcd\x05\n" +
+	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x95\x06\n" +
 	"\x06Server\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -1153,7 +1597,8 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	" \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xb8\x99)(\x00R\rcallTimeoutMs\x12Q\n" +
 	"\x0fconnect_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
 	"\xaa\x01\a\"\x03\b\xd8\x042\x00R\x0econnectTimeout\x12L\n" +
-	"\fcall_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\vcallTimeout\x1a6\n" +
+	"\fcall_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\vcallTimeout\x12F\n" +
+	"\x0fclient_requests\x18\r \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x18\x01\"\x13r\x11R\bsamplingR\x05rootsR\x0eclientRequests\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -1182,31 +1627,62 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x0eserver_version\x18\x03 \x01(\tR\rserverVersion\x12)\n" +
 	"\x10protocol_version\x18\x04 \x01(\tR\x0fprotocolVersion\x12!\n" +
 	"\flist_changed\x18\x05 \x01(\bR\vlistChanged\x12\"\n" +
-	"\finstructions\x18\x06 \x01(\tR\finstructions\"\xf1\x02\n" +
+	"\finstructions\x18\x06 \x01(\tR\finstructions\"\xb8\x04\n" +
 	"\x0fCallToolRequest\x12@\n" +
 	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n" +
 	"\x0earguments_json\x18\x03 \x01(\fR\rargumentsJson\x12D\n" +
 	"\x04meta\x18\x04 \x03(\v20.windlass.mcpbridge.v1.CallToolRequest.MetaEntryR\x04meta\x12\x17\n" +
 	"\acan_ask\x18\x05 \x01(\bR\x06canAsk\x12:\n" +
-	"\x06answer\x18\x06 \x01(\v2\".windlass.mcpbridge.v1.InputAnswerR\x06answer\x1a7\n" +
+	"\x06answer\x18\x06 \x01(\v2\".windlass.mcpbridge.v1.InputAnswerR\x06answer\x12^\n" +
+	"\aaccepts\x18\a \x03(\tBD\xbaHA\x92\x01>\x10\x03\":r8R\x12elicitation/createR\x16sampling/createMessageR\n" +
+	"roots/listR\aaccepts\x12e\n" +
+	"\tlog_level\x18\b \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\x1a7\n" +
 	"\tMetaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x99\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\x02\n" +
+	"\x0eForwardRequest\x12@\n" +
+	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\x12\x87\x01\n" +
+	"\x06method\x18\x02 \x01(\tBo\xbaHlrjR\x0eresources/listR\x18resources/templates/listR\x0eresources/readR\fprompts/listR\vprompts/getR\x13completion/completeR\x06method\x12\x1f\n" +
+	"\vparams_json\x18\x03 \x01(\fR\n" +
+	"paramsJson\x12^\n" +
+	"\aaccepts\x18\x04 \x03(\tBD\xbaHA\x92\x01>\x10\x03\":r8R\x12elicitation/createR\x16sampling/createMessageR\n" +
+	"roots/listR\aaccepts\"|\n" +
+	"\x0fForwardResponse\x12!\n" +
+	"\vresult_json\x18\x01 \x01(\fH\x00R\n" +
+	"resultJson\x12<\n" +
+	"\x05error\x18\x02 \x01(\v2$.windlass.mcpbridge.v1.ProtocolErrorH\x00R\x05errorB\b\n" +
+	"\x06answer\"\x81\x01\n" +
+	"\x15WatchResourcesRequest\x12@\n" +
+	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\x12&\n" +
+	"\x04uris\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\b\x01\x10\xe8\a\"\x05r\x03\x18\x80 R\x04uris\"*\n" +
+	"\x16WatchResourcesResponse\x12\x10\n" +
+	"\x03uri\x18\x01 \x01(\tR\x03uri\"=\n" +
+	"\rProtocolError\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xc0\x01\n" +
 	"\vInputAnswer\x126\n" +
 	"\x06action\x18\x01 \x01(\tB\x1e\xbaH\x1br\x19R\x06acceptR\adeclineR\x06cancelR\x06action\x121\n" +
 	"\acontent\x18\x02 \x01(\v2\x17.google.protobuf.StructR\acontent\x12\x1f\n" +
-	"\x05state\x18\x03 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x10R\x05state\"\xea\x01\n" +
+	"\x05state\x18\x03 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x10R\x05state\x12%\n" +
+	"\x0eresponses_json\x18\x04 \x01(\fR\rresponsesJson\"\xa1\x02\n" +
 	"\x10CallToolResponse\x12=\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1f.windlass.mcpbridge.v1.ProgressH\x00R\bprogress\x12?\n" +
 	"\x06result\x18\x02 \x01(\v2%.windlass.mcpbridge.v1.CallToolResultH\x00R\x06result\x12M\n" +
-	"\x0einput_required\x18\x03 \x01(\v2$.windlass.mcpbridge.v1.InputRequiredH\x00R\rinputRequiredB\a\n" +
-	"\x05event\"`\n" +
+	"\x0einput_required\x18\x03 \x01(\v2$.windlass.mcpbridge.v1.InputRequiredH\x00R\rinputRequired\x125\n" +
+	"\x03log\x18\x04 \x01(\v2!.windlass.mcpbridge.v1.LogMessageH\x00R\x03logB\a\n" +
+	"\x05event\"W\n" +
+	"\n" +
+	"LogMessage\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\tR\x05level\x12\x16\n" +
+	"\x06logger\x18\x02 \x01(\tR\x06logger\x12\x1b\n" +
+	"\tdata_json\x18\x03 \x01(\fR\bdataJson\"\x85\x01\n" +
 	"\rInputRequired\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\vschema_json\x18\x02 \x01(\tR\n" +
 	"schemaJson\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\fR\x05state\"V\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\x12#\n" +
+	"\rrequests_json\x18\x04 \x01(\fR\frequestsJson\"V\n" +
 	"\bProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -1229,10 +1705,12 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x19SERVER_CHANGE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17SERVER_CHANGE_CONNECTED\x10\x01\x12\x16\n" +
 	"\x12SERVER_CHANGE_LOST\x10\x02\x12\x1f\n" +
-	"\x1bSERVER_CHANGE_TOOLS_CHANGED\x10\x032\xf7\x03\n" +
+	"\x1bSERVER_CHANGE_TOOLS_CHANGED\x10\x032\x81\x06\n" +
 	"\rBridgeService\x12{\n" +
 	"\bDiscover\x12&.windlass.mcpbridge.v1.DiscoverRequest\x1a'.windlass.mcpbridge.v1.DiscoverResponse\"\x1e\xaa\xfd\x1b\x1amcpbridge.servers.discover\x12w\n" +
-	"\bCallTool\x12&.windlass.mcpbridge.v1.CallToolRequest\x1a'.windlass.mcpbridge.v1.CallToolResponse\"\x18\xaa\xfd\x1b\x14mcpbridge.tools.call0\x01\x12q\n" +
+	"\bCallTool\x12&.windlass.mcpbridge.v1.CallToolRequest\x1a'.windlass.mcpbridge.v1.CallToolResponse\"\x18\xaa\xfd\x1b\x14mcpbridge.tools.call0\x01\x12w\n" +
+	"\aForward\x12%.windlass.mcpbridge.v1.ForwardRequest\x1a&.windlass.mcpbridge.v1.ForwardResponse\"\x1d\xaa\xfd\x1b\x19mcpbridge.servers.forward\x12\x8e\x01\n" +
+	"\x0eWatchResources\x12,.windlass.mcpbridge.v1.WatchResourcesRequest\x1a-.windlass.mcpbridge.v1.WatchResourcesResponse\"\x1d\xaa\xfd\x1b\x19mcpbridge.servers.forward0\x01\x12q\n" +
 	"\x05Watch\x12#.windlass.mcpbridge.v1.WatchRequest\x1a$.windlass.mcpbridge.v1.WatchResponse\"\x1b\xaa\xfd\x1b\x17mcpbridge.servers.watch0\x01\x12w\n" +
 	"\aRelease\x12%.windlass.mcpbridge.v1.ReleaseRequest\x1a&.windlass.mcpbridge.v1.ReleaseResponse\"\x1d\xaa\xfd\x1b\x19mcpbridge.servers.release\x1a\x04\xb8\xfd\x1b\x01B\xef\x01\n" +
 	"\x19com.windlass.mcpbridge.v1B\x0eMcpbridgeProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1;mcpbridgev1\xa2\x02\x03WMX\xaa\x02\x15Windlass.Mcpbridge.V1\xca\x02\x15Windlass\\Mcpbridge\\V1\xe2\x02!Windlass\\Mcpbridge\\V1\\GPBMetadata\xea\x02\x17Windlass::Mcpbridge::V1b\x06proto3"
@@ -1250,61 +1728,75 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_mcpbridge_v1_mcpbridge_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_windlass_mcpbridge_v1_mcpbridge_proto_goTypes = []any{
-	(ServerChange)(0),           // 0: windlass.mcpbridge.v1.ServerChange
-	(*Server)(nil),              // 1: windlass.mcpbridge.v1.Server
-	(*DiscoverRequest)(nil),     // 2: windlass.mcpbridge.v1.DiscoverRequest
-	(*Tool)(nil),                // 3: windlass.mcpbridge.v1.Tool
-	(*DiscoverResponse)(nil),    // 4: windlass.mcpbridge.v1.DiscoverResponse
-	(*CallToolRequest)(nil),     // 5: windlass.mcpbridge.v1.CallToolRequest
-	(*InputAnswer)(nil),         // 6: windlass.mcpbridge.v1.InputAnswer
-	(*CallToolResponse)(nil),    // 7: windlass.mcpbridge.v1.CallToolResponse
-	(*InputRequired)(nil),       // 8: windlass.mcpbridge.v1.InputRequired
-	(*Progress)(nil),            // 9: windlass.mcpbridge.v1.Progress
-	(*CallToolResult)(nil),      // 10: windlass.mcpbridge.v1.CallToolResult
-	(*WatchRequest)(nil),        // 11: windlass.mcpbridge.v1.WatchRequest
-	(*WatchResponse)(nil),       // 12: windlass.mcpbridge.v1.WatchResponse
-	(*ReleaseRequest)(nil),      // 13: windlass.mcpbridge.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),     // 14: windlass.mcpbridge.v1.ReleaseResponse
-	nil,                         // 15: windlass.mcpbridge.v1.Server.EnvEntry
-	nil,                         // 16: windlass.mcpbridge.v1.Server.HeadersEntry
-	nil,                         // 17: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	(*durationpb.Duration)(nil), // 18: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 19: google.protobuf.Struct
-	(*v1.ContentPart)(nil),      // 20: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),      // 21: google.protobuf.Value
+	(ServerChange)(0),              // 0: windlass.mcpbridge.v1.ServerChange
+	(*Server)(nil),                 // 1: windlass.mcpbridge.v1.Server
+	(*DiscoverRequest)(nil),        // 2: windlass.mcpbridge.v1.DiscoverRequest
+	(*Tool)(nil),                   // 3: windlass.mcpbridge.v1.Tool
+	(*DiscoverResponse)(nil),       // 4: windlass.mcpbridge.v1.DiscoverResponse
+	(*CallToolRequest)(nil),        // 5: windlass.mcpbridge.v1.CallToolRequest
+	(*ForwardRequest)(nil),         // 6: windlass.mcpbridge.v1.ForwardRequest
+	(*ForwardResponse)(nil),        // 7: windlass.mcpbridge.v1.ForwardResponse
+	(*WatchResourcesRequest)(nil),  // 8: windlass.mcpbridge.v1.WatchResourcesRequest
+	(*WatchResourcesResponse)(nil), // 9: windlass.mcpbridge.v1.WatchResourcesResponse
+	(*ProtocolError)(nil),          // 10: windlass.mcpbridge.v1.ProtocolError
+	(*InputAnswer)(nil),            // 11: windlass.mcpbridge.v1.InputAnswer
+	(*CallToolResponse)(nil),       // 12: windlass.mcpbridge.v1.CallToolResponse
+	(*LogMessage)(nil),             // 13: windlass.mcpbridge.v1.LogMessage
+	(*InputRequired)(nil),          // 14: windlass.mcpbridge.v1.InputRequired
+	(*Progress)(nil),               // 15: windlass.mcpbridge.v1.Progress
+	(*CallToolResult)(nil),         // 16: windlass.mcpbridge.v1.CallToolResult
+	(*WatchRequest)(nil),           // 17: windlass.mcpbridge.v1.WatchRequest
+	(*WatchResponse)(nil),          // 18: windlass.mcpbridge.v1.WatchResponse
+	(*ReleaseRequest)(nil),         // 19: windlass.mcpbridge.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),        // 20: windlass.mcpbridge.v1.ReleaseResponse
+	nil,                            // 21: windlass.mcpbridge.v1.Server.EnvEntry
+	nil,                            // 22: windlass.mcpbridge.v1.Server.HeadersEntry
+	nil,                            // 23: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	(*durationpb.Duration)(nil),    // 24: google.protobuf.Duration
+	(*structpb.Struct)(nil),        // 25: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 26: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 27: google.protobuf.Value
 }
 var file_windlass_mcpbridge_v1_mcpbridge_proto_depIdxs = []int32{
-	15, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
-	16, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
-	18, // 2: windlass.mcpbridge.v1.Server.connect_timeout:type_name -> google.protobuf.Duration
-	18, // 3: windlass.mcpbridge.v1.Server.call_timeout:type_name -> google.protobuf.Duration
+	21, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
+	22, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
+	24, // 2: windlass.mcpbridge.v1.Server.connect_timeout:type_name -> google.protobuf.Duration
+	24, // 3: windlass.mcpbridge.v1.Server.call_timeout:type_name -> google.protobuf.Duration
 	1,  // 4: windlass.mcpbridge.v1.DiscoverRequest.server:type_name -> windlass.mcpbridge.v1.Server
 	3,  // 5: windlass.mcpbridge.v1.DiscoverResponse.tools:type_name -> windlass.mcpbridge.v1.Tool
 	1,  // 6: windlass.mcpbridge.v1.CallToolRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	17, // 7: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	6,  // 8: windlass.mcpbridge.v1.CallToolRequest.answer:type_name -> windlass.mcpbridge.v1.InputAnswer
-	19, // 9: windlass.mcpbridge.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	9,  // 10: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
-	10, // 11: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
-	8,  // 12: windlass.mcpbridge.v1.CallToolResponse.input_required:type_name -> windlass.mcpbridge.v1.InputRequired
-	20, // 13: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	21, // 14: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
-	0,  // 15: windlass.mcpbridge.v1.WatchResponse.change:type_name -> windlass.mcpbridge.v1.ServerChange
-	2,  // 16: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
-	5,  // 17: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
-	11, // 18: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
-	13, // 19: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
-	4,  // 20: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
-	7,  // 21: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
-	12, // 22: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
-	14, // 23: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
-	20, // [20:24] is the sub-list for method output_type
-	16, // [16:20] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	23, // 7: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	11, // 8: windlass.mcpbridge.v1.CallToolRequest.answer:type_name -> windlass.mcpbridge.v1.InputAnswer
+	1,  // 9: windlass.mcpbridge.v1.ForwardRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	10, // 10: windlass.mcpbridge.v1.ForwardResponse.error:type_name -> windlass.mcpbridge.v1.ProtocolError
+	1,  // 11: windlass.mcpbridge.v1.WatchResourcesRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	25, // 12: windlass.mcpbridge.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	15, // 13: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
+	16, // 14: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
+	14, // 15: windlass.mcpbridge.v1.CallToolResponse.input_required:type_name -> windlass.mcpbridge.v1.InputRequired
+	13, // 16: windlass.mcpbridge.v1.CallToolResponse.log:type_name -> windlass.mcpbridge.v1.LogMessage
+	26, // 17: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	27, // 18: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
+	0,  // 19: windlass.mcpbridge.v1.WatchResponse.change:type_name -> windlass.mcpbridge.v1.ServerChange
+	2,  // 20: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
+	5,  // 21: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
+	6,  // 22: windlass.mcpbridge.v1.BridgeService.Forward:input_type -> windlass.mcpbridge.v1.ForwardRequest
+	8,  // 23: windlass.mcpbridge.v1.BridgeService.WatchResources:input_type -> windlass.mcpbridge.v1.WatchResourcesRequest
+	17, // 24: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
+	19, // 25: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
+	4,  // 26: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
+	12, // 27: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
+	7,  // 28: windlass.mcpbridge.v1.BridgeService.Forward:output_type -> windlass.mcpbridge.v1.ForwardResponse
+	9,  // 29: windlass.mcpbridge.v1.BridgeService.WatchResources:output_type -> windlass.mcpbridge.v1.WatchResourcesResponse
+	18, // 30: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
+	20, // 31: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
+	26, // [26:32] is the sub-list for method output_type
+	20, // [20:26] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_windlass_mcpbridge_v1_mcpbridge_proto_init() }
@@ -1314,9 +1806,14 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_init() {
 	}
 	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[2].OneofWrappers = []any{}
 	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6].OneofWrappers = []any{
+		(*ForwardResponse_ResultJson)(nil),
+		(*ForwardResponse_Error)(nil),
+	}
+	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Result)(nil),
 		(*CallToolResponse_InputRequired)(nil),
+		(*CallToolResponse_Log)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1324,7 +1821,7 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc), len(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

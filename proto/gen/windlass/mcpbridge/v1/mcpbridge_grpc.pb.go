@@ -22,10 +22,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	BridgeService_Discover_FullMethodName = "/windlass.mcpbridge.v1.BridgeService/Discover"
-	BridgeService_CallTool_FullMethodName = "/windlass.mcpbridge.v1.BridgeService/CallTool"
-	BridgeService_Watch_FullMethodName    = "/windlass.mcpbridge.v1.BridgeService/Watch"
-	BridgeService_Release_FullMethodName  = "/windlass.mcpbridge.v1.BridgeService/Release"
+	BridgeService_Discover_FullMethodName       = "/windlass.mcpbridge.v1.BridgeService/Discover"
+	BridgeService_CallTool_FullMethodName       = "/windlass.mcpbridge.v1.BridgeService/CallTool"
+	BridgeService_Forward_FullMethodName        = "/windlass.mcpbridge.v1.BridgeService/Forward"
+	BridgeService_WatchResources_FullMethodName = "/windlass.mcpbridge.v1.BridgeService/WatchResources"
+	BridgeService_Watch_FullMethodName          = "/windlass.mcpbridge.v1.BridgeService/Watch"
+	BridgeService_Release_FullMethodName        = "/windlass.mcpbridge.v1.BridgeService/Release"
 )
 
 // BridgeServiceClient is the client API for BridgeService service.
@@ -43,6 +45,14 @@ type BridgeServiceClient interface {
 	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent; ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is
 	// unknown.
 	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
+	// Forward sends one request about resources, prompts or completions to a server and returns its answer unchanged. It is made again once
+	// if the server has lost the session.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the server does not answer; the server's own errors are part of the response.
+	Forward(ctx context.Context, in *ForwardRequest, opts ...grpc.CallOption) (*ForwardResponse, error)
+	// WatchResources subscribes to resources of a server. It sends an empty message when the server has accepted that, and then the URI of a
+	// resource each time it was updated. The stream ends with UNAVAILABLE when the connection is lost; updates until the next call are missed.
+	// Errors: INVALID_ARGUMENT when the server refuses a subscription.
+	WatchResources(ctx context.Context, in *WatchResourcesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResourcesResponse], error)
 	// Watch streams changes of pooled servers: changed tool lists, connections opened and lost. It starts with the current state of each
 	// pooled server.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
@@ -87,9 +97,38 @@ func (c *bridgeServiceClient) CallTool(ctx context.Context, in *CallToolRequest,
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type BridgeService_CallToolClient = grpc.ServerStreamingClient[CallToolResponse]
 
+func (c *bridgeServiceClient) Forward(ctx context.Context, in *ForwardRequest, opts ...grpc.CallOption) (*ForwardResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForwardResponse)
+	err := c.cc.Invoke(ctx, BridgeService_Forward_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *bridgeServiceClient) WatchResources(ctx context.Context, in *WatchResourcesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResourcesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &BridgeService_ServiceDesc.Streams[1], BridgeService_WatchResources_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchResourcesRequest, WatchResourcesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type BridgeService_WatchResourcesClient = grpc.ServerStreamingClient[WatchResourcesResponse]
+
 func (c *bridgeServiceClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &BridgeService_ServiceDesc.Streams[1], BridgeService_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &BridgeService_ServiceDesc.Streams[2], BridgeService_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +170,14 @@ type BridgeServiceServer interface {
 	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent; ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is
 	// unknown.
 	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error
+	// Forward sends one request about resources, prompts or completions to a server and returns its answer unchanged. It is made again once
+	// if the server has lost the session.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the server does not answer; the server's own errors are part of the response.
+	Forward(context.Context, *ForwardRequest) (*ForwardResponse, error)
+	// WatchResources subscribes to resources of a server. It sends an empty message when the server has accepted that, and then the URI of a
+	// resource each time it was updated. The stream ends with UNAVAILABLE when the connection is lost; updates until the next call are missed.
+	// Errors: INVALID_ARGUMENT when the server refuses a subscription.
+	WatchResources(*WatchResourcesRequest, grpc.ServerStreamingServer[WatchResourcesResponse]) error
 	// Watch streams changes of pooled servers: changed tool lists, connections opened and lost. It starts with the current state of each
 	// pooled server.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
@@ -151,6 +198,12 @@ func (UnimplementedBridgeServiceServer) Discover(context.Context, *DiscoverReque
 }
 func (UnimplementedBridgeServiceServer) CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error {
 	return status.Error(codes.Unimplemented, "method CallTool not implemented")
+}
+func (UnimplementedBridgeServiceServer) Forward(context.Context, *ForwardRequest) (*ForwardResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Forward not implemented")
+}
+func (UnimplementedBridgeServiceServer) WatchResources(*WatchResourcesRequest, grpc.ServerStreamingServer[WatchResourcesResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchResources not implemented")
 }
 func (UnimplementedBridgeServiceServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -208,6 +261,35 @@ func _BridgeService_CallTool_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type BridgeService_CallToolServer = grpc.ServerStreamingServer[CallToolResponse]
 
+func _BridgeService_Forward_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForwardRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BridgeServiceServer).Forward(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BridgeService_Forward_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BridgeServiceServer).Forward(ctx, req.(*ForwardRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _BridgeService_WatchResources_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchResourcesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(BridgeServiceServer).WatchResources(m, &grpc.GenericServerStream[WatchResourcesRequest, WatchResourcesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type BridgeService_WatchResourcesServer = grpc.ServerStreamingServer[WatchResourcesResponse]
+
 func _BridgeService_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -249,6 +331,10 @@ var BridgeService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _BridgeService_Discover_Handler,
 		},
 		{
+			MethodName: "Forward",
+			Handler:    _BridgeService_Forward_Handler,
+		},
+		{
 			MethodName: "Release",
 			Handler:    _BridgeService_Release_Handler,
 		},
@@ -257,6 +343,11 @@ var BridgeService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "CallTool",
 			Handler:       _BridgeService_CallTool_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchResources",
+			Handler:       _BridgeService_WatchResources_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -480,6 +480,9 @@ type Source struct {
 	// answer. "off": decline the question. Servers with a protocol before 2026-07-28 do not know that a call is repeated: use "off" if
 	// their tools have side effects before they ask.
 	Elicitation string `protobuf:"bytes,14,opt,name=elicitation,proto3" json:"elicitation,omitempty"`
+	// Requests of the source's MCP server, besides questions to users, that are passed on to the MCP clients of direct callers: "sampling"
+	// (completions of their models) and "roots" (their folders; only with protocol 2026-07-28). Others are rejected, and in turns all are.
+	ClientRequests []string `protobuf:"bytes,37,rep,name=client_requests,json=clientRequests,proto3" json:"client_requests,omitempty"`
 	// True = a tool whose definition changes is drifted: it is neither offered nor called until the new definition is accepted (AcceptSource)
 	// or the source has the old one again. New tools are offered at once. False accepts every change.
 	Pin bool `protobuf:"varint,15,opt,name=pin,proto3" json:"pin,omitempty"`
@@ -657,6 +660,13 @@ func (x *Source) GetElicitation() string {
 		return x.Elicitation
 	}
 	return ""
+}
+
+func (x *Source) GetClientRequests() []string {
+	if x != nil {
+		return x.ClientRequests
+	}
+	return nil
 }
 
 func (x *Source) GetPin() bool {
@@ -1672,7 +1682,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\x8d\x11\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xd5\x11\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -1689,7 +1699,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x14call_timeout_seconds\x18\v \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\x12callTimeoutSeconds\x12N\n" +
 	"\aeffects\x18\f \x03(\v2).windlass.registry.v1.Source.EffectsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\bR\aeffects\x12J\n" +
 	"\x06labels\x18\r \x03(\v2(.windlass.registry.v1.Source.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x127\n" +
-	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12\x10\n" +
+	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12F\n" +
+	"\x0fclient_requests\x18% \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x18\x01\"\x13r\x11R\bsamplingR\x05rootsR\x0eclientRequests\x12\x10\n" +
 	"\x03pin\x18\x0f \x01(\bR\x03pin\x12&\n" +
 	"\bdocument\x18\x10 \x01(\tB\n" +
 	"\xbaH\ar\x05(\x80\x80\x80\x04R\bdocument\x12#\n" +

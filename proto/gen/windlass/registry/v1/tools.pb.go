@@ -771,6 +771,459 @@ func (x *InvokeToolResponse) GetExecutionId() string {
 	return ""
 }
 
+// RunToolRequest runs a tool.
+type RunToolRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tool name, "source__tool".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Arguments, as a JSON object; empty = {}.
+	ArgumentsJson []byte `protobuf:"bytes,2,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
+	// Identifies the execution, as in InvokeToolRequest. Required to answer a question.
+	IdempotencyKey string `protobuf:"bytes,3,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	// Requests of the tool's server that the caller answers, by their methods. Others are declined, and so are those that the source does not
+	// allow.
+	Accepts []string `protobuf:"bytes,4,rep,name=accepts,proto3" json:"accepts,omitempty"`
+	// Answer to the question of an earlier attempt.
+	Answer *InputAnswer `protobuf:"bytes,6,opt,name=answer,proto3" json:"answer,omitempty"`
+	// Lowest level of the log messages to stream: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency".
+	// Empty = none.
+	LogLevel      string `protobuf:"bytes,7,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunToolRequest) Reset() {
+	*x = RunToolRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunToolRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunToolRequest) ProtoMessage() {}
+
+func (x *RunToolRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunToolRequest.ProtoReflect.Descriptor instead.
+func (*RunToolRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RunToolRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunToolRequest) GetArgumentsJson() []byte {
+	if x != nil {
+		return x.ArgumentsJson
+	}
+	return nil
+}
+
+func (x *RunToolRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+func (x *RunToolRequest) GetAccepts() []string {
+	if x != nil {
+		return x.Accepts
+	}
+	return nil
+}
+
+func (x *RunToolRequest) GetAnswer() *InputAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *RunToolRequest) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
+	}
+	return ""
+}
+
+// StopToolRequest names a call.
+type StopToolRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// idempotency_key of the call.
+	IdempotencyKey string `protobuf:"bytes,1,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *StopToolRequest) Reset() {
+	*x = StopToolRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopToolRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopToolRequest) ProtoMessage() {}
+
+func (x *StopToolRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopToolRequest.ProtoReflect.Descriptor instead.
+func (*StopToolRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *StopToolRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+// StopToolResponse says whether a call was stopped.
+type StopToolResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True when the call was running; it ends within about one second.
+	Stopped       bool `protobuf:"varint,1,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopToolResponse) Reset() {
+	*x = StopToolResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopToolResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopToolResponse) ProtoMessage() {}
+
+func (x *StopToolResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopToolResponse.ProtoReflect.Descriptor instead.
+func (*StopToolResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *StopToolResponse) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
+// RunToolResponse is one message about a call.
+type RunToolResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The message.
+	//
+	// Types that are valid to be assigned to Event:
+	//
+	//	*RunToolResponse_Progress
+	//	*RunToolResponse_Log
+	//	*RunToolResponse_Result
+	//	*RunToolResponse_InputRequired
+	Event         isRunToolResponse_Event `protobuf_oneof:"event"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunToolResponse) Reset() {
+	*x = RunToolResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunToolResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunToolResponse) ProtoMessage() {}
+
+func (x *RunToolResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunToolResponse.ProtoReflect.Descriptor instead.
+func (*RunToolResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RunToolResponse) GetEvent() isRunToolResponse_Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *RunToolResponse) GetProgress() *Progress {
+	if x != nil {
+		if x, ok := x.Event.(*RunToolResponse_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *RunToolResponse) GetLog() *LogMessage {
+	if x != nil {
+		if x, ok := x.Event.(*RunToolResponse_Log); ok {
+			return x.Log
+		}
+	}
+	return nil
+}
+
+func (x *RunToolResponse) GetResult() *InvokeToolResponse {
+	if x != nil {
+		if x, ok := x.Event.(*RunToolResponse_Result); ok {
+			return x.Result
+		}
+	}
+	return nil
+}
+
+func (x *RunToolResponse) GetInputRequired() *InputRequired {
+	if x != nil {
+		if x, ok := x.Event.(*RunToolResponse_InputRequired); ok {
+			return x.InputRequired
+		}
+	}
+	return nil
+}
+
+type isRunToolResponse_Event interface {
+	isRunToolResponse_Event()
+}
+
+type RunToolResponse_Progress struct {
+	// Progress of the tool.
+	Progress *Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type RunToolResponse_Log struct {
+	// A log message of the tool's server.
+	Log *LogMessage `protobuf:"bytes,2,opt,name=log,proto3,oneof"`
+}
+
+type RunToolResponse_Result struct {
+	// The call ended.
+	Result *InvokeToolResponse `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
+}
+
+type RunToolResponse_InputRequired struct {
+	// The attempt ended: the tool needs an answer.
+	InputRequired *InputRequired `protobuf:"bytes,4,opt,name=input_required,json=inputRequired,proto3,oneof"`
+}
+
+func (*RunToolResponse_Progress) isRunToolResponse_Event() {}
+
+func (*RunToolResponse_Log) isRunToolResponse_Event() {}
+
+func (*RunToolResponse_Result) isRunToolResponse_Event() {}
+
+func (*RunToolResponse_InputRequired) isRunToolResponse_Event() {}
+
+// LogMessage is a log message of a tool's server.
+type LogMessage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency".
+	Level string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
+	// Name of the logger; may be empty.
+	Logger string `protobuf:"bytes,2,opt,name=logger,proto3" json:"logger,omitempty"`
+	// The message as JSON, often a string.
+	DataJson      []byte `protobuf:"bytes,3,opt,name=data_json,json=dataJson,proto3" json:"data_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogMessage) Reset() {
+	*x = LogMessage{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogMessage) ProtoMessage() {}
+
+func (x *LogMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogMessage.ProtoReflect.Descriptor instead.
+func (*LogMessage) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *LogMessage) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *LogMessage) GetLogger() string {
+	if x != nil {
+		return x.Logger
+	}
+	return ""
+}
+
+func (x *LogMessage) GetDataJson() []byte {
+	if x != nil {
+		return x.DataJson
+	}
+	return nil
+}
+
+// WatchToolsRequest has no parameters yet.
+type WatchToolsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchToolsRequest) Reset() {
+	*x = WatchToolsRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchToolsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchToolsRequest) ProtoMessage() {}
+
+func (x *WatchToolsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchToolsRequest.ProtoReflect.Descriptor instead.
+func (*WatchToolsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{14}
+}
+
+// WatchToolsResponse says that tools have changed.
+type WatchToolsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the tools; equal versions mean equal tools.
+	Version       string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchToolsResponse) Reset() {
+	*x = WatchToolsResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchToolsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchToolsResponse) ProtoMessage() {}
+
+func (x *WatchToolsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchToolsResponse.ProtoReflect.Descriptor instead.
+func (*WatchToolsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WatchToolsResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
 // RefreshToolsRequest has no parameters yet.
 type RefreshToolsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -780,7 +1233,7 @@ type RefreshToolsRequest struct {
 
 func (x *RefreshToolsRequest) Reset() {
 	*x = RefreshToolsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +1245,7 @@ func (x *RefreshToolsRequest) String() string {
 func (*RefreshToolsRequest) ProtoMessage() {}
 
 func (x *RefreshToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +1258,7 @@ func (x *RefreshToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshToolsRequest.ProtoReflect.Descriptor instead.
 func (*RefreshToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
 }
 
 // Execution is one tool execution, a row of the ledger.
@@ -857,7 +1310,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1322,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1335,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Execution) GetId() string {
@@ -1042,7 +1495,7 @@ type ListExecutionsRequest struct {
 
 func (x *ListExecutionsRequest) Reset() {
 	*x = ListExecutionsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1507,7 @@ func (x *ListExecutionsRequest) String() string {
 func (*ListExecutionsRequest) ProtoMessage() {}
 
 func (x *ListExecutionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1520,7 @@ func (x *ListExecutionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListExecutionsRequest.ProtoReflect.Descriptor instead.
 func (*ListExecutionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListExecutionsRequest) GetPageSize() int32 {
@@ -1111,7 +1564,7 @@ type ListExecutionsResponse struct {
 
 func (x *ListExecutionsResponse) Reset() {
 	*x = ListExecutionsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1576,7 @@ func (x *ListExecutionsResponse) String() string {
 func (*ListExecutionsResponse) ProtoMessage() {}
 
 func (x *ListExecutionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1589,7 @@ func (x *ListExecutionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListExecutionsResponse.ProtoReflect.Descriptor instead.
 func (*ListExecutionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListExecutionsResponse) GetExecutions() []*Execution {
@@ -1168,7 +1621,7 @@ type ResolveToolsRequest struct {
 
 func (x *ResolveToolsRequest) Reset() {
 	*x = ResolveToolsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1633,7 @@ func (x *ResolveToolsRequest) String() string {
 func (*ResolveToolsRequest) ProtoMessage() {}
 
 func (x *ResolveToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1646,7 @@ func (x *ResolveToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveToolsRequest.ProtoReflect.Descriptor instead.
 func (*ResolveToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ResolveToolsRequest) GetGlobs() []string {
@@ -1230,7 +1683,7 @@ type ResolveToolsResponse struct {
 
 func (x *ResolveToolsResponse) Reset() {
 	*x = ResolveToolsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1695,7 @@ func (x *ResolveToolsResponse) String() string {
 func (*ResolveToolsResponse) ProtoMessage() {}
 
 func (x *ResolveToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1708,7 @@ func (x *ResolveToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveToolsResponse.ProtoReflect.Descriptor instead.
 func (*ResolveToolsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResolveToolsResponse) GetTools() []*Tool {
@@ -1272,6 +1725,125 @@ func (x *ResolveToolsResponse) GetOthers() []string {
 	return nil
 }
 
+// FindToolsRequest asks for tools.
+type FindToolsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Principal that will use the tools.
+	Principal *v11.Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Globs over tool names, and "group:NAME" for the tools of a group. FAILED_PRECONDITION when a group does not exist.
+	Globs []string `protobuf:"bytes,2,rep,name=globs,proto3" json:"globs,omitempty"`
+	// What the tool should do, in words.
+	Query string `protobuf:"bytes,3,opt,name=query,proto3" json:"query,omitempty"`
+	// Maximum number of tools to return; 0 = 10. More than 100 are lowered to 100.
+	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindToolsRequest) Reset() {
+	*x = FindToolsRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindToolsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindToolsRequest) ProtoMessage() {}
+
+func (x *FindToolsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindToolsRequest.ProtoReflect.Descriptor instead.
+func (*FindToolsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *FindToolsRequest) GetPrincipal() *v11.Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *FindToolsRequest) GetGlobs() []string {
+	if x != nil {
+		return x.Globs
+	}
+	return nil
+}
+
+func (x *FindToolsRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *FindToolsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// FindToolsResponse lists what was found.
+type FindToolsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of the tools, best first.
+	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindToolsResponse) Reset() {
+	*x = FindToolsResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindToolsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindToolsResponse) ProtoMessage() {}
+
+func (x *FindToolsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindToolsResponse.ProtoReflect.Descriptor instead.
+func (*FindToolsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FindToolsResponse) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // GetDefinitionsRequest names definitions.
 type GetDefinitionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1283,7 +1855,7 @@ type GetDefinitionsRequest struct {
 
 func (x *GetDefinitionsRequest) Reset() {
 	*x = GetDefinitionsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1867,7 @@ func (x *GetDefinitionsRequest) String() string {
 func (*GetDefinitionsRequest) ProtoMessage() {}
 
 func (x *GetDefinitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1880,7 @@ func (x *GetDefinitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDefinitionsRequest.ProtoReflect.Descriptor instead.
 func (*GetDefinitionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetDefinitionsRequest) GetHashes() []string {
@@ -1329,7 +1901,7 @@ type GetDefinitionsResponse struct {
 
 func (x *GetDefinitionsResponse) Reset() {
 	*x = GetDefinitionsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1913,7 @@ func (x *GetDefinitionsResponse) String() string {
 func (*GetDefinitionsResponse) ProtoMessage() {}
 
 func (x *GetDefinitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1926,7 @@ func (x *GetDefinitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDefinitionsResponse.ProtoReflect.Descriptor instead.
 func (*GetDefinitionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetDefinitionsResponse) GetTools() []*Tool {
@@ -1401,7 +1973,7 @@ type CallToolRequest struct {
 
 func (x *CallToolRequest) Reset() {
 	*x = CallToolRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1985,7 @@ func (x *CallToolRequest) String() string {
 func (*CallToolRequest) ProtoMessage() {}
 
 func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1998,7 @@ func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolRequest.ProtoReflect.Descriptor instead.
 func (*CallToolRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CallToolRequest) GetPrincipal() *v11.Principal {
@@ -1531,7 +2103,7 @@ type StopCallRequest struct {
 
 func (x *StopCallRequest) Reset() {
 	*x = StopCallRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +2115,7 @@ func (x *StopCallRequest) String() string {
 func (*StopCallRequest) ProtoMessage() {}
 
 func (x *StopCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +2128,7 @@ func (x *StopCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCallRequest.ProtoReflect.Descriptor instead.
 func (*StopCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StopCallRequest) GetKey() string {
@@ -1577,7 +2149,7 @@ type StopCallResponse struct {
 
 func (x *StopCallResponse) Reset() {
 	*x = StopCallResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +2161,7 @@ func (x *StopCallResponse) String() string {
 func (*StopCallResponse) ProtoMessage() {}
 
 func (x *StopCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +2174,7 @@ func (x *StopCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCallResponse.ProtoReflect.Descriptor instead.
 func (*StopCallResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StopCallResponse) GetStopped() bool {
@@ -1627,7 +2199,7 @@ type Approved struct {
 
 func (x *Approved) Reset() {
 	*x = Approved{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +2211,7 @@ func (x *Approved) String() string {
 func (*Approved) ProtoMessage() {}
 
 func (x *Approved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +2224,7 @@ func (x *Approved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approved.ProtoReflect.Descriptor instead.
 func (*Approved) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Approved) GetApprovalId() string {
@@ -1684,14 +2256,16 @@ type InputAnswer struct {
 	// The answer; only with "accept".
 	Content *structpb.Struct `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	// `state` of InputRequired, unchanged.
-	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Answers to requests_json as a JSON object by name: the results of the requests. A request without a result was rejected.
+	ResponsesJson []byte `protobuf:"bytes,4,opt,name=responses_json,json=responsesJson,proto3" json:"responses_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InputAnswer) Reset() {
 	*x = InputAnswer{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1703,7 +2277,7 @@ func (x *InputAnswer) String() string {
 func (*InputAnswer) ProtoMessage() {}
 
 func (x *InputAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1716,7 +2290,7 @@ func (x *InputAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAnswer.ProtoReflect.Descriptor instead.
 func (*InputAnswer) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *InputAnswer) GetAction() string {
@@ -1736,6 +2310,13 @@ func (x *InputAnswer) GetContent() *structpb.Struct {
 func (x *InputAnswer) GetState() []byte {
 	if x != nil {
 		return x.State
+	}
+	return nil
+}
+
+func (x *InputAnswer) GetResponsesJson() []byte {
+	if x != nil {
+		return x.ResponsesJson
 	}
 	return nil
 }
@@ -1760,7 +2341,7 @@ type Resolution struct {
 
 func (x *Resolution) Reset() {
 	*x = Resolution{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +2353,7 @@ func (x *Resolution) String() string {
 func (*Resolution) ProtoMessage() {}
 
 func (x *Resolution) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +2366,7 @@ func (x *Resolution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resolution.ProtoReflect.Descriptor instead.
 func (*Resolution) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Resolution) GetVerdict() v1.Verdict {
@@ -1836,7 +2417,7 @@ type CheckCallRequest struct {
 
 func (x *CheckCallRequest) Reset() {
 	*x = CheckCallRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1848,7 +2429,7 @@ func (x *CheckCallRequest) String() string {
 func (*CheckCallRequest) ProtoMessage() {}
 
 func (x *CheckCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +2442,7 @@ func (x *CheckCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckCallRequest.ProtoReflect.Descriptor instead.
 func (*CheckCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckCallRequest) GetCall() *CallToolRequest {
@@ -1893,7 +2474,7 @@ type CheckCallResponse struct {
 
 func (x *CheckCallResponse) Reset() {
 	*x = CheckCallResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +2486,7 @@ func (x *CheckCallResponse) String() string {
 func (*CheckCallResponse) ProtoMessage() {}
 
 func (x *CheckCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2499,7 @@ func (x *CheckCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckCallResponse.ProtoReflect.Descriptor instead.
 func (*CheckCallResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CheckCallResponse) GetDecided() *Decided {
@@ -1962,7 +2543,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2555,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2568,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{25}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -2116,7 +2697,7 @@ type ApprovalRequired struct {
 
 func (x *ApprovalRequired) Reset() {
 	*x = ApprovalRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2709,7 @@ func (x *ApprovalRequired) String() string {
 func (*ApprovalRequired) ProtoMessage() {}
 
 func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2722,7 @@ func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequired.ProtoReflect.Descriptor instead.
 func (*ApprovalRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{26}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ApprovalRequired) GetRule() *v11.ApprovalRule {
@@ -2191,14 +2772,17 @@ type InputRequired struct {
 	// expires_in in milliseconds, for workers of earlier versions.
 	ExpiresInMs int64 `protobuf:"varint,4,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// Time until the question expires; unset = the default.
-	ExpiresIn     *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// For callers of RunTool: the requests of the tool's server as a JSON object by name, each with `method` and `params`; message and
+	// schema_json are empty. The answer has responses_json. Empty if the tool is not one of an MCP server.
+	RequestsJson  []byte `protobuf:"bytes,6,opt,name=requests_json,json=requestsJson,proto3" json:"requests_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2794,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2807,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{27}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *InputRequired) GetMessage() string {
@@ -2261,6 +2845,13 @@ func (x *InputRequired) GetExpiresIn() *durationpb.Duration {
 	return nil
 }
 
+func (x *InputRequired) GetRequestsJson() []byte {
+	if x != nil {
+		return x.RequestsJson
+	}
+	return nil
+}
+
 // Decided is a decision of policy.
 type Decided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2276,7 +2867,7 @@ type Decided struct {
 
 func (x *Decided) Reset() {
 	*x = Decided{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2879,7 @@ func (x *Decided) String() string {
 func (*Decided) ProtoMessage() {}
 
 func (x *Decided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2892,7 @@ func (x *Decided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decided.ProtoReflect.Descriptor instead.
 func (*Decided) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{28}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Decided) GetDecisionId() string {
@@ -2336,7 +2927,7 @@ type Executing struct {
 
 func (x *Executing) Reset() {
 	*x = Executing{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2939,7 @@ func (x *Executing) String() string {
 func (*Executing) ProtoMessage() {}
 
 func (x *Executing) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2952,7 @@ func (x *Executing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Executing.ProtoReflect.Descriptor instead.
 func (*Executing) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{29}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Executing) GetExecutionId() string {
@@ -2386,7 +2977,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2989,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +3002,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{30}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -2458,7 +3049,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +3061,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +3074,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{31}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Completed) GetResult() *v1.ToolResult {
@@ -2557,7 +3148,7 @@ type Whole struct {
 
 func (x *Whole) Reset() {
 	*x = Whole{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[32]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +3160,7 @@ func (x *Whole) String() string {
 func (*Whole) ProtoMessage() {}
 
 func (x *Whole) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[32]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +3173,7 @@ func (x *Whole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Whole.ProtoReflect.Descriptor instead.
 func (*Whole) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{32}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Whole) GetArtifactId() string {
@@ -2640,7 +3231,7 @@ type ForgetTurnsRequest struct {
 
 func (x *ForgetTurnsRequest) Reset() {
 	*x = ForgetTurnsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[33]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +3243,7 @@ func (x *ForgetTurnsRequest) String() string {
 func (*ForgetTurnsRequest) ProtoMessage() {}
 
 func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[33]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +3256,7 @@ func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{33}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ForgetTurnsRequest) GetTenant() string {
@@ -2693,7 +3284,7 @@ type ForgetTurnsResponse struct {
 
 func (x *ForgetTurnsResponse) Reset() {
 	*x = ForgetTurnsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[34]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +3296,7 @@ func (x *ForgetTurnsResponse) String() string {
 func (*ForgetTurnsResponse) ProtoMessage() {}
 
 func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[34]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +3309,7 @@ func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{34}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ForgetTurnsResponse) GetOpen() uint32 {
@@ -2786,7 +3377,33 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06cached\x18\x04 \x01(\bR\x06cached\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\x05R\tlatencyMs\x12!\n" +
-	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\x15\n" +
+	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\x8f\x03\n" +
+	"\x0eRunToolRequest\x12!\n" +
+	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12%\n" +
+	"\x0earguments_json\x18\x02 \x01(\fR\rargumentsJson\x121\n" +
+	"\x0fidempotency_key\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12^\n" +
+	"\aaccepts\x18\x04 \x03(\tBD\xbaHA\x92\x01>\x10\x03\":r8R\x12elicitation/createR\x16sampling/createMessageR\n" +
+	"roots/listR\aaccepts\x129\n" +
+	"\x06answer\x18\x06 \x01(\v2!.windlass.registry.v1.InputAnswerR\x06answer\x12e\n" +
+	"\tlog_level\x18\a \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\"I\n" +
+	"\x0fStopToolRequest\x126\n" +
+	"\x0fidempotency_key\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\xff\x01R\x0eidempotencyKey\",\n" +
+	"\x10StopToolResponse\x12\x18\n" +
+	"\astopped\x18\x01 \x01(\bR\astopped\"\xa0\x02\n" +
+	"\x0fRunToolResponse\x12<\n" +
+	"\bprogress\x18\x01 \x01(\v2\x1e.windlass.registry.v1.ProgressH\x00R\bprogress\x124\n" +
+	"\x03log\x18\x02 \x01(\v2 .windlass.registry.v1.LogMessageH\x00R\x03log\x12B\n" +
+	"\x06result\x18\x03 \x01(\v2(.windlass.registry.v1.InvokeToolResponseH\x00R\x06result\x12L\n" +
+	"\x0einput_required\x18\x04 \x01(\v2#.windlass.registry.v1.InputRequiredH\x00R\rinputRequiredB\a\n" +
+	"\x05event\"W\n" +
+	"\n" +
+	"LogMessage\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\tR\x05level\x12\x16\n" +
+	"\x06logger\x18\x02 \x01(\tR\x06logger\x12\x1b\n" +
+	"\tdata_json\x18\x03 \x01(\fR\bdataJson\"\x13\n" +
+	"\x11WatchToolsRequest\".\n" +
+	"\x12WatchToolsResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\"\x15\n" +
 	"\x13RefreshToolsRequest\"\xdb\x05\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
@@ -2833,7 +3450,15 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06others\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x06others\"`\n" +
 	"\x14ResolveToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\x12\x16\n" +
-	"\x06others\x18\x02 \x03(\tR\x06others\":\n" +
+	"\x06others\x18\x02 \x03(\tR\x06others\"\xb9\x01\n" +
+	"\x10FindToolsRequest\x12C\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1f\n" +
+	"\x05globs\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05globs\x12 \n" +
+	"\x05query\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\bR\x05query\x12\x1d\n" +
+	"\x05limit\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05limit\")\n" +
+	"\x11FindToolsResponse\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\":\n" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
@@ -2867,11 +3492,12 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12%\n" +
 	"\x0earguments_hash\x18\x02 \x01(\tR\rargumentsHash\x12'\n" +
-	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\"n\n" +
+	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\"\x95\x01\n" +
 	"\vInputAnswer\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x121\n" +
 	"\acontent\x18\x02 \x01(\v2\x17.google.protobuf.StructR\acontent\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\fR\x05state\"\xc4\x01\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\x12%\n" +
+	"\x0eresponses_json\x18\x04 \x01(\fR\rresponsesJson\"\xc4\x01\n" +
 	"\n" +
 	"Resolution\x123\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
@@ -2901,7 +3527,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x0earguments_hash\x18\x02 \x01(\tR\rargumentsHash\x12'\n" +
 	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\x125\n" +
 	"\x06effect\x18\x04 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12\x12\n" +
-	"\x04void\x18\x05 \x01(\bR\x04void\"\xbe\x01\n" +
+	"\x04void\x18\x05 \x01(\bR\x04void\"\xe3\x01\n" +
 	"\rInputRequired\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\vschema_json\x18\x02 \x01(\tR\n" +
@@ -2909,7 +3535,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\fR\x05state\x12\"\n" +
 	"\rexpires_in_ms\x18\x04 \x01(\x03R\vexpiresInMs\x128\n" +
 	"\n" +
-	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\"\\\n" +
+	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12#\n" +
+	"\rrequests_json\x18\x06 \x01(\fR\frequestsJson\"\\\n" +
 	"\aDecided\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12\x18\n" +
@@ -2952,17 +3579,22 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x14EXECUTION_STATE_DONE\x10\x02\x12\x1a\n" +
 	"\x16EXECUTION_STATE_FAILED\x10\x03\x12\x1e\n" +
 	"\x1aEXECUTION_STATE_UNRESOLVED\x10\x04\x12\x1b\n" +
-	"\x17EXECUTION_STATE_WAITING\x10\x052\x80\a\n" +
+	"\x17EXECUTION_STATE_WAITING\x10\x052\xe7\t\n" +
 	"\vToolService\x12\x86\x01\n" +
 	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12\x93\x01\n" +
 	"\vSearchTools\x12(.windlass.registry.v1.SearchToolsRequest\x1a).windlass.registry.v1.SearchToolsResponse\"/\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools:search\x12{\n" +
 	"\aGetTool\x12$.windlass.registry.v1.GetToolRequest\x1a\x1a.windlass.registry.v1.Tool\".\xaa\xfd\x1b\x12registry.tools.get\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools/{name}\x12\x9c\x01\n" +
 	"\n" +
-	"InvokeTool\x12'.windlass.registry.v1.InvokeToolRequest\x1a(.windlass.registry.v1.InvokeToolResponse\";\xaa\xfd\x1b\x15registry.tools.invoke\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/tools/{name}:invoke\x12\x93\x01\n" +
+	"InvokeTool\x12'.windlass.registry.v1.InvokeToolRequest\x1a(.windlass.registry.v1.InvokeToolResponse\";\xaa\xfd\x1b\x15registry.tools.invoke\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/tools/{name}:invoke\x12s\n" +
+	"\aRunTool\x12$.windlass.registry.v1.RunToolRequest\x1a%.windlass.registry.v1.RunToolResponse\"\x19\xaa\xfd\x1b\x15registry.tools.invoke0\x01\x12t\n" +
+	"\bStopTool\x12%.windlass.registry.v1.StopToolRequest\x1a&.windlass.registry.v1.StopToolResponse\"\x19\xaa\xfd\x1b\x15registry.tools.invoke\x12z\n" +
+	"\n" +
+	"WatchTools\x12'.windlass.registry.v1.WatchToolsRequest\x1a(.windlass.registry.v1.WatchToolsResponse\"\x17\xaa\xfd\x1b\x13registry.tools.list0\x01\x12\x93\x01\n" +
 	"\fRefreshTools\x12).windlass.registry.v1.RefreshToolsRequest\x1a .windlass.registry.v1.SyncResult\"6\xaa\xfd\x1b\x16registry.tools.refresh\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/tools:refresh\x12\x9f\x01\n" +
-	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x93\x06\n" +
+	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x8d\a\n" +
 	"\x14ToolExecutionService\x12\x81\x01\n" +
-	"\fResolveTools\x12).windlass.registry.v1.ResolveToolsRequest\x1a*.windlass.registry.v1.ResolveToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12\x87\x01\n" +
+	"\fResolveTools\x12).windlass.registry.v1.ResolveToolsRequest\x1a*.windlass.registry.v1.ResolveToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12x\n" +
+	"\tFindTools\x12&.windlass.registry.v1.FindToolsRequest\x1a'.windlass.registry.v1.FindToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12\x87\x01\n" +
 	"\x0eGetDefinitions\x12+.windlass.registry.v1.GetDefinitionsRequest\x1a,.windlass.registry.v1.GetDefinitionsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12x\n" +
 	"\tCheckCall\x12&.windlass.registry.v1.CheckCallRequest\x1a'.windlass.registry.v1.CheckCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12w\n" +
 	"\bCallTool\x12%.windlass.registry.v1.CallToolRequest\x1a&.windlass.registry.v1.CallToolResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run0\x01\x12u\n" +
@@ -2984,7 +3616,7 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_tools_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(ExecutionState)(0),            // 0: windlass.registry.v1.ExecutionState
 	(*Tool)(nil),                   // 1: windlass.registry.v1.Tool
@@ -2996,117 +3628,140 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*GetToolRequest)(nil),         // 7: windlass.registry.v1.GetToolRequest
 	(*InvokeToolRequest)(nil),      // 8: windlass.registry.v1.InvokeToolRequest
 	(*InvokeToolResponse)(nil),     // 9: windlass.registry.v1.InvokeToolResponse
-	(*RefreshToolsRequest)(nil),    // 10: windlass.registry.v1.RefreshToolsRequest
-	(*Execution)(nil),              // 11: windlass.registry.v1.Execution
-	(*ListExecutionsRequest)(nil),  // 12: windlass.registry.v1.ListExecutionsRequest
-	(*ListExecutionsResponse)(nil), // 13: windlass.registry.v1.ListExecutionsResponse
-	(*ResolveToolsRequest)(nil),    // 14: windlass.registry.v1.ResolveToolsRequest
-	(*ResolveToolsResponse)(nil),   // 15: windlass.registry.v1.ResolveToolsResponse
-	(*GetDefinitionsRequest)(nil),  // 16: windlass.registry.v1.GetDefinitionsRequest
-	(*GetDefinitionsResponse)(nil), // 17: windlass.registry.v1.GetDefinitionsResponse
-	(*CallToolRequest)(nil),        // 18: windlass.registry.v1.CallToolRequest
-	(*StopCallRequest)(nil),        // 19: windlass.registry.v1.StopCallRequest
-	(*StopCallResponse)(nil),       // 20: windlass.registry.v1.StopCallResponse
-	(*Approved)(nil),               // 21: windlass.registry.v1.Approved
-	(*InputAnswer)(nil),            // 22: windlass.registry.v1.InputAnswer
-	(*Resolution)(nil),             // 23: windlass.registry.v1.Resolution
-	(*CheckCallRequest)(nil),       // 24: windlass.registry.v1.CheckCallRequest
-	(*CheckCallResponse)(nil),      // 25: windlass.registry.v1.CheckCallResponse
-	(*CallToolResponse)(nil),       // 26: windlass.registry.v1.CallToolResponse
-	(*ApprovalRequired)(nil),       // 27: windlass.registry.v1.ApprovalRequired
-	(*InputRequired)(nil),          // 28: windlass.registry.v1.InputRequired
-	(*Decided)(nil),                // 29: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 30: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 31: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 32: windlass.registry.v1.Completed
-	(*Whole)(nil),                  // 33: windlass.registry.v1.Whole
-	(*ForgetTurnsRequest)(nil),     // 34: windlass.registry.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),    // 35: windlass.registry.v1.ForgetTurnsResponse
-	(v1.EffectClass)(0),            // 36: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 38: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 39: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 40: google.protobuf.Value
-	(*v11.Principal)(nil),          // 41: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 42: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 43: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 44: windlass.turn.v1.ToolResult
-	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
-	(*SyncResult)(nil),             // 46: windlass.registry.v1.SyncResult
+	(*RunToolRequest)(nil),         // 10: windlass.registry.v1.RunToolRequest
+	(*StopToolRequest)(nil),        // 11: windlass.registry.v1.StopToolRequest
+	(*StopToolResponse)(nil),       // 12: windlass.registry.v1.StopToolResponse
+	(*RunToolResponse)(nil),        // 13: windlass.registry.v1.RunToolResponse
+	(*LogMessage)(nil),             // 14: windlass.registry.v1.LogMessage
+	(*WatchToolsRequest)(nil),      // 15: windlass.registry.v1.WatchToolsRequest
+	(*WatchToolsResponse)(nil),     // 16: windlass.registry.v1.WatchToolsResponse
+	(*RefreshToolsRequest)(nil),    // 17: windlass.registry.v1.RefreshToolsRequest
+	(*Execution)(nil),              // 18: windlass.registry.v1.Execution
+	(*ListExecutionsRequest)(nil),  // 19: windlass.registry.v1.ListExecutionsRequest
+	(*ListExecutionsResponse)(nil), // 20: windlass.registry.v1.ListExecutionsResponse
+	(*ResolveToolsRequest)(nil),    // 21: windlass.registry.v1.ResolveToolsRequest
+	(*ResolveToolsResponse)(nil),   // 22: windlass.registry.v1.ResolveToolsResponse
+	(*FindToolsRequest)(nil),       // 23: windlass.registry.v1.FindToolsRequest
+	(*FindToolsResponse)(nil),      // 24: windlass.registry.v1.FindToolsResponse
+	(*GetDefinitionsRequest)(nil),  // 25: windlass.registry.v1.GetDefinitionsRequest
+	(*GetDefinitionsResponse)(nil), // 26: windlass.registry.v1.GetDefinitionsResponse
+	(*CallToolRequest)(nil),        // 27: windlass.registry.v1.CallToolRequest
+	(*StopCallRequest)(nil),        // 28: windlass.registry.v1.StopCallRequest
+	(*StopCallResponse)(nil),       // 29: windlass.registry.v1.StopCallResponse
+	(*Approved)(nil),               // 30: windlass.registry.v1.Approved
+	(*InputAnswer)(nil),            // 31: windlass.registry.v1.InputAnswer
+	(*Resolution)(nil),             // 32: windlass.registry.v1.Resolution
+	(*CheckCallRequest)(nil),       // 33: windlass.registry.v1.CheckCallRequest
+	(*CheckCallResponse)(nil),      // 34: windlass.registry.v1.CheckCallResponse
+	(*CallToolResponse)(nil),       // 35: windlass.registry.v1.CallToolResponse
+	(*ApprovalRequired)(nil),       // 36: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 37: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 38: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 39: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 40: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 41: windlass.registry.v1.Completed
+	(*Whole)(nil),                  // 42: windlass.registry.v1.Whole
+	(*ForgetTurnsRequest)(nil),     // 43: windlass.registry.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),    // 44: windlass.registry.v1.ForgetTurnsResponse
+	(v1.EffectClass)(0),            // 45: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 47: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 48: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 49: google.protobuf.Value
+	(*v11.Principal)(nil),          // 50: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 51: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 52: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 53: windlass.turn.v1.ToolResult
+	(*durationpb.Duration)(nil),    // 54: google.protobuf.Duration
+	(*SyncResult)(nil),             // 55: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	36, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	37, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	37, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
-	36, // 3: windlass.registry.v1.ListToolsRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	46, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	46, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	45, // 3: windlass.registry.v1.ListToolsRequest.effect:type_name -> windlass.turn.v1.EffectClass
 	1,  // 4: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
 	6,  // 5: windlass.registry.v1.SearchToolsResponse.tools:type_name -> windlass.registry.v1.FoundTool
 	1,  // 6: windlass.registry.v1.FoundTool.tool:type_name -> windlass.registry.v1.Tool
-	38, // 7: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	39, // 8: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	40, // 9: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	36, // 10: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	0,  // 11: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
-	37, // 12: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	37, // 13: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	37, // 14: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
-	11, // 15: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	41, // 16: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	1,  // 17: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	1,  // 18: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	41, // 19: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	42, // 20: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	21, // 21: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
-	22, // 22: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
-	23, // 23: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	38, // 24: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	43, // 25: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	44, // 26: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	18, // 27: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
-	1,  // 28: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
-	29, // 29: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
-	32, // 30: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
-	27, // 31: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	29, // 32: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	30, // 33: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	31, // 34: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	32, // 35: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	27, // 36: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	28, // 37: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	42, // 38: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	36, // 39: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	45, // 40: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
-	44, // 41: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	33, // 42: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
-	2,  // 43: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	4,  // 44: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
-	7,  // 45: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	8,  // 46: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	10, // 47: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	12, // 48: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	14, // 49: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	16, // 50: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	24, // 51: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	18, // 52: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	19, // 53: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	34, // 54: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
-	3,  // 55: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	5,  // 56: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
-	1,  // 57: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	9,  // 58: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	46, // 59: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	13, // 60: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	15, // 61: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	17, // 62: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	25, // 63: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	26, // 64: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	20, // 65: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	35, // 66: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
-	55, // [55:67] is the sub-list for method output_type
-	43, // [43:55] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	47, // 7: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	48, // 8: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	49, // 9: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	31, // 10: windlass.registry.v1.RunToolRequest.answer:type_name -> windlass.registry.v1.InputAnswer
+	40, // 11: windlass.registry.v1.RunToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	14, // 12: windlass.registry.v1.RunToolResponse.log:type_name -> windlass.registry.v1.LogMessage
+	9,  // 13: windlass.registry.v1.RunToolResponse.result:type_name -> windlass.registry.v1.InvokeToolResponse
+	37, // 14: windlass.registry.v1.RunToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	45, // 15: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	0,  // 16: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
+	46, // 17: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	46, // 18: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	46, // 19: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	18, // 20: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
+	50, // 21: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	1,  // 22: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	50, // 23: windlass.registry.v1.FindToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	1,  // 24: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
+	50, // 25: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	51, // 26: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	30, // 27: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	31, // 28: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	32, // 29: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	47, // 30: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	52, // 31: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	53, // 32: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	27, // 33: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
+	1,  // 34: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
+	38, // 35: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
+	41, // 36: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
+	36, // 37: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	38, // 38: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	39, // 39: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	40, // 40: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	41, // 41: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	36, // 42: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	37, // 43: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	51, // 44: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	45, // 45: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	54, // 46: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
+	53, // 47: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	42, // 48: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	2,  // 49: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	4,  // 50: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
+	7,  // 51: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	8,  // 52: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	10, // 53: windlass.registry.v1.ToolService.RunTool:input_type -> windlass.registry.v1.RunToolRequest
+	11, // 54: windlass.registry.v1.ToolService.StopTool:input_type -> windlass.registry.v1.StopToolRequest
+	15, // 55: windlass.registry.v1.ToolService.WatchTools:input_type -> windlass.registry.v1.WatchToolsRequest
+	17, // 56: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	19, // 57: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	21, // 58: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	23, // 59: windlass.registry.v1.ToolExecutionService.FindTools:input_type -> windlass.registry.v1.FindToolsRequest
+	25, // 60: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	33, // 61: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	27, // 62: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	28, // 63: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	43, // 64: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	3,  // 65: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	5,  // 66: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
+	1,  // 67: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	9,  // 68: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	13, // 69: windlass.registry.v1.ToolService.RunTool:output_type -> windlass.registry.v1.RunToolResponse
+	12, // 70: windlass.registry.v1.ToolService.StopTool:output_type -> windlass.registry.v1.StopToolResponse
+	16, // 71: windlass.registry.v1.ToolService.WatchTools:output_type -> windlass.registry.v1.WatchToolsResponse
+	55, // 72: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	20, // 73: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	22, // 74: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	24, // 75: windlass.registry.v1.ToolExecutionService.FindTools:output_type -> windlass.registry.v1.FindToolsResponse
+	26, // 76: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	34, // 77: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	35, // 78: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	29, // 79: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	44, // 80: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	65, // [65:81] is the sub-list for method output_type
+	49, // [49:65] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -3115,7 +3770,13 @@ func file_windlass_registry_v1_tools_proto_init() {
 		return
 	}
 	file_windlass_registry_v1_sources_proto_init()
-	file_windlass_registry_v1_tools_proto_msgTypes[25].OneofWrappers = []any{
+	file_windlass_registry_v1_tools_proto_msgTypes[12].OneofWrappers = []any{
+		(*RunToolResponse_Progress)(nil),
+		(*RunToolResponse_Log)(nil),
+		(*RunToolResponse_Result)(nil),
+		(*RunToolResponse_InputRequired)(nil),
+	}
+	file_windlass_registry_v1_tools_proto_msgTypes[34].OneofWrappers = []any{
 		(*CallToolResponse_Decided)(nil),
 		(*CallToolResponse_Executing)(nil),
 		(*CallToolResponse_Progress)(nil),
@@ -3129,7 +3790,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   35,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -23,6 +23,9 @@ const (
 	ToolService_SearchTools_FullMethodName    = "/windlass.registry.v1.ToolService/SearchTools"
 	ToolService_GetTool_FullMethodName        = "/windlass.registry.v1.ToolService/GetTool"
 	ToolService_InvokeTool_FullMethodName     = "/windlass.registry.v1.ToolService/InvokeTool"
+	ToolService_RunTool_FullMethodName        = "/windlass.registry.v1.ToolService/RunTool"
+	ToolService_StopTool_FullMethodName       = "/windlass.registry.v1.ToolService/StopTool"
+	ToolService_WatchTools_FullMethodName     = "/windlass.registry.v1.ToolService/WatchTools"
 	ToolService_RefreshTools_FullMethodName   = "/windlass.registry.v1.ToolService/RefreshTools"
 	ToolService_ListExecutions_FullMethodName = "/windlass.registry.v1.ToolService/ListExecutions"
 )
@@ -43,6 +46,14 @@ type ToolServiceClient interface {
 	GetTool(ctx context.Context, in *GetToolRequest, opts ...grpc.CallOption) (*Tool, error)
 	// InvokeTool runs one tool without an agent. It follows the same path as the calls of a turn: policy, validation, ledger, call.
 	InvokeTool(ctx context.Context, in *InvokeToolRequest, opts ...grpc.CallOption) (*InvokeToolResponse, error)
+	// RunTool runs one tool like InvokeTool and streams what happens meanwhile. The last message is the result, or `input_required` if the
+	// tool asks something: the call is then made again with the same idempotency_key and the answer.
+	RunTool(ctx context.Context, in *RunToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunToolResponse], error)
+	// StopTool ends a running call of RunTool or InvokeTool because its caller cancelled it: the tool server is notified, and a call whose
+	// outcome is then unknown is `unresolved` in the ledger. It does nothing when the caller has no running call with the key.
+	StopTool(ctx context.Context, in *StopToolRequest, opts ...grpc.CallOption) (*StopToolResponse, error)
+	// WatchTools sends a message at once, and then one each time the tools of the caller's tenant have changed.
+	WatchTools(ctx context.Context, in *WatchToolsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchToolsResponse], error)
 	// RefreshTools syncs all sources now and returns what changed.
 	RefreshTools(ctx context.Context, in *RefreshToolsRequest, opts ...grpc.CallOption) (*SyncResult, error)
 	// ListExecutions lists the executions in the ledger, newest first.
@@ -97,6 +108,54 @@ func (c *toolServiceClient) InvokeTool(ctx context.Context, in *InvokeToolReques
 	return out, nil
 }
 
+func (c *toolServiceClient) RunTool(ctx context.Context, in *RunToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunToolResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ToolService_ServiceDesc.Streams[0], ToolService_RunTool_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RunToolRequest, RunToolResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ToolService_RunToolClient = grpc.ServerStreamingClient[RunToolResponse]
+
+func (c *toolServiceClient) StopTool(ctx context.Context, in *StopToolRequest, opts ...grpc.CallOption) (*StopToolResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StopToolResponse)
+	err := c.cc.Invoke(ctx, ToolService_StopTool_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *toolServiceClient) WatchTools(ctx context.Context, in *WatchToolsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchToolsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ToolService_ServiceDesc.Streams[1], ToolService_WatchTools_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchToolsRequest, WatchToolsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ToolService_WatchToolsClient = grpc.ServerStreamingClient[WatchToolsResponse]
+
 func (c *toolServiceClient) RefreshTools(ctx context.Context, in *RefreshToolsRequest, opts ...grpc.CallOption) (*SyncResult, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SyncResult)
@@ -133,6 +192,14 @@ type ToolServiceServer interface {
 	GetTool(context.Context, *GetToolRequest) (*Tool, error)
 	// InvokeTool runs one tool without an agent. It follows the same path as the calls of a turn: policy, validation, ledger, call.
 	InvokeTool(context.Context, *InvokeToolRequest) (*InvokeToolResponse, error)
+	// RunTool runs one tool like InvokeTool and streams what happens meanwhile. The last message is the result, or `input_required` if the
+	// tool asks something: the call is then made again with the same idempotency_key and the answer.
+	RunTool(*RunToolRequest, grpc.ServerStreamingServer[RunToolResponse]) error
+	// StopTool ends a running call of RunTool or InvokeTool because its caller cancelled it: the tool server is notified, and a call whose
+	// outcome is then unknown is `unresolved` in the ledger. It does nothing when the caller has no running call with the key.
+	StopTool(context.Context, *StopToolRequest) (*StopToolResponse, error)
+	// WatchTools sends a message at once, and then one each time the tools of the caller's tenant have changed.
+	WatchTools(*WatchToolsRequest, grpc.ServerStreamingServer[WatchToolsResponse]) error
 	// RefreshTools syncs all sources now and returns what changed.
 	RefreshTools(context.Context, *RefreshToolsRequest) (*SyncResult, error)
 	// ListExecutions lists the executions in the ledger, newest first.
@@ -158,6 +225,15 @@ func (UnimplementedToolServiceServer) GetTool(context.Context, *GetToolRequest) 
 }
 func (UnimplementedToolServiceServer) InvokeTool(context.Context, *InvokeToolRequest) (*InvokeToolResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method InvokeTool not implemented")
+}
+func (UnimplementedToolServiceServer) RunTool(*RunToolRequest, grpc.ServerStreamingServer[RunToolResponse]) error {
+	return status.Error(codes.Unimplemented, "method RunTool not implemented")
+}
+func (UnimplementedToolServiceServer) StopTool(context.Context, *StopToolRequest) (*StopToolResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StopTool not implemented")
+}
+func (UnimplementedToolServiceServer) WatchTools(*WatchToolsRequest, grpc.ServerStreamingServer[WatchToolsResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchTools not implemented")
 }
 func (UnimplementedToolServiceServer) RefreshTools(context.Context, *RefreshToolsRequest) (*SyncResult, error) {
 	return nil, status.Error(codes.Unimplemented, "method RefreshTools not implemented")
@@ -258,6 +334,46 @@ func _ToolService_InvokeTool_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ToolService_RunTool_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(RunToolRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ToolServiceServer).RunTool(m, &grpc.GenericServerStream[RunToolRequest, RunToolResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ToolService_RunToolServer = grpc.ServerStreamingServer[RunToolResponse]
+
+func _ToolService_StopTool_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StopToolRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolServiceServer).StopTool(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolService_StopTool_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolServiceServer).StopTool(ctx, req.(*StopToolRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ToolService_WatchTools_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchToolsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ToolServiceServer).WatchTools(m, &grpc.GenericServerStream[WatchToolsRequest, WatchToolsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ToolService_WatchToolsServer = grpc.ServerStreamingServer[WatchToolsResponse]
+
 func _ToolService_RefreshTools_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RefreshToolsRequest)
 	if err := dec(in); err != nil {
@@ -318,6 +434,10 @@ var ToolService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ToolService_InvokeTool_Handler,
 		},
 		{
+			MethodName: "StopTool",
+			Handler:    _ToolService_StopTool_Handler,
+		},
+		{
 			MethodName: "RefreshTools",
 			Handler:    _ToolService_RefreshTools_Handler,
 		},
@@ -326,12 +446,24 @@ var ToolService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ToolService_ListExecutions_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "RunTool",
+			Handler:       _ToolService_RunTool_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchTools",
+			Handler:       _ToolService_WatchTools_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "windlass/registry/v1/tools.proto",
 }
 
 const (
 	ToolExecutionService_ResolveTools_FullMethodName   = "/windlass.registry.v1.ToolExecutionService/ResolveTools"
+	ToolExecutionService_FindTools_FullMethodName      = "/windlass.registry.v1.ToolExecutionService/FindTools"
 	ToolExecutionService_GetDefinitions_FullMethodName = "/windlass.registry.v1.ToolExecutionService/GetDefinitions"
 	ToolExecutionService_CheckCall_FullMethodName      = "/windlass.registry.v1.ToolExecutionService/CheckCall"
 	ToolExecutionService_CallTool_FullMethodName       = "/windlass.registry.v1.ToolExecutionService/CallTool"
@@ -347,6 +479,8 @@ const (
 type ToolExecutionServiceClient interface {
 	// ResolveTools returns the tools that match globs and that a principal may use, with their definitions, ordered by name.
 	ResolveTools(ctx context.Context, in *ResolveToolsRequest, opts ...grpc.CallOption) (*ResolveToolsResponse, error)
+	// FindTools finds tools that match globs and that a principal may use by words, best first, as SearchTools does.
+	FindTools(ctx context.Context, in *FindToolsRequest, opts ...grpc.CallOption) (*FindToolsResponse, error)
 	// GetDefinitions returns the definitions with the given hashes, including definitions that are no longer offered: a turn keeps the
 	// surface that it started with.
 	GetDefinitions(ctx context.Context, in *GetDefinitionsRequest, opts ...grpc.CallOption) (*GetDefinitionsResponse, error)
@@ -382,6 +516,16 @@ func (c *toolExecutionServiceClient) ResolveTools(ctx context.Context, in *Resol
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ResolveToolsResponse)
 	err := c.cc.Invoke(ctx, ToolExecutionService_ResolveTools_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *toolExecutionServiceClient) FindTools(ctx context.Context, in *FindToolsRequest, opts ...grpc.CallOption) (*FindToolsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FindToolsResponse)
+	err := c.cc.Invoke(ctx, ToolExecutionService_FindTools_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -455,6 +599,8 @@ func (c *toolExecutionServiceClient) ForgetTurns(ctx context.Context, in *Forget
 type ToolExecutionServiceServer interface {
 	// ResolveTools returns the tools that match globs and that a principal may use, with their definitions, ordered by name.
 	ResolveTools(context.Context, *ResolveToolsRequest) (*ResolveToolsResponse, error)
+	// FindTools finds tools that match globs and that a principal may use by words, best first, as SearchTools does.
+	FindTools(context.Context, *FindToolsRequest) (*FindToolsResponse, error)
 	// GetDefinitions returns the definitions with the given hashes, including definitions that are no longer offered: a turn keeps the
 	// surface that it started with.
 	GetDefinitions(context.Context, *GetDefinitionsRequest) (*GetDefinitionsResponse, error)
@@ -488,6 +634,9 @@ type UnimplementedToolExecutionServiceServer struct{}
 
 func (UnimplementedToolExecutionServiceServer) ResolveTools(context.Context, *ResolveToolsRequest) (*ResolveToolsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolveTools not implemented")
+}
+func (UnimplementedToolExecutionServiceServer) FindTools(context.Context, *FindToolsRequest) (*FindToolsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FindTools not implemented")
 }
 func (UnimplementedToolExecutionServiceServer) GetDefinitions(context.Context, *GetDefinitionsRequest) (*GetDefinitionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDefinitions not implemented")
@@ -539,6 +688,24 @@ func _ToolExecutionService_ResolveTools_Handler(srv interface{}, ctx context.Con
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ToolExecutionServiceServer).ResolveTools(ctx, req.(*ResolveToolsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ToolExecutionService_FindTools_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FindToolsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolExecutionServiceServer).FindTools(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolExecutionService_FindTools_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolExecutionServiceServer).FindTools(ctx, req.(*FindToolsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -636,6 +803,10 @@ var ToolExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ResolveTools",
 			Handler:    _ToolExecutionService_ResolveTools_Handler,
+		},
+		{
+			MethodName: "FindTools",
+			Handler:    _ToolExecutionService_FindTools_Handler,
 		},
 		{
 			MethodName: "GetDefinitions",

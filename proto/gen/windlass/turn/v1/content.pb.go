@@ -351,6 +351,7 @@ type ContentPart struct {
 	//	*ContentPart_Text
 	//	*ContentPart_Blob
 	//	*ContentPart_Link
+	//	*ContentPart_Resource
 	Part          isContentPart_Part `protobuf_oneof:"part"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -420,6 +421,15 @@ func (x *ContentPart) GetLink() *ResourceLink {
 	return nil
 }
 
+func (x *ContentPart) GetResource() *EmbeddedResource {
+	if x != nil {
+		if x, ok := x.Part.(*ContentPart_Resource); ok {
+			return x.Resource
+		}
+	}
+	return nil
+}
+
 type isContentPart_Part interface {
 	isContentPart_Part()
 }
@@ -439,11 +449,18 @@ type ContentPart_Link struct {
 	Link *ResourceLink `protobuf:"bytes,3,opt,name=link,proto3,oneof"`
 }
 
+type ContentPart_Resource struct {
+	// A resource with its content. Only in results for direct callers: conversations hold its text or bytes.
+	Resource *EmbeddedResource `protobuf:"bytes,4,opt,name=resource,proto3,oneof"`
+}
+
 func (*ContentPart_Text) isContentPart_Part() {}
 
 func (*ContentPart_Blob) isContentPart_Part() {}
 
 func (*ContentPart_Link) isContentPart_Part() {}
+
+func (*ContentPart_Resource) isContentPart_Part() {}
 
 // Blob is binary content.
 type Blob struct {
@@ -564,6 +581,111 @@ func (x *ResourceLink) GetMediaType() string {
 	return ""
 }
 
+// EmbeddedResource is a resource together with its content.
+type EmbeddedResource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// URI by which its server knows it.
+	Uri string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	// IANA media type; empty when unknown.
+	MediaType string `protobuf:"bytes,2,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// The content.
+	//
+	// Types that are valid to be assigned to Content:
+	//
+	//	*EmbeddedResource_Text
+	//	*EmbeddedResource_Data
+	Content       isEmbeddedResource_Content `protobuf_oneof:"content"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EmbeddedResource) Reset() {
+	*x = EmbeddedResource{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EmbeddedResource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EmbeddedResource) ProtoMessage() {}
+
+func (x *EmbeddedResource) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EmbeddedResource.ProtoReflect.Descriptor instead.
+func (*EmbeddedResource) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EmbeddedResource) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *EmbeddedResource) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *EmbeddedResource) GetContent() isEmbeddedResource_Content {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *EmbeddedResource) GetText() string {
+	if x != nil {
+		if x, ok := x.Content.(*EmbeddedResource_Text); ok {
+			return x.Text
+		}
+	}
+	return ""
+}
+
+func (x *EmbeddedResource) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Content.(*EmbeddedResource_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isEmbeddedResource_Content interface {
+	isEmbeddedResource_Content()
+}
+
+type EmbeddedResource_Text struct {
+	// Text, valid UTF-8.
+	Text string `protobuf:"bytes,3,opt,name=text,proto3,oneof"`
+}
+
+type EmbeddedResource_Data struct {
+	// Bytes; base64 in JSON.
+	Data []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof"`
+}
+
+func (*EmbeddedResource_Text) isEmbeddedResource_Content() {}
+
+func (*EmbeddedResource_Data) isEmbeddedResource_Content() {}
+
 // ToolCall is a request of a model to run one tool.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -579,7 +701,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +713,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +726,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ToolCall) GetCallId() string {
@@ -653,7 +775,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +787,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +800,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -764,7 +886,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +898,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +911,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{5}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Message) GetId() string {
@@ -905,7 +1027,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1039,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1052,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{6}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Usage) GetInputTokens() int32 {
@@ -1013,7 +1135,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1147,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1160,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Price) GetInputMicros() int64 {
@@ -1092,7 +1214,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1226,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1239,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LimitUse) GetScope() string {
@@ -1198,7 +1320,7 @@ type LimitReached struct {
 
 func (x *LimitReached) Reset() {
 	*x = LimitReached{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1332,7 @@ func (x *LimitReached) String() string {
 func (*LimitReached) ProtoMessage() {}
 
 func (x *LimitReached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1345,7 @@ func (x *LimitReached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitReached.ProtoReflect.Descriptor instead.
 func (*LimitReached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LimitReached) GetCode() string {
@@ -1299,7 +1421,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1433,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1446,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -1368,7 +1490,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1502,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1515,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TurnError) GetCode() string {
@@ -1414,11 +1536,12 @@ var File_windlass_turn_v1_content_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/turn/v1/content.proto\x12\x10windlass.turn.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x01\n" +
+	"\x1ewindlass/turn/v1/content.proto\x12\x10windlass.turn.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x01\n" +
 	"\vContentPart\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12,\n" +
 	"\x04blob\x18\x02 \x01(\v2\x16.windlass.turn.v1.BlobH\x00R\x04blob\x124\n" +
-	"\x04link\x18\x03 \x01(\v2\x1e.windlass.turn.v1.ResourceLinkH\x00R\x04linkB\x06\n" +
+	"\x04link\x18\x03 \x01(\v2\x1e.windlass.turn.v1.ResourceLinkH\x00R\x04link\x12@\n" +
+	"\bresource\x18\x04 \x01(\v2\".windlass.turn.v1.EmbeddedResourceH\x00R\bresourceB\x06\n" +
 	"\x04part\"C\n" +
 	"\x04Blob\x12'\n" +
 	"\n" +
@@ -1428,7 +1551,14 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x03uri\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03uri\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
-	"media_type\x18\x03 \x01(\tR\tmediaType\"^\n" +
+	"media_type\x18\x03 \x01(\tR\tmediaType\"\x8e\x01\n" +
+	"\x10EmbeddedResource\x12\x1a\n" +
+	"\x03uri\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03uri\x12'\n" +
+	"\n" +
+	"media_type\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\tmediaType\x12\x14\n" +
+	"\x04text\x18\x03 \x01(\tH\x00R\x04text\x12\x14\n" +
+	"\x04data\x18\x04 \x01(\fH\x00R\x04dataB\t\n" +
+	"\acontent\"^\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -1555,7 +1685,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(Strategy)(0),                 // 1: windlass.turn.v1.Strategy
@@ -1565,34 +1695,36 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(*ContentPart)(nil),           // 5: windlass.turn.v1.ContentPart
 	(*Blob)(nil),                  // 6: windlass.turn.v1.Blob
 	(*ResourceLink)(nil),          // 7: windlass.turn.v1.ResourceLink
-	(*ToolCall)(nil),              // 8: windlass.turn.v1.ToolCall
-	(*ToolResult)(nil),            // 9: windlass.turn.v1.ToolResult
-	(*Message)(nil),               // 10: windlass.turn.v1.Message
-	(*Usage)(nil),                 // 11: windlass.turn.v1.Usage
-	(*Price)(nil),                 // 12: windlass.turn.v1.Price
-	(*LimitUse)(nil),              // 13: windlass.turn.v1.LimitUse
-	(*LimitReached)(nil),          // 14: windlass.turn.v1.LimitReached
-	(*PlanStep)(nil),              // 15: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 16: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 17: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*EmbeddedResource)(nil),      // 8: windlass.turn.v1.EmbeddedResource
+	(*ToolCall)(nil),              // 9: windlass.turn.v1.ToolCall
+	(*ToolResult)(nil),            // 10: windlass.turn.v1.ToolResult
+	(*Message)(nil),               // 11: windlass.turn.v1.Message
+	(*Usage)(nil),                 // 12: windlass.turn.v1.Usage
+	(*Price)(nil),                 // 13: windlass.turn.v1.Price
+	(*LimitUse)(nil),              // 14: windlass.turn.v1.LimitUse
+	(*LimitReached)(nil),          // 15: windlass.turn.v1.LimitReached
+	(*PlanStep)(nil),              // 16: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 17: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 18: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	6,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
 	7,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
-	5,  // 2: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	17, // 3: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
-	0,  // 4: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
-	5,  // 5: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
-	8,  // 6: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	9,  // 7: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	18, // 8: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	2,  // 9: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
+	5,  // 3: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	18, // 4: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	0,  // 5: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
+	5,  // 6: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
+	9,  // 7: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	10, // 8: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
+	19, // 9: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	2,  // 10: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_content_proto_init() }
@@ -1604,6 +1736,11 @@ func file_windlass_turn_v1_content_proto_init() {
 		(*ContentPart_Text)(nil),
 		(*ContentPart_Blob)(nil),
 		(*ContentPart_Link)(nil),
+		(*ContentPart_Resource)(nil),
+	}
+	file_windlass_turn_v1_content_proto_msgTypes[3].OneofWrappers = []any{
+		(*EmbeddedResource_Text)(nil),
+		(*EmbeddedResource_Data)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1611,7 +1748,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,4 +1,5 @@
-package mcpbridge
+// Package result converts the results of MCP tools to messages of the mesh.
+package result
 
 import (
 	"encoding/base64"
@@ -18,13 +19,26 @@ import (
 // maxDepth limits the nesting of structured content: readers of the mesh's messages have their own limit.
 const maxDepth = 500
 
-// resultToProto converts a tool's raw result. Unknown content stays as JSON text; it never fails.
-func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
+const (
+	// MaxBytes limits a result: what a message of the mesh holds.
+	MaxBytes = 15 << 20
+	// maxValues limits the values of a result.
+	maxValues = 200_000
+)
+
+// Limits of the messages of the mesh.
+const (
+	maxURI       = 4096
+	maxMediaType = 255
+)
+
+// FromJSON converts a tool's raw result, of which limit bytes are allowed. Unknown content stays as JSON text; it never fails.
+func FromJSON(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 	if len(raw) > limit {
-		return tooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", len(raw), limit))
+		return TooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", len(raw), limit))
 	}
 	if values, _ := canon.Measure(raw); values > maxValues {
-		return tooLarge(fmt.Sprintf("the result has more than %d values", maxValues))
+		return TooLarge(fmt.Sprintf("the result has more than %d values", maxValues))
 	}
 	var d struct {
 		Content    []json.RawMessage `json:"content"`
@@ -32,7 +46,7 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 		IsError    bool              `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return errorResult("the tool's server answered something that is no tool result: " + excerpt(raw))
+		return Error("the tool's server answered something that is no tool result: " + Excerpt(raw))
 	}
 	res := &mcpbridgev1.CallToolResult{IsError: d.IsError}
 	for _, part := range d.Content {
@@ -41,12 +55,12 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 	if len(d.Structured) > 0 && string(d.Structured) != "null" {
 		v, err := valueToProto(d.Structured)
 		if err != nil {
-			return errorResult("the tool's structured result cannot be passed on: " + err.Error())
+			return Error("the tool's structured result cannot be passed on: " + err.Error())
 		}
 		res.StructuredContent = v
 	}
-	if size := proto.Size(res); size > maxReplyBytes {
-		return tooLarge(fmt.Sprintf("the result takes %d bytes, %d are allowed", size, maxReplyBytes))
+	if size := proto.Size(res); size > MaxBytes {
+		return TooLarge(fmt.Sprintf("the result takes %d bytes, %d are allowed", size, MaxBytes))
 	}
 	return res
 }
@@ -73,6 +87,7 @@ func partToProto(raw json.RawMessage) *turnv1.ContentPart {
 		URI      string `json:"uri"`
 		Name     string `json:"name"`
 		Resource struct {
+			URI      string  `json:"uri"`
 			Text     *string `json:"text"`
 			Blob     *string `json:"blob"`
 			MimeType string  `json:"mimeType"`
@@ -89,18 +104,24 @@ func partToProto(raw json.RawMessage) *turnv1.ContentPart {
 			return p
 		}
 	case "resource_link":
-		if len(d.URI) <= 4096 {
+		if len(d.URI) <= maxURI {
 			return &turnv1.ContentPart{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: d.URI, Name: d.Name, MediaType: d.MimeType}}}
 		}
 	case "resource":
+		r := &turnv1.EmbeddedResource{Uri: d.Resource.URI, MediaType: d.Resource.MimeType}
+		if len(r.GetUri()) > maxURI || len(r.GetMediaType()) > maxMediaType {
+			break
+		}
 		if d.Resource.Text != nil {
-			return text(*d.Resource.Text)
-		}
-		if d.Resource.Blob != nil {
-			if p := blob(d.Resource.MimeType, *d.Resource.Blob); p != nil {
-				return p
+			r.Content = &turnv1.EmbeddedResource_Text{Text: strings.ToValidUTF8(*d.Resource.Text, "\uFFFD")}
+		} else if d.Resource.Blob != nil {
+			b, err := base64.StdEncoding.DecodeString(*d.Resource.Blob)
+			if err != nil {
+				break
 			}
+			r.Content = &turnv1.EmbeddedResource_Data{Data: b}
 		}
+		return &turnv1.ContentPart{Part: &turnv1.ContentPart_Resource{Resource: r}}
 	}
 	return text(string(raw))
 }
@@ -112,7 +133,7 @@ func text(s string) *turnv1.ContentPart {
 // blob returns nil if data is not base64 or the media type is too long.
 func blob(mediaType, data string) *turnv1.ContentPart {
 	b, err := base64.StdEncoding.DecodeString(data)
-	if err != nil || len(mediaType) > 255 {
+	if err != nil || len(mediaType) > maxMediaType {
 		return nil
 	}
 	if mediaType == "" {
@@ -121,25 +142,26 @@ func blob(mediaType, data string) *turnv1.ContentPart {
 	return &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: mediaType, Data: b}}}
 }
 
-// failureToProto returns the result of a call that was answered with a JSON-RPC error.
-func failureToProto(code int, message string) *mcpbridgev1.CallToolResult {
+// Failure returns the result of a call that was answered with a JSON-RPC error.
+func Failure(code int, message string) *mcpbridgev1.CallToolResult {
 	if message == "" {
 		message = "the server gave no reason"
 	}
-	return errorResult(fmt.Sprintf("%s (error %d)", excerpt([]byte(message)), code))
+	return Error(fmt.Sprintf("%s (error %d)", Excerpt([]byte(message)), code))
 }
 
-// errorResult returns a result with is_error.
-func errorResult(why string) *mcpbridgev1.CallToolResult {
+// Error returns a result with is_error.
+func Error(why string) *mcpbridgev1.CallToolResult {
 	return &mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{text(why)}, IsError: true}
 }
 
-func tooLarge(why string) *mcpbridgev1.CallToolResult {
-	return errorResult("TOO_LARGE: " + why + "; ask the tool for less")
+// TooLarge returns the result of a call whose answer exceeds a limit.
+func TooLarge(why string) *mcpbridgev1.CallToolResult {
+	return Error("TOO_LARGE: " + why + "; ask the tool for less")
 }
 
-// excerpt truncates a text for people.
-func excerpt(b []byte) string {
+// Excerpt truncates a text for people.
+func Excerpt(b []byte) string {
 	const most = 2000
 	if len(b) > most {
 		cut := b[:most]
