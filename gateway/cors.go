@@ -19,18 +19,36 @@ func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 	return c, nil
 }
 
-// cors answers CORS preflights, and allows requests from the configured origins.
-func (g *Gateway) cors(w http.ResponseWriter, r *http.Request) {
+// corsHeaders are the request headers that web pages may send to the API.
+const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout, Idempotency-Key, If-Match, Last-Event-ID, Traceparent, " +
+	"Tracestate"
+
+// mcpPath is where MCP is served.
+const mcpPath = "/mcp"
+
+// mcp serves MCP. Here a GET is a stream and not a mere read, so a page of another origin may not open it either. The names of some headers
+// are chosen by tools, so pages of the configured origins may send all that they ask for.
+func (g *Gateway) mcp(w http.ResponseWriter, r *http.Request) {
+	asPost := *r
+	asPost.Method = http.MethodPost
+	if err := g.cross.Check(&asPost); err != nil && r.Method != http.MethodOptions {
+		problem.Write(w, r, foreign(err))
+		return
+	}
+	g.cors(w, r, g.deps.MCP, r.Header.Get("Access-Control-Request-Headers"))
+}
+
+// cors answers CORS preflights, and passes requests from the configured origins to next. headers are those that pages may send.
+func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler, headers string) {
 	origin := r.Header.Get("Origin")
 	if origin != "" && slices.Contains(g.cfg.CORSOrigins, origin) {
 		h := w.Header()
 		h.Add("Vary", "Origin")
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "ETag, Location, Retry-After")
+		h.Set("Access-Control-Expose-Headers", "ETag, Location, Mcp-Session-Id, Retry-After")
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
-			h.Set("Access-Control-Allow-Headers",
-				"Authorization, Content-Encoding, Content-Type, Grpc-Timeout, Idempotency-Key, If-Match, Last-Event-ID, Traceparent, Tracestate")
+			h.Set("Access-Control-Allow-Headers", headers)
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return
@@ -40,7 +58,7 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, err)
 		return
 	}
-	g.identify(w, r)
+	g.identify(w, r, next)
 }
 
 // headers sets security headers for browsers.

@@ -23,10 +23,19 @@ import (
 // Conn is a connection to a role.
 type Conn = grpc.ClientConnInterface
 
+// MCP serves MCP clients. The context of a request holds the principal.
+type MCP interface {
+	http.Handler
+	// Drain ends streams that would otherwise not end.
+	Drain()
+}
+
 // Deps holds the gateway's dependencies.
 type Deps struct {
 	// Sessions, Registry, Policy and Inference are connections that forward the principal of the call's context. Required.
 	Sessions, Registry, Policy, Inference Conn
+	// MCP serves /mcp and what is below it; nil means not served.
+	MCP MCP
 	// Metrics serves /metrics; nil means not served.
 	Metrics http.Handler
 	// Log receives internal errors, and an access log at debug level. Required.
@@ -139,6 +148,9 @@ func (g *Gateway) Serve(l net.Listener) error {
 // it closes the remaining connections.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.streams.Drain()
+	if g.deps.MCP != nil {
+		g.deps.MCP.Drain()
+	}
 	if err := g.server.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("stop HTTP server: %w", err), g.server.Close())
 	}

@@ -16,9 +16,7 @@ import (
 // allowed returns why a request may not be served: it comes from a web page of another origin, or carries no credentials.
 func (g *Gateway) allowed(r *http.Request) error {
 	if err := g.cross.Check(r); err != nil {
-		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
-			"web pages of other origins may not call this API").
-			Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
+		return foreign(err)
 	}
 	if g.cfg.Loopback != Loopback || !fromThisMachine(r) {
 		return fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
@@ -27,10 +25,16 @@ func (g *Gateway) allowed(r *http.Request) error {
 	return nil
 }
 
-// identify serves the API in the name of the caller, who is allowed.
-func (g *Gateway) identify(w http.ResponseWriter, r *http.Request) {
+func foreign(err error) error {
+	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+		"web pages of other origins may not call this API").
+		Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
+}
+
+// identify passes a request on in the name of the caller, who is allowed.
+func (g *Gateway) identify(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	r.Header.Del("Authorization") // ends here: the mesh carries the principal, not the credentials
-	g.api.ServeHTTP(w, r.WithContext(authn.With(r.Context(), authn.Local())))
+	next.ServeHTTP(w, r.WithContext(authn.With(r.Context(), authn.Local())))
 }
 
 // fromThisMachine reports whether a request came from this machine and was addressed to it. It excludes requests through a proxy, and those

@@ -19,7 +19,12 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasPrefix(path, "/v1/") {
-		g.cors(w, r)
+		g.cors(w, r, g.api, corsHeaders)
+		return
+	}
+	if g.deps.MCP != nil && (path == mcpPath || strings.HasPrefix(path, mcpPath+"/")) {
+		matched(r.Context(), mcpPath)
+		g.mcp(w, r)
 		return
 	}
 	if path == console.KillPath && g.deps.Kill != nil && r.Method == http.MethodPost {

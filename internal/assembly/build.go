@@ -22,6 +22,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
+	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -218,6 +219,13 @@ func (p *Process) buildGateway() error {
 		if conns.Health[role], err = p.dial(role, authn.Service(Gateway)); err != nil {
 			return err
 		}
+	}
+	var err error
+	conns.MCP, err = mcpserver.New(mcpserver.Config{
+		MaxBody: int64(p.cfg.Gateway.MaxBody), Heartbeat: p.cfg.Gateway.Heartbeat, WriteTimeout: p.cfg.Gateway.WriteTimeout,
+	}, mcpserver.Deps{Registry: conns.Registry, Sessions: conns.Sessions, Log: p.log})
+	if err != nil {
+		return err
 	}
 	cfg := p.cfg.Gateway
 	cfg.Loopback = p.cfg.Identity.Loopback

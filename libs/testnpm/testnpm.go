@@ -40,6 +40,40 @@ func OpenAIAgents(t testing.TB) (node, dir string) {
 	return node, dir
 }
 
+// Versions of the conformance suite of MCP: the released one, and the one that knows protocol 2026-07-28. They need a newer Node.js than
+// many machines have, which comes as a package.
+const (
+	conformance     = "0.1.16"
+	conformanceNext = "0.2.0-alpha.12"
+	nodeMajor       = "22"
+)
+
+// Conformance returns the command of the released conformance suite of MCP and of the next one, and a folder whose node_modules has the
+// TypeScript SDK of MCP. It installs them once per user.
+func Conformance(t testing.TB) (suite, next []string, sdk string) {
+	t.Helper()
+	const name = "@modelcontextprotocol/conformance"
+	_, dir, err := packages(t.Context(), "conformance-"+conformance, name+"@"+conformance, "node@"+nodeMajor)
+	orSkip(t, err)
+	_, later, err := packages(t.Context(), "conformance-"+conformanceNext, name+"@"+conformanceNext)
+	orSkip(t, err)
+	node := filepath.Join(dir, "node_modules", ".bin", "node")
+	program := filepath.Join("node_modules", name, "dist", "index.js")
+	return []string{node, filepath.Join(dir, program)}, []string{node, filepath.Join(later, program)}, dir
+}
+
+// inspector is the version of the MCP Inspector.
+const inspector = "2.12.0"
+
+// Inspector returns the command of the MCP Inspector's command line, and installs it once per user.
+func Inspector(t testing.TB) []string {
+	t.Helper()
+	suite, _, _ := Conformance(t) // for its Node.js
+	_, dir, err := packages(t.Context(), "inspector-"+inspector, "@modelcontextprotocol/inspector@"+inspector)
+	orSkip(t, err)
+	return []string{suite[0], filepath.Join(dir, "node_modules", ".bin", "mcp-inspector"), "--cli"}
+}
+
 // Versions of what reads the OpenAPI document.
 const (
 	redocly    = "2.77.0"

@@ -1,0 +1,116 @@
+// Package orchestrator is the part of the MCP server with which an MCP client, or an agent that is one, runs agents of the mesh: as tools
+// that list agents, start sessions, send to them, wait for them and cancel them.
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// Name is where the tools are served, in place of the name of a source.
+const Name = "orchestrator"
+
+// SessionHeader is the header with the id of the session that calls. A session that is started then gets it as its parent's, in labels.
+const SessionHeader = "X-Agent-Session-Id"
+
+// Labels of a session that another session has started.
+const (
+	ParentSession = "parent_session_id"
+	ParentAgent   = "parent_agent_id"
+)
+
+// Orchestrator runs agents on behalf of the principal of the call's context.
+type Orchestrator struct {
+	agents   sessionsv1.AgentServiceClient
+	sessions sessionsv1.SessionServiceClient
+	turns    sessionsv1.TurnServiceClient
+}
+
+// New returns the orchestrator over a connection to the sessions service that forwards the principal of the call's context.
+func New(conn grpc.ClientConnInterface) *Orchestrator {
+	return &Orchestrator{
+		agents: sessionsv1.NewAgentServiceClient(conn), sessions: sessionsv1.NewSessionServiceClient(conn),
+		turns: sessionsv1.NewTurnServiceClient(conn),
+	}
+}
+
+// Call is one call of a tool.
+type Call struct {
+	// Arguments is a JSON object.
+	Arguments json.RawMessage
+	// Key makes a repeated call the same one; empty = each call is a new one.
+	Key string
+	// Caller is the id of the session that calls, as it says; empty = none.
+	Caller string
+}
+
+// Tool is one tool.
+type Tool struct {
+	// Name, Title and Description are for models and people.
+	Name, Title, Description string
+	// Input is the schema of the arguments.
+	Input json.RawMessage
+	// ReadOnly means that it changes nothing. Idempotent means that it may be repeated.
+	ReadOnly, Idempotent bool
+
+	run func(ctx context.Context, o *Orchestrator, c Call) (any, error)
+}
+
+// Tools returns the tools in the order in which a client uses them.
+func Tools() []Tool { return tools }
+
+// Run calls a tool. The result is a value for JSON. Errors are faults: NOT_FOUND for an unknown tool, INVALID_ARGUMENT for wrong arguments.
+func (o *Orchestrator) Run(ctx context.Context, name string, c Call) (any, error) {
+	for _, t := range tools {
+		if t.Name == name {
+			return t.run(ctx, o, c)
+		}
+	}
+	return nil, fault.NotFound("there is no tool %q", name)
+}
+
+// read reads arguments; unknown ones are an error, because a model has made them up and expects something of them.
+func read[T any](c Call) (T, error) {
+	var args T
+	decoder := json.NewDecoder(bytes.NewReader(c.Arguments))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&args); err != nil {
+		return args, fault.Invalid("arguments", "are not as the tool's schema says: %v", err)
+	}
+	return args, nil
+}
+
+// key returns the idempotency key of one of a call's requests.
+func (c Call) key(request string) string {
+	if c.Key == "" {
+		return ""
+	}
+	return c.Key + "/" + request
+}
+
+// parent returns the labels of a session that the calling session starts. The caller must be permitted to see the session that it says it
+// is.
+func (o *Orchestrator) parent(ctx context.Context, c Call) (map[string]string, error) {
+	if c.Caller == "" {
+		return nil, nil
+	}
+	s, err := o.sessions.GetSession(ctx, &sessionsv1.GetSessionRequest{SessionId: c.Caller})
+	if err != nil {
+		return nil, fmt.Errorf("session of the header %s: %w", SessionHeader, err)
+	}
+	return map[string]string{ParentSession: s.GetId(), ParentAgent: s.GetAgentId()}, nil
+}
+
+// maxWait limits how long a tool waits for a turn.
+const maxWait = 10 * time.Minute
+
+// pollWait is how long one request waits; the API allows a minute.
+const pollWait = 30 * time.Second

@@ -1,0 +1,105 @@
+package mcp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/test/harness"
+)
+
+// testOrchestrator has a client run agents, as an agent that is a client itself would.
+func testOrchestrator(t *testing.T, up *harness.Embedded) {
+	up.Client.Must("POST", "/v1/agents", harness.JSON{"id": "worker-bee", "description": "Does small things.", "model": "builtin/scripted"})
+	parent := up.Client.Session("worker-bee")
+	c := newClient(t, up, "/mcp/orchestrator").initialize(nil)
+	c.header["X-Agent-Session-Id"] = parent
+	call := func(tool string, arguments harness.JSON) harness.JSON {
+		t.Helper()
+		got := c.result("tools/call", harness.JSON{"name": tool, "arguments": arguments})
+		if got["isError"] != false {
+			t.Fatalf("%s: %s", tool, textOf(got))
+		}
+		return got["structuredContent"].(map[string]any)
+	}
+	if tools := names(c.result("tools/list", nil)["tools"], "name"); len(tools) != 8 || !tools["start_session"] {
+		t.Errorf("tools = %v", tools)
+	}
+	if got := c.result("prompts/list", nil)["prompts"].([]any); len(got) != 0 {
+		t.Errorf("prompts = %v", got)
+	}
+	if agents := names(call("list_agents", nil)["agents"], "agent_id"); !agents["worker-bee"] {
+		t.Errorf("agents = %v", agents)
+	}
+	first := call("start_session", harness.JSON{"agent_id": "worker-bee", "message": `say:"done one"`, "wait_seconds": 60})
+	if first.Str("status") != "completed" || first.Str("output") != "done one" {
+		t.Fatalf("started = %v", first)
+	}
+	second := call("send_message", harness.JSON{"session_id": first.Str("session_id"), "message": `say:"done two"`})
+	if second = call("wait_for_turn", harness.JSON{"turn_id": second.Str("turn_id")}); second.Str("output") != "done two" {
+		t.Errorf("sent = %v", second)
+	}
+	children := names(call("list_sessions", harness.JSON{"children": true})["sessions"], "session_id")
+	if len(children) != 1 || !children[first.Str("session_id")] {
+		t.Errorf("children = %v", children)
+	}
+	session := call("get_session", harness.JSON{"session_id": first.Str("session_id")})
+	labels, _ := session["session"].(map[string]any)["labels"].(map[string]any)
+	if turns, _ := session["turns"].([]any); len(turns) != 2 || labels["parent_session_id"] != parent ||
+		labels["parent_agent_id"] != "worker-bee" {
+		t.Errorf("session = %v", session)
+	}
+	events := call("read_events", harness.JSON{"turn_id": first.Str("turn_id")})
+	if list, _ := events["events"].([]any); len(list) < 3 || events["ended"] != true {
+		t.Errorf("events = %v", events)
+	}
+	slow := call("start_session", harness.JSON{"agent_id": "worker-bee", "message": `slow:2000 say:"one two three four five six seven eight nine ten"`})
+	if slow.Str("next") == "" {
+		t.Errorf("a turn at work = %v", slow)
+	}
+	call("cancel_turn", harness.JSON{"turn_id": slow.Str("turn_id"), "reason": "enough"})
+	if got := call("wait_for_turn", harness.JSON{"turn_id": slow.Str("turn_id")}); got.Str("status") != "cancelled" {
+		t.Errorf("cancelled = %v", got)
+	}
+	// A repeated call is the same one.
+	again := harness.JSON{
+		"name": "start_session", "arguments": harness.JSON{"agent_id": "worker-bee", "message": "hello"},
+		"_meta": harness.JSON{"windlass/idempotency_key": "once"},
+	}
+	a, _ := c.result("tools/call", again)["structuredContent"].(map[string]any)
+	b, _ := c.result("tools/call", again)["structuredContent"].(map[string]any)
+	if a["turn_id"] == nil || a["turn_id"] != b["turn_id"] {
+		t.Errorf("one key, two turns: %v and %v", a, b)
+	}
+	testOrchestratorErrors(t, c)
+}
+
+func testOrchestratorErrors(t *testing.T, c *client) {
+	for _, row := range []struct {
+		tool      string
+		arguments harness.JSON
+		want      string
+	}{
+		{"start_session", harness.JSON{"agent_id": "nobody", "message": "hello"}, "nobody"},
+		{"start_session", harness.JSON{"agent": "worker-bee"}, "agent"},
+		{"start_session", harness.JSON{"agent_id": "worker-bee"}, "input"},
+		{"send_message", harness.JSON{"session_id": "ses_none", "message": "hello"}, "ses_none"},
+		{"wait_for_turn", harness.JSON{"turn_id": "trn_none"}, "trn_none"},
+		{"read_events", harness.JSON{"turn_id": "trn_none"}, "trn_none"},
+	} {
+		got := c.result("tools/call", harness.JSON{"name": row.tool, "arguments": row.arguments})
+		if got["isError"] != true || !strings.Contains(textOf(got), row.want) {
+			t.Errorf("%s %v: %v", row.tool, row.arguments, got)
+		}
+	}
+	if f := c.failure("tools/call", harness.JSON{"name": "eat"}); f["code"] != -32602.0 {
+		t.Errorf("unknown tool: %v", f)
+	}
+	// A session that is not the caller's, or is none, is not believed.
+	c.header["X-Agent-Session-Id"] = "ses_someone"
+	got := c.result("tools/call", harness.JSON{
+		"name": "start_session", "arguments": harness.JSON{"agent_id": "worker-bee", "message": "hello"},
+	})
+	if got["isError"] != true || !strings.Contains(textOf(got), "ses_someone") {
+		t.Errorf("as another session: %v", got)
+	}
+}
