@@ -148,6 +148,8 @@ type WorkerConfig struct {
 	ModelAttempts uint32 `yaml:"model_attempts" doc:"Maximum attempts of a model call that fails with a transient error, before the turn fails."`
 	// ContextWindow is the default for unknown models.
 	ContextWindow int32 `yaml:"context_window" doc:"Context window in tokens to assume for a model if neither inference.models nor its family defines it."`
+	// MaxShownTools is when a model searches.
+	MaxShownTools int `yaml:"max_shown_tools" doc:"Number of tools up to which a model is shown all tools of its agent. With more, it finds them with find_tools and calls them with call_tool."`
 }
 
 // check rejects settings that would leave turns without a worker.
@@ -170,7 +172,10 @@ func (c WorkerConfig) turn() turn.Config {
 	return turn.Config{
 		ID: c.ID, MaxConcurrent: c.MaxConcurrent, MaxRunning: c.MaxRunning, CachedWorkflows: c.CachedWorkflows, DrainTime: c.DrainTime,
 		Deployment: c.Deployment, BuildID: c.BuildID,
-		Step: runner.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts, ContextWindow: c.ContextWindow},
+		Step: runner.Config{
+			LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts, ContextWindow: c.ContextWindow,
+			MaxShownTools: c.MaxShownTools,
+		},
 	}
 }
 
@@ -192,7 +197,7 @@ func Defaults() Config {
 		MCPBridge: mcpbridge.DefaultConfig(),
 		Worker: WorkerConfig{
 			MaxConcurrent: 1000, MaxRunning: 256, CachedWorkflows: 512, DrainTime: 5 * time.Second,
-			LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5, ContextWindow: 128_000,
+			LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5, ContextWindow: 128_000, MaxShownTools: 64,
 			Executors: executor.DefaultConfig(),
 		},
 	}

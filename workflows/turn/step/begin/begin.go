@@ -94,7 +94,11 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	surface := newSurface(agent, b.Now())
 	surface.Model, surface.Tools, surface.Price = bound.GetName(), uint32(len(own)+len(client)+len(agents)), bound.GetPrice()
-	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, own, client, agents)
+	shown := own
+	if b.Pinned.TooMany(len(own)) && !contract.Hosted(agent) { // the model finds them
+		shown = nil
+	}
+	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
 	surface.MaxOutputTokens = agent.GetMaxOutputTokens()
 	strategy, reason := choose(agent, int(surface.GetTools()))
 	strategy, reason = resume(loaded.GetRerun(), surface, strategy, reason)

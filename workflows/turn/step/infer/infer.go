@@ -25,6 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
 	"github.com/windlass-dev/windlass/workflows/turn/step/plan"
 	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
+	"github.com/windlass-dev/windlass/workflows/turn/step/toolsearch"
 )
 
 // flushTime is how long a finished message waits for its deltas to be on their way, so that they arrive before it.
@@ -205,6 +206,9 @@ func (i *infer) request(ctx context.Context) (*inferencev1.GenerateRequest, bool
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: instructions, Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),
+	}
+	if i.Pinned.Searches(i.Loaded) {
+		req.Messages = toolsearch.Wrap(req.GetMessages(), func(tool string) bool { return !i.Pinned.Hidden(i.Loaded, tool) })
 	}
 	if i.showsTools() {
 		if req.Tools, err = i.Pinned.Definitions(ctx, i.Loaded, history.GetMessages()); err != nil {

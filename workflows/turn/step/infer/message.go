@@ -10,6 +10,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
+	"github.com/windlass-dev/windlass/workflows/turn/step/toolsearch"
 )
 
 // answer collects what a model says, so that something is left when the stream is cut.
@@ -53,9 +54,13 @@ func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Messa
 	if finished != nil {
 		text, m.Reasoning, m.Model = finished.GetText(), finished.GetReasoning(), cmp.Or(finished.GetModel(), m.Model)
 		for n, call := range finished.GetToolCalls() {
-			m.ToolCalls = append(m.ToolCalls, &turnv1.ToolCall{
+			made := &turnv1.ToolCall{
 				CallId: a.ids.id(n, call.GetCallId()), Tool: call.GetTool(), ArgumentsJson: cmp.Or(call.GetArgumentsJson(), "{}"),
-			})
+			}
+			if i.Pinned.Searches(i.Loaded) {
+				made = toolsearch.Unwrap(made)
+			}
+			m.ToolCalls = append(m.ToolCalls, made)
 		}
 	}
 	if text != "" {

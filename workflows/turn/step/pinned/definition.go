@@ -9,7 +9,9 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/toolsearch"
 )
 
 // toolDefinitions returns the pinned tools as a model reads them.
@@ -32,8 +34,44 @@ func (c *Cache) toolDefinitions(ctx context.Context, pinned []*executionv1.Pinne
 func (c *Cache) Definitions(
 	ctx context.Context, loaded *step.Loaded, conversation []*turnv1.Message,
 ) ([]*inferencev1.ToolDefinition, error) {
-	tools, err := c.toolDefinitions(ctx, calledFor(loaded.GetTools(), conversation))
-	return slices.Concat(tools, agentDefinitions(loaded), clientTools(loaded)), err
+	called := calledFor(loaded.GetTools(), conversation)
+	var pair []*inferencev1.ToolDefinition
+	if c.Searches(loaded) {
+		pair = toolsearch.Definitions(len(loaded.GetTools()))
+		called = slices.DeleteFunc(slices.Clone(called), func(p *executionv1.PinnedTool) bool { return !p.GetWithArtifacts() })
+	}
+	tools, err := c.toolDefinitions(ctx, called)
+	return slices.Concat(pair, tools, agentDefinitions(loaded), clientTools(loaded)), err
+}
+
+// Searches reports whether a turn has too many tools to show them to its model. Executors choose for themselves.
+func (c *Cache) Searches(loaded *step.Loaded) bool {
+	return c.TooMany(len(loaded.GetTools())) && !contract.Hosted(loaded.GetAgent())
+}
+
+// TooMany reports whether tools are too many to show them to a model.
+func (c *Cache) TooMany(tools int) bool { return tools > c.maxShown }
+
+// Hidden reports whether a tool of a turn is one that its model is not shown.
+func (c *Cache) Hidden(loaded *step.Loaded, tool string) bool {
+	return slices.ContainsFunc(loaded.GetTools(), func(p *executionv1.PinnedTool) bool {
+		return p.GetName() == tool && !p.GetWithArtifacts()
+	})
+}
+
+// Named returns those of the named tools that a turn has pinned, in the order of the names, as a model reads them.
+func (c *Cache) Named(ctx context.Context, loaded *step.Loaded, names []string, limit int) ([]*inferencev1.ToolDefinition, error) {
+	byName := make(map[string]*executionv1.PinnedTool, len(loaded.GetTools()))
+	for _, p := range loaded.GetTools() {
+		byName[p.GetName()] = p
+	}
+	var wanted []*executionv1.PinnedTool
+	for _, name := range names {
+		if p := byName[name]; p != nil && len(wanted) < limit {
+			wanted = append(wanted, p)
+		}
+	}
+	return c.toolDefinitions(ctx, wanted)
 }
 
 // fetch reads those that are not in the cache. One that the registry has no more stays unknown: no model reads it.

@@ -36,6 +36,7 @@ type registry interface {
 // Cache reads turns, definitions and calls, each once as a rule. It is safe for concurrent use.
 type Cache struct {
 	worker      string
+	maxShown    int
 	journal     journal
 	registry    registry
 	turns       *lru.Cache[string, *step.Loaded]     // by turn, begun ones only
@@ -43,10 +44,11 @@ type Cache struct {
 	calls       *lru.Cache[string, *turnv1.ToolCall] // by turn, message and call
 }
 
-// New returns an empty cache of the worker with the given name.
-func New(worker string, sessions journal, tools registry) *Cache {
+// New returns an empty cache of the worker with the given name. A model is shown at most maxShown tools of sources; of turns with more it
+// is shown how to find and call them.
+func New(worker string, maxShown int, sessions journal, tools registry) *Cache {
 	return &Cache{
-		worker: worker, journal: sessions, registry: tools,
+		worker: worker, maxShown: maxShown, journal: sessions, registry: tools,
 		turns:       must(lru.New[string, *step.Loaded](turnsKept)),
 		definitions: must(lru.New[string, *registryv1.Tool](definitionsKept)),
 		calls:       must(lru.New[string, *turnv1.ToolCall](callsKept)),

@@ -57,7 +57,7 @@ func begun() *step.Loaded {
 
 func TestATurnIsReadOnceItHasBegun(t *testing.T) {
 	s := &services{turn: &step.Loaded{Agent: &sessionsv1.Agent{}}}
-	c := pinned.New("w1", s, s)
+	c := pinned.New("w1", 2, s, s)
 	if _, err := c.Turn(t.Context(), "trn_1"); !fault.Is(err, faultv1.Reason_REASON_FAILED_PRECONDITION) {
 		t.Fatalf("a turn that has not begun: %v", err)
 	}
@@ -79,7 +79,7 @@ func TestATurnIsReadOnceItHasBegun(t *testing.T) {
 
 func TestDefinitionsAreReadOnce(t *testing.T) {
 	s := &services{}
-	c, turn := pinned.New("w1", s, s), begun()
+	c, turn := pinned.New("w1", 2, s, s), begun()
 	if e := c.Effect(turn, "x__read"); e != turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
 		t.Errorf("effect %v of a definition that is not at hand", e)
 	}
@@ -104,7 +104,7 @@ func TestDefinitionsAreReadOnce(t *testing.T) {
 
 func TestACallOfThisWorkerIsNotRead(t *testing.T) {
 	s := &services{}
-	c := pinned.New("w1", s, s)
+	c := pinned.New("w1", 2, s, s)
 	c.KeepCall("trn_1", "msg_1", &turnv1.ToolCall{CallId: "a", Tool: "own__tool"})
 	for id, want := range map[string]string{"a": "own__tool", "b": "journal__tool"} {
 		got, err := c.Call(t.Context(), "trn_1", &turnv1.ToolCallRef{MessageId: "msg_1", CallId: id})

@@ -30,6 +30,9 @@ type Config struct {
 	CommitPatience time.Duration
 	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says; default 128,000.
 	ContextWindow int32
+	// MaxShownTools is the number of tools of sources up to which a model is shown all of a turn; default 64. Of more it is shown how to find
+	// and call them.
+	MaxShownTools int
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -44,6 +47,7 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.MaxAttempts, 20)
 	set(&c.CommitPatience, 15*time.Second)
 	set(&c.ContextWindow, 128_000)
+	set(&c.MaxShownTools, 64)
 	if c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute {
 		return c, fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
 	}

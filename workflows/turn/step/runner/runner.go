@@ -72,7 +72,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	}
 	clock := refclock.New(deps.HostTime)
 	deps.Sessions = timed{deps.Sessions, clock}
-	r := &Runner{cfg: cfg, deps: deps, pinned: pinned.New(cfg.Owner, deps.Sessions, deps.Tools), clock: clock}
+	r := &Runner{cfg: cfg, deps: deps, pinned: pinned.New(cfg.Owner, cfg.MaxShownTools, deps.Sessions, deps.Tools), clock: clock}
 	r.kinds, err = r.newKinds()
 	return r, err
 }

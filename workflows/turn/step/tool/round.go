@@ -62,7 +62,12 @@ func (t *tool) round(ctx context.Context) (round, error) {
 		if r, err := t.recorded(ctx); err != nil || r.completed != nil {
 			return r, err
 		}
+		if searches(t) {
+			return find(ctx, t)
+		}
 		return round{ask: t.request()}, nil
+	case searches(t):
+		return find(ctx, t)
 	case agent != nil:
 		return t.agent(ctx, agent, nil)
 	case client != nil:

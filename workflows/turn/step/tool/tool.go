@@ -34,6 +34,7 @@ type journal interface {
 type registry interface {
 	CallTool(context.Context, *registryv1.CallToolRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[registryv1.CallToolResponse], error)
 	CheckCall(context.Context, *registryv1.CheckCallRequest, ...grpc.CallOption) (*registryv1.CheckCallResponse, error)
+	FindTools(context.Context, *registryv1.FindToolsRequest, ...grpc.CallOption) (*registryv1.FindToolsResponse, error)
 	StopCall(context.Context, *registryv1.StopCallRequest, ...grpc.CallOption) (*registryv1.StopCallResponse, error)
 }
 
