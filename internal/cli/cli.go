@@ -53,7 +53,7 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 		}
 	}
 	add("run", doctorCommand(a), topCommand(a), versionCommand(a))
-	add("run", initCommand(a))
+	add("run", initCommand(a), mcpCommand(a))
 	add("talk", chatCommand(a), runCommand(a), decideCommand(a), applyCommand(a))
 	add("nouns", nounCommands(a)...)
 	add("nouns", getCommand(a), listCommand(a))

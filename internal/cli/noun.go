@@ -38,6 +38,8 @@ type noun struct {
 	get, remove bool
 	// manifest means that "windlass apply" takes what -o yaml prints.
 	manifest bool
+	// partial means that lists leave a part of the items out, which -o yaml therefore reads one by one.
+	partial bool
 	// force describes --force of the delete command, "" if there is no such flag.
 	force string
 	// more returns the commands that only this noun has.
@@ -171,6 +173,18 @@ func (n noun) listAt(c *call, path, field string, query url.Values, limit int) e
 		return err
 	}
 	if n.manifest && c.format == output.YAML {
+		for i := range items {
+			if !n.partial {
+				break
+			}
+			id, _, err := n.read(items[i], c.now)
+			if err != nil {
+				return err
+			}
+			if items[i], err = c.client.Do(c.ctx, client.Request{Method: http.MethodGet, Path: n.path + client.Path(id)}, nil); err != nil {
+				return err
+			}
+		}
 		return output.Manifests(c.Out, n.name, items)
 	}
 	if !c.format.Plain() {

@@ -111,13 +111,16 @@ func tools() noun {
 func sources() noun {
 	return noun{
 		name: "source", plural: "sources", short: "Sources: where tools come from", path: "/v1/sources", get: true, remove: true,
-		manifest: true,
-		more:     sourceCommands,
-		header:   []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
+		manifest: true, partial: true,
+		more:   sourceCommands,
+		header: []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
 		read: typed((*registryv1.Source).GetName, func(m *registryv1.Source, now time.Time) []string {
 			where, state := m.GetUrl(), enum.Name(m.GetState())
 			if where == "" {
 				where = strings.Join(m.GetCommand(), " ")
+			}
+			if where == "" {
+				where = m.GetBaseUrl()
 			}
 			if b := m.GetBreaker(); b != "" && b != "closed" {
 				state += ", calls stopped"

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -172,6 +173,24 @@ func (c *Client) Probe(ctx context.Context, path string) (status int, body []byt
 		return 0, nil, fmt.Errorf("read the answer of %s: %w", c.Server(), err)
 	}
 	return resp.StatusCode, body, nil
+}
+
+// Send makes a request that may last, and returns its response, which the caller must close.
+func (c *Client) Send(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	r := Request{Method: method, Path: path}
+	if body != nil {
+		r.Body = body
+	}
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header)
+	resp, err := c.stream.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	return resp, nil
 }
 
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/windlass-dev/windlass/libs/truncate"
 )
 
 // Format is the value of the -o flag.
@@ -94,7 +96,13 @@ func Rows(w io.Writer, header []string, rows [][]string, paint ...func(column, c
 	return err
 }
 
-// Fields writes the non-empty fields of a JSON object for people, one per line.
+// maxField is the longest text of a field that people see whole, in bytes, and shownField what they see of a longer one.
+const (
+	maxField   = 8 << 10
+	shownField = 400
+)
+
+// Fields writes the non-empty fields of a JSON object for people, one per line. Of a very long one it writes the beginning.
 func Fields(w io.Writer, raw json.RawMessage) error {
 	fields, err := members(raw)
 	if err != nil {
@@ -106,6 +114,9 @@ func Fields(w io.Writer, raw json.RawMessage) error {
 	}
 	var b strings.Builder
 	for _, f := range fields {
+		if len(f.text) > maxField {
+			f.text = truncate.Bytes(f.text, shownField) + fmt.Sprintf("\n(%d bytes; -o yaml shows all)", len(f.text))
+		}
 		fmt.Fprintf(&b, "%-*s  %s\n", width, f.name, strings.ReplaceAll(f.text, "\n", "\n"+strings.Repeat(" ", width+2)))
 	}
 	_, err = io.WriteString(w, b.String())

@@ -98,3 +98,14 @@ func TestFieldsRefuseWhatIsNoObject(t *testing.T) {
 		}
 	}
 }
+
+func TestAVeryLongFieldIsShortened(t *testing.T) {
+	var b strings.Builder
+	raw := `{"name":"x","document":"` + strings.Repeat("line\\n", 3000) + `","kind":"openapi"}`
+	if err := output.Fields(&b, json.RawMessage(raw)); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); len(got) > 2000 || !strings.Contains(got, "(14999 bytes; -o yaml shows all)\nkind      openapi\n") {
+		t.Errorf("got %d bytes: %s", len(got), got)
+	}
+}
