@@ -17,6 +17,18 @@ call_timeout_seconds: 90
 effects: {evaluate: read, convert: once}
 labels: {team: sums}
 ---
+kind: source
+name: inline
+source_kind: openapi
+base_url: http://127.0.0.1:1/api
+document: |
+  openapi: 3.1.0
+  info: {title: t, version: "1"}
+  paths: {/x: {get: {operationId: x, tags: [a]}}}
+max_calls: 3
+max_calls_per_second: 0.5
+exclude: [y]
+---
 kind: group
 name: round
 description: Harmless sums
@@ -80,7 +92,7 @@ func TestWhatIsReadCanBeApplied(t *testing.T) {
 			t.Errorf("applied again: %s", again)
 		}
 		again := windlass(windlass("", kind, "list", "-o", "yaml"), "apply", "--dry-run", "-")
-		if !strings.Contains(again, kind+"/round unchanged") {
+		if !strings.Contains(again, kind+"/round unchanged") || strings.Contains(again, " updated") || strings.Contains(again, " created") {
 			t.Errorf("the list applied: %s", again)
 		}
 	}
