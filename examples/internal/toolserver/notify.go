@@ -40,7 +40,7 @@ func counted(next http.Handler) http.Handler {
 
 // Flush implements http.Flusher.
 func (s *stream) Flush() {
-	http.NewResponseController(s.ResponseWriter).Flush() //nolint:errcheck // as http.Flusher: the next write reports the error
+	http.NewResponseController(s.ResponseWriter).Flush() // as http.Flusher: the next write reports the error
 	s.mu.Lock()
 	s.written++
 	s.mu.Unlock()
