@@ -24,7 +24,9 @@ const (
 // serverInfo is what a server says about itself.
 type serverInfo struct {
 	name, version, instructions string
-	listChanged                 bool
+	listChanged                 bool // it reports changes of its tools
+	resourcesChange             bool // of its list of resources
+	promptsChange               bool // of its list of prompts
 	logging                     bool // it takes logging/setLevel
 }
 
@@ -133,18 +135,28 @@ func (c *connection) discovered(result json.RawMessage) error {
 		c.setVersion("")
 		return errors.New("server/discover: the answer does not name the protocol revision that was asked for")
 	}
-	c.server = serverInfo{
-		name: d.Meta.Server.Name, version: d.Meta.Server.Version, instructions: d.Instructions, listChanged: d.Capabilities.Tools.ListChanged,
-	}
+	c.server = d.Capabilities.info(d.Meta.Server, d.Instructions)
 	return nil
 }
 
 // capabilities are the ones that we use.
 type capabilities struct {
-	Tools struct {
-		ListChanged bool `json:"listChanged"`
-	} `json:"tools"`
-	Logging json.RawMessage `json:"logging"`
+	Tools     offer           `json:"tools"`
+	Resources offer           `json:"resources"`
+	Prompts   offer           `json:"prompts"`
+	Logging   json.RawMessage `json:"logging"`
+}
+
+// offer is something that a server lists.
+type offer struct {
+	ListChanged bool `json:"listChanged"`
+}
+
+func (c capabilities) info(server mcp.Implementation, instructions string) serverInfo {
+	return serverInfo{
+		name: server.Name, version: server.Version, instructions: instructions, listChanged: c.Tools.ListChanged,
+		resourcesChange: c.Resources.ListChanged, promptsChange: c.Prompts.ListChanged,
+	}
 }
 
 // supported returns the revisions listed in an error -32022.
@@ -193,10 +205,8 @@ func (c *connection) initialize(ctx context.Context) error {
 		return fmt.Errorf("initialize: the server speaks protocol revision %q, which this version does not", r.Version)
 	}
 	c.setVersion(r.Version)
-	c.server = serverInfo{
-		name: r.Server.Name, version: r.Server.Version, instructions: r.Instructions, listChanged: r.Capabilities.Tools.ListChanged,
-		logging: len(r.Capabilities.Logging) > 0,
-	}
+	c.server = r.Capabilities.info(r.Server, r.Instructions)
+	c.server.logging = len(r.Capabilities.Logging) > 0
 	if err := c.notify(ctx, mcp.MethodNotificationInitialized, nil); err != nil {
 		return fmt.Errorf("initialized: %w", err)
 	}

@@ -115,8 +115,12 @@ func (c *connection) notified(n mcp.JSONRPCNotification) {
 		c.progress.deliverLog(m)
 	case mcp.MethodNotificationResourceUpdated:
 		if uri, ok := fields["uri"].(string); ok {
-			c.updates.deliver(uri)
+			c.updates.deliver(topic{uri: uri})
 		}
+	case mcp.MethodNotificationResourcesListChanged:
+		c.updates.deliver(topic{list: resourceList})
+	case mcp.MethodNotificationPromptsListChanged:
+		c.updates.deliver(topic{list: promptList})
 	case mcp.MethodNotificationToolsListChanged:
 		c.changed()
 	case mcp.MethodNotificationSubscriptionsAcknowledged:

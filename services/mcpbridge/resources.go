@@ -15,10 +15,19 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge/result"
 )
 
-// updates delivers updates of resources to their watchers. The zero value is ready for use.
+// topic is what a watcher is notified of: a resource by its URI, or one of the server's lists.
+type topic struct{ uri, list string }
+
+// The lists of a server.
+const (
+	resourceList = "resources"
+	promptList   = "prompts"
+)
+
+// updates delivers changes to their watchers. The zero value is ready for use.
 type updates struct {
 	mu sync.Mutex
-	to map[string]map[chan string]struct{}
+	to map[topic]map[chan topic]struct{}
 }
 
 // updateBuffer is how many updates wait for a slow watcher. Beyond it the oldest is dropped.
@@ -27,43 +36,45 @@ const updateBuffer = 256
 // unsubscribeTimeout bounds the end of a subscription.
 const unsubscribeTimeout = 5 * time.Second
 
-func (u *updates) add(uris []string) chan string {
-	ch := make(chan string, updateBuffer)
+func (u *updates) add(topics []topic) chan topic {
+	ch := make(chan topic, updateBuffer)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.to == nil {
-		u.to = map[string]map[chan string]struct{}{}
+		u.to = map[topic]map[chan topic]struct{}{}
 	}
-	for _, uri := range uris {
-		if u.to[uri] == nil {
-			u.to[uri] = map[chan string]struct{}{}
+	for _, t := range topics {
+		if u.to[t] == nil {
+			u.to[t] = map[chan topic]struct{}{}
 		}
-		u.to[uri][ch] = struct{}{}
+		u.to[t][ch] = struct{}{}
 	}
 	return ch
 }
 
-// remove returns the URIs that nobody watches any more.
-func (u *updates) remove(uris []string, ch chan string) []string {
+// remove returns the URIs of resources that no watcher is left for.
+func (u *updates) remove(topics []topic, ch chan topic) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var last []string
-	for _, uri := range uris {
-		delete(u.to[uri], ch)
-		if watchers, ok := u.to[uri]; ok && len(watchers) == 0 {
-			delete(u.to, uri)
-			last = append(last, uri)
+	for _, t := range topics {
+		delete(u.to[t], ch)
+		if watchers, ok := u.to[t]; ok && len(watchers) == 0 {
+			delete(u.to, t)
+			if t.uri != "" {
+				last = append(last, t.uri)
+			}
 		}
 	}
 	return last
 }
 
-func (u *updates) deliver(uri string) {
+func (u *updates) deliver(t topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for ch := range u.to[uri] {
+	for ch := range u.to[t] {
 		select {
-		case ch <- uri:
+		case ch <- t:
 			continue
 		default:
 		}
@@ -71,8 +82,23 @@ func (u *updates) deliver(uri string) {
 		case <-ch:
 		default:
 		}
-		ch <- uri // there is room, and nobody else sends
+		ch <- t // there is room, and no other sender
 	}
+}
+
+// topicsOf returns what a request asks for.
+func topicsOf(req *mcpbridgev1.WatchResourcesRequest) []topic {
+	var topics []topic
+	for _, uri := range req.GetUris() {
+		topics = append(topics, topic{uri: uri})
+	}
+	if req.GetResourceList() {
+		topics = append(topics, topic{list: resourceList})
+	}
+	if req.GetPromptList() {
+		topics = append(topics, topic{list: promptList})
+	}
+	return topics
 }
 
 // WatchResources implements BridgeService.
@@ -93,15 +119,18 @@ func (s *Service) WatchResources(
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	updated := c.updates.add(req.GetUris())
+	topics := topicsOf(req)
+	updated := c.updates.add(topics)
 	ended := make(chan error, 1)
 	defer func() {
-		if last := c.updates.remove(req.GetUris(), updated); !c.modern() {
+		if last := c.updates.remove(topics, updated); !c.modern() {
 			c.unsubscribe(last)
 		}
 	}()
 	if c.modern() {
-		go func() { ended <- c.listenTo(ctx, req.GetUris()) }()
+		if filter := c.filter(req); !filter.IsEmpty() {
+			go func() { ended <- c.listenTo(ctx, filter) }()
+		}
 	} else if err := c.subscribe(ctx, req.GetUris()); err != nil {
 		return err
 	}
@@ -110,8 +139,10 @@ func (s *Service) WatchResources(
 	}
 	for {
 		select {
-		case uri := <-updated:
-			if err := stream.Send(&mcpbridgev1.WatchResourcesResponse{Uri: uri}); err != nil {
+		case t := <-updated:
+			if err := stream.Send(&mcpbridgev1.WatchResourcesResponse{
+				Uri: t.uri, ResourceList: t.list == resourceList, PromptList: t.list == promptList,
+			}); err != nil {
 				return fmt.Errorf("send an event: %w", err)
 			}
 		case err := <-ended:
@@ -161,10 +192,17 @@ func (c *connection) unsubscribe(uris []string) {
 	})
 }
 
+// filter returns what a request can subscribe to at the server in the new era.
+func (c *connection) filter(req *mcpbridgev1.WatchResourcesRequest) mcp.SubscriptionFilter {
+	return mcp.SubscriptionFilter{
+		ResourceSubscriptions: req.GetUris(), ResourcesListChanged: req.GetResourceList() && c.server.resourcesChange,
+		PromptsListChanged: req.GetPromptList() && c.server.promptsChange,
+	}
+}
+
 // listenTo subscribes in the new era: one request, whose response ends with the subscription.
-func (c *connection) listenTo(ctx context.Context, uris []string) error {
-	a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodSubscriptionsListen,
-		map[string]any{"notifications": mcp.SubscriptionFilter{ResourceSubscriptions: uris}})
+func (c *connection) listenTo(ctx context.Context, filter mcp.SubscriptionFilter) error {
+	a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodSubscriptionsListen, map[string]any{"notifications": filter})
 	switch {
 	case err != nil:
 		return unavailable(c.spec, err)

@@ -93,6 +93,13 @@ func testQuestions(t *testing.T, up *harness.Embedded) {
 	up.Client.Must("PATCH", "/v1/sources/"+modern, harness.JSON{"client_requests": []string{"sampling", "roots"}})
 }
 
+// changes are the notifications outside of calls, with tools that cause them; servers of both eras send some.
+var changes = map[string]string{
+	"notifications/tools/list_changed": "modern__test_trigger_tool_change", "notifications/resources/updated": "legacy__test_touch_resource",
+	"notifications/resources/list_changed": "legacy__test_trigger_resource_change",
+	"notifications/prompts/list_changed":   "modern__test_trigger_prompt_change",
+}
+
 // testNotifications has several calls of one session report progress at once: each stream has its own call's and nothing else.
 func testNotifications(t *testing.T, up *harness.Embedded) {
 	c := newClient(t, up, "/mcp").initialize(nil)
@@ -126,7 +133,10 @@ func testNotifications(t *testing.T, up *harness.Embedded) {
 	c.do("resources/subscribe", harness.JSON{"uri": "legacy+test://watched-resource"})
 	change := newClient(t, up, "/mcp").asModern(harness.JSON{})
 	listening := change.post(change.request("listen", "subscriptions/listen", harness.JSON{
-		"notifications": harness.JSON{"toolsListChanged": true, "resourceSubscriptions": []string{"legacy+test://watched-resource"}},
+		"notifications": harness.JSON{
+			"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true,
+			"resourceSubscriptions": []string{"legacy+test://watched-resource"},
+		},
 	}))
 	defer listening.Body.Close()
 	next := events(t, listening.Body)
@@ -135,9 +145,10 @@ func testNotifications(t *testing.T, up *harness.Embedded) {
 	}
 	seen := map[string]bool{}
 	touch := newClient(t, up, "/mcp")
-	for !seen["notifications/tools/list_changed"] || !seen["notifications/resources/updated"] {
-		touch.result("tools/call", harness.JSON{"name": "modern__test_trigger_tool_change"})
-		touch.result("tools/call", harness.JSON{"name": "legacy__test_touch_resource"})
+	for len(seen) < len(changes) {
+		for _, tool := range changes {
+			touch.result("tools/call", harness.JSON{"name": tool})
+		}
 		m := next()
 		if m == nil {
 			t.Fatal("the subscription ended")
@@ -151,7 +162,7 @@ func testNotifications(t *testing.T, up *harness.Embedded) {
 	}
 	// The stream of the session was open all the time, and had nothing of the calls.
 	heard := events(t, standing.Body)
-	for _, want := range []string{"notifications/tools/list_changed", "notifications/resources/updated"} {
+	for want := range changes {
 		for m := heard(); ; m = heard() {
 			if m == nil || m["method"] == "notifications/progress" {
 				t.Fatalf("the session's stream has %v", m)
@@ -159,8 +170,7 @@ func testNotifications(t *testing.T, up *harness.Embedded) {
 			if m["method"] == want {
 				break
 			}
-			touch.result("tools/call", harness.JSON{"name": "legacy__test_touch_resource"})
-			touch.result("tools/call", harness.JSON{"name": "modern__test_trigger_tool_change"})
+			touch.result("tools/call", harness.JSON{"name": changes[want]})
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// listenLegacy serves the stream of notifications of a client of the old era: that its tools have changed, or a
-// resource that it has subscribed to.
+// listenLegacy serves the stream of notifications of a client of the old era: that one of its lists has changed, or a resource that it has
+// subscribed to.
 func (h *Handler) listenLegacy(w http.ResponseWriter, r *http.Request, source string) {
 	_, ok := parseSession(r.Header.Get(mcp.HeaderSessionID))
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) || r.Header.Get(mcp.HeaderSessionID) == "" {
@@ -30,6 +30,14 @@ func (h *Handler) listenLegacy(w http.ResponseWriter, r *http.Request, source st
 		return
 	}
 	var all sync.WaitGroup
+	resync := make(chan struct{}, 1)
+	all.Go(func() {
+		h.watches.watchLists(ctx, source, lists{resources: true, prompts: true}, resync, func() {}, func(l lists) {
+			for _, method := range l.notifications() {
+				out.send(notification(method, nil))
+			}
+		})
+	})
 	all.Go(func() {
 		h.watches.watchSession(ctx, source, r.Header.Get(mcp.HeaderSessionID), func(uri string) { out.send(resourceUpdated(uri, nil)) })
 	})
@@ -38,7 +46,10 @@ func (h *Handler) listenLegacy(w http.ResponseWriter, r *http.Request, source st
 		defer out.mu.Unlock()
 		out.write([]byte(": connected\n\n"))
 	}
-	h.watches.watchTools(ctx, out, connected, func() { out.send(notification(mcp.MethodNotificationToolsListChanged, nil)) })
+	h.watches.watchTools(ctx, out, connected, func() {
+		notify(resync)
+		out.send(notification(mcp.MethodNotificationToolsListChanged, nil))
+	})
 	cancel()
 	all.Wait()
 }
@@ -69,12 +80,22 @@ func (h *Handler) listen(q *request) (any, *failure) {
 		q.out.send(m)
 	}
 	var all, ready sync.WaitGroup
-	ready.Add(2)
+	ready.Add(3)
+	resync := make(chan struct{}, 1)
+	all.Go(func() {
+		want := lists{accepted.ResourcesListChanged, accepted.PromptsListChanged}
+		h.watches.watchLists(ctx, q.source, want, resync, ready.Done, func(l lists) {
+			for _, method := range l.notifications() {
+				send(notification(method, map[string]any{"_meta": meta}))
+			}
+		})
+	})
 	all.Go(func() {
 		h.watches.watchResources(ctx, q.source, accepted.ResourceSubscriptions, ready.Done, func(uri string) { send(resourceUpdated(uri, meta)) })
 	})
 	all.Go(func() {
 		h.watches.watchTools(ctx, q.out, ready.Done, func() {
+			notify(resync)
 			if accepted.ToolsListChanged {
 				send(notification(mcp.MethodNotificationToolsListChanged, map[string]any{"_meta": meta}))
 			}
@@ -95,9 +116,7 @@ func (q *request) subscriptions() (mcp.SubscriptionFilter, *failure) {
 	if f := decode(q.params, &p); f != nil {
 		return p.Notifications, f
 	}
-	accepted := mcp.SubscriptionFilter{
-		ToolsListChanged: p.Notifications.ToolsListChanged, ResourceSubscriptions: p.Notifications.ResourceSubscriptions,
-	}
+	accepted := p.Notifications
 	for _, uri := range accepted.ResourceSubscriptions {
 		if _, _, ok := q.route(uri, uriMark); !ok {
 			return accepted, noResource(uri)
@@ -107,6 +126,14 @@ func (q *request) subscriptions() (mcp.SubscriptionFilter, *failure) {
 		return accepted, invalidParams(fmt.Sprintf("subscribe to at most %d resources", maxSubscriptions))
 	}
 	return accepted, nil
+}
+
+// notify sends without blocking; a notification that waits already says the same.
+func notify(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
 }
 
 // readyTimeout bounds the wait for sources that do not answer to a subscription.

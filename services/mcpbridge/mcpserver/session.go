@@ -105,8 +105,8 @@ const (
 func offered() map[string]any {
 	none := struct{}{}
 	return map[string]any{
-		"tools": map[string]any{"listChanged": true}, "resources": map[string]any{"subscribe": true}, "prompts": none,
-		"completions": none, "logging": none,
+		"tools": map[string]any{"listChanged": true}, "resources": map[string]any{"subscribe": true, "listChanged": true},
+		"prompts": map[string]any{"listChanged": true}, "completions": none, "logging": none,
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/mark3labs/mcp-go/mcp"
+	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
+	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
@@ -129,36 +131,58 @@ func (w *watches) watchResources(ctx context.Context, source string, uris []stri
 		if source == "" {
 			place = func(uri string) string { return of + uriMark + uri }
 		}
-		all.Go(func() { w.watchSource(ctx, of, own, accepted.Done, func(uri string) { updated(place(uri)) }) })
+		all.Go(func() {
+			w.watchSource(ctx, &registryv1.WatchResourcesRequest{Source: of, Uris: own}, accepted.Done,
+				func(m *registryv1.WatchResourcesResponse) { updated(place(m.GetUri())) })
+		})
 	}
 	all.Wait()
 }
 
-func (w *watches) watchSource(ctx context.Context, source string, uris []string, ready func(), updated func(uri string)) {
+// watchSource calls changed for each change of what the request names, until ctx ends. It calls ready once, when the source has accepted
+// the subscription, or at the end.
+func (w *watches) watchSource(
+	ctx context.Context, req *registryv1.WatchResourcesRequest, ready func(), changed func(*registryv1.WatchResourcesResponse),
+) {
 	ready = sync.OnceFunc(ready)
 	defer ready()
-	for pauses, again := reconnects.Start(), false; ; again = true {
-		stream, err := w.servers.WatchResources(ctx, &registryv1.WatchResourcesRequest{Source: source, Uris: uris})
+	policy := reconnects
+	if len(req.GetUris()) == 0 {
+		policy = listReconnects
+	}
+	for pauses, again := policy.Start(), false; ; again = true {
+		stream, err := w.servers.WatchResources(ctx, req)
 		for err == nil {
 			var m *registryv1.WatchResourcesResponse
 			if m, err = stream.Recv(); err != nil {
 				break
 			}
 			pauses.Reset()
-			if m.GetUri() != "" {
-				updated(m.GetUri())
+			switch {
+			case m.GetUri() != "" || m.GetResourceList() || m.GetPromptList():
+				changed(m)
 				continue
+			case again:
+				missed(req, changed)
 			}
 			ready()
-			if again { // updates were missed
-				for _, uri := range uris {
-					updated(uri)
-				}
-			}
+		}
+		if len(req.GetUris()) == 0 && fault.From(err).Code == codes.NotFound { // it is no MCP server, or not for this caller
+			return
 		}
 		if pauses.Wait(ctx) != nil {
 			return
 		}
+	}
+}
+
+// missed calls changed for all that may have changed while the source was not watched.
+func missed(req *registryv1.WatchResourcesRequest, changed func(*registryv1.WatchResourcesResponse)) {
+	for _, uri := range req.GetUris() {
+		changed(&registryv1.WatchResourcesResponse{Uri: uri})
+	}
+	if req.GetResourceList() || req.GetPromptList() {
+		changed(&registryv1.WatchResourcesResponse{ResourceList: req.GetResourceList(), PromptList: req.GetPromptList()})
 	}
 }
 
@@ -171,8 +195,11 @@ func resourceUpdated(uri string, meta map[string]any) any {
 	return notification(mcp.MethodNotificationResourceUpdated, fields)
 }
 
-// reconnects are the pauses before the registry is watched again.
-var reconnects = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
+// The pauses before the registry is watched again. Clients listen to the lists of all sources, those that are away included.
+var (
+	reconnects     = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
+	listReconnects = backoff.Policy{First: time.Second, Max: time.Minute}
+)
 
 // watchTools calls changed each time the tools have changed, until ctx ends or the server stops. It calls ready once: when no change is
 // missed from then on, or at the end.

@@ -87,12 +87,28 @@ func (s *Servers) ForwardRequest(ctx context.Context, req *registryv1.ForwardReq
 func (s *Servers) WatchResources(
 	req *registryv1.WatchResourcesRequest, stream grpc.ServerStreamingServer[registryv1.WatchResourcesResponse],
 ) error {
-	src, err := s.source(stream.Context(), req.GetSource(), "resources/read")
+	ctx := stream.Context()
+	src, err := s.source(ctx, req.GetSource(), "completion/complete") // which may be about either
 	if err != nil {
 		return err
 	}
-	return s.upstream.WatchResources(stream.Context(), src, req.GetUris(), func(uri string) error {
-		return stream.Send(&registryv1.WatchResourcesResponse{Uri: uri})
+	may, err := s.catalog.allowed(ctx, authn.From(ctx), []string{src.Name + "__" + resources, src.Name + "__" + prompts})
+	if err != nil {
+		return err
+	}
+	mayResources, mayPrompts := slices.Contains(may, src.Name+"__"+resources), slices.Contains(may, src.Name+"__"+prompts)
+	if len(req.GetUris()) > 0 && !mayResources {
+		return noServer(src.Name)
+	}
+	offers := upstream.Offers{
+		URIs: req.GetUris(), ResourceList: req.GetResourceList() && mayResources, PromptList: req.GetPromptList() && mayPrompts,
+	}
+	return s.upstream.WatchResources(ctx, src, offers, func(changed upstream.Offers) error {
+		resp := &registryv1.WatchResourcesResponse{ResourceList: changed.ResourceList, PromptList: changed.PromptList}
+		for _, uri := range changed.URIs {
+			resp.Uri = uri
+		}
+		return stream.Send(resp)
 	})
 }
 

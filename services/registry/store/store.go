@@ -51,7 +51,7 @@ type ToolStore interface {
 	// ToolNames returns the names of present tools of enabled sources after the given name, by name, at most limit; of one
 	// source (by name) if that is not empty.
 	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)
-	// ToolsVersion identifies the present tools of enabled sources that are not drifted: it changes with any of them.
+	// ToolsVersion identifies the enabled sources and those of their present tools that are not drifted: it changes with any of them.
 	ToolsVersion(ctx context.Context, tenant string) (string, error)
 	// ToolTexts returns what people and models read of the tools that ToolsVersion covers, after the given name, by name, at most limit.
 	ToolTexts(ctx context.Context, tenant, after string, limit int) ([]ToolText, error)

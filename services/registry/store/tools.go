@@ -38,9 +38,9 @@ func (q sqlTools) ToolsVersion(ctx context.Context, tenant string) (string, erro
 		var count, newest, revisions int64
 		err := row.Scan(&count, &newest, &revisions)
 		return fmt.Sprintf("%d-%d-%d", count, newest, revisions), err
-	}, `SELECT COUNT(*), COALESCE(MAX(t.updated_us), 0), COALESCE(SUM(s.revision), 0) FROM tools t JOIN sources s
-		ON s.tenant = t.tenant AND s.id = t.source_id
-		WHERE t.tenant = $1 AND t.present = $2 AND s.disabled = $3 AND t.drifted_hash = ''`, tenant, true, false)
+	}, `SELECT COUNT(*), COALESCE(MAX(t.updated_us), 0), COALESCE(SUM(s.revision), 0) FROM sources s LEFT JOIN tools t
+		ON t.tenant = s.tenant AND t.source_id = s.id AND t.present = $2 AND t.drifted_hash = ''
+		WHERE s.tenant = $1 AND s.disabled = $3`, tenant, true, false)
 }
 
 // ToolText is what people and models read of a tool.

@@ -110,9 +110,19 @@ func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, p
 	return resp, err
 }
 
-// WatchResources calls on with the URI of each updated resource, and first with none when the server has accepted the subscription.
-func (u *Upstream) WatchResources(ctx context.Context, s store.Source, uris []string, on func(uri string) error) error {
-	stream, err := u.bridge.WatchResources(ctx, &mcpbridgev1.WatchResourcesRequest{Server: u.server(s), Uris: uris})
+// Offers is what a server lists besides tools.
+type Offers struct {
+	// URIs are those of resources.
+	URIs []string
+	// ResourceList and PromptList are the lists.
+	ResourceList, PromptList bool
+}
+
+// WatchResources calls on with what has changed of offers, and first with nothing when the server has accepted the subscription.
+func (u *Upstream) WatchResources(ctx context.Context, s store.Source, offers Offers, on func(changed Offers) error) error {
+	stream, err := u.bridge.WatchResources(ctx, &mcpbridgev1.WatchResourcesRequest{
+		Server: u.server(s), Uris: offers.URIs, ResourceList: offers.ResourceList, PromptList: offers.PromptList,
+	})
 	if err != nil {
 		return fault.From(err)
 	}
@@ -124,7 +134,11 @@ func (u *Upstream) WatchResources(ctx context.Context, s store.Source, uris []st
 		case err != nil:
 			return fault.From(err)
 		}
-		if err := on(m.GetUri()); err != nil {
+		changed := Offers{ResourceList: m.GetResourceList(), PromptList: m.GetPromptList()}
+		if m.GetUri() != "" {
+			changed.URIs = []string{m.GetUri()}
+		}
+		if err := on(changed); err != nil {
 			return err
 		}
 	}

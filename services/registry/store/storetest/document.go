@@ -73,4 +73,13 @@ func (s suite) documents(t *testing.T) {
 	if got := read(); got.Document != "" || got.Spec.URL == "" {
 		t.Errorf("updated: %+v", got)
 	}
+	none, err := s.ToolsVersion(t.Context(), "doc-without-tools")
+	bare := read()
+	bare.Tenant, bare.ID = "doc-without-tools", "src_without_tools"
+	if err := errors.Join(err, s.CreateSource(t.Context(), bare)); err != nil {
+		t.Fatal(err)
+	}
+	if one, err := s.ToolsVersion(t.Context(), bare.Tenant); err != nil || one == none {
+		t.Errorf("version %q, with a source without tools %q, %v", none, one, err)
+	}
 }

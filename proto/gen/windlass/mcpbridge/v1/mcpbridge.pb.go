@@ -774,7 +774,11 @@ type WatchResourcesRequest struct {
 	// The server.
 	Server *Server `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
 	// URIs of the resources.
-	Uris          []string `protobuf:"bytes,2,rep,name=uris,proto3" json:"uris,omitempty"`
+	Uris []string `protobuf:"bytes,2,rep,name=uris,proto3" json:"uris,omitempty"`
+	// True = also report changes of the list of resources, if the server does.
+	ResourceList bool `protobuf:"varint,3,opt,name=resource_list,json=resourceList,proto3" json:"resource_list,omitempty"`
+	// True = also report changes of the list of prompts, if the server does.
+	PromptList    bool `protobuf:"varint,4,opt,name=prompt_list,json=promptList,proto3" json:"prompt_list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -823,11 +827,29 @@ func (x *WatchResourcesRequest) GetUris() []string {
 	return nil
 }
 
-// WatchResourcesResponse says that a resource was updated.
+func (x *WatchResourcesRequest) GetResourceList() bool {
+	if x != nil {
+		return x.ResourceList
+	}
+	return false
+}
+
+func (x *WatchResourcesRequest) GetPromptList() bool {
+	if x != nil {
+		return x.PromptList
+	}
+	return false
+}
+
+// WatchResourcesResponse says what has changed; the first message is empty.
 type WatchResourcesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// URI of the resource; empty in the first message.
-	Uri           string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	// URI of a resource that was updated.
+	Uri string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	// True when the list of resources has changed.
+	ResourceList bool `protobuf:"varint,2,opt,name=resource_list,json=resourceList,proto3" json:"resource_list,omitempty"`
+	// True when the list of prompts has changed.
+	PromptList    bool `protobuf:"varint,3,opt,name=prompt_list,json=promptList,proto3" json:"prompt_list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -867,6 +889,20 @@ func (x *WatchResourcesResponse) GetUri() string {
 		return x.Uri
 	}
 	return ""
+}
+
+func (x *WatchResourcesResponse) GetResourceList() bool {
+	if x != nil {
+		return x.ResourceList
+	}
+	return false
+}
+
+func (x *WatchResourcesResponse) GetPromptList() bool {
+	if x != nil {
+		return x.PromptList
+	}
+	return false
 }
 
 // ProtocolError is a JSON-RPC error of a server.
@@ -1652,12 +1688,19 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\vresult_json\x18\x01 \x01(\fH\x00R\n" +
 	"resultJson\x12<\n" +
 	"\x05error\x18\x02 \x01(\v2$.windlass.mcpbridge.v1.ProtocolErrorH\x00R\x05errorB\b\n" +
-	"\x06answer\"\x81\x01\n" +
+	"\x06answer\"\xc5\x01\n" +
 	"\x15WatchResourcesRequest\x12@\n" +
-	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\x12&\n" +
-	"\x04uris\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\b\x01\x10\xe8\a\"\x05r\x03\x18\x80 R\x04uris\"*\n" +
+	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\x12$\n" +
+	"\x04uris\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80 R\x04uris\x12#\n" +
+	"\rresource_list\x18\x03 \x01(\bR\fresourceList\x12\x1f\n" +
+	"\vprompt_list\x18\x04 \x01(\bR\n" +
+	"promptList\"p\n" +
 	"\x16WatchResourcesResponse\x12\x10\n" +
-	"\x03uri\x18\x01 \x01(\tR\x03uri\"=\n" +
+	"\x03uri\x18\x01 \x01(\tR\x03uri\x12#\n" +
+	"\rresource_list\x18\x02 \x01(\bR\fresourceList\x12\x1f\n" +
+	"\vprompt_list\x18\x03 \x01(\bR\n" +
+	"promptList\"=\n" +
 	"\rProtocolError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xc0\x01\n" +

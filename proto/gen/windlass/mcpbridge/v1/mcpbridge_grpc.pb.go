@@ -49,8 +49,8 @@ type BridgeServiceClient interface {
 	// if the server has lost the session.
 	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the server does not answer; the server's own errors are part of the response.
 	Forward(ctx context.Context, in *ForwardRequest, opts ...grpc.CallOption) (*ForwardResponse, error)
-	// WatchResources subscribes to resources of a server. It sends an empty message when the server has accepted that, and then the URI of a
-	// resource each time it was updated. The stream ends with UNAVAILABLE when the connection is lost; updates until the next call are missed.
+	// WatchResources subscribes to resources of a server, and to changes of its lists. It sends an empty message when the server has accepted
+	// that, and then one for each change. The stream ends with UNAVAILABLE when the connection is lost; changes until the next call are missed.
 	// Errors: INVALID_ARGUMENT when the server refuses a subscription.
 	WatchResources(ctx context.Context, in *WatchResourcesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResourcesResponse], error)
 	// Watch streams changes of pooled servers: changed tool lists, connections opened and lost. It starts with the current state of each
@@ -174,8 +174,8 @@ type BridgeServiceServer interface {
 	// if the server has lost the session.
 	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the server does not answer; the server's own errors are part of the response.
 	Forward(context.Context, *ForwardRequest) (*ForwardResponse, error)
-	// WatchResources subscribes to resources of a server. It sends an empty message when the server has accepted that, and then the URI of a
-	// resource each time it was updated. The stream ends with UNAVAILABLE when the connection is lost; updates until the next call are missed.
+	// WatchResources subscribes to resources of a server, and to changes of its lists. It sends an empty message when the server has accepted
+	// that, and then one for each change. The stream ends with UNAVAILABLE when the connection is lost; changes until the next call are missed.
 	// Errors: INVALID_ARGUMENT when the server refuses a subscription.
 	WatchResources(*WatchResourcesRequest, grpc.ServerStreamingServer[WatchResourcesResponse]) error
 	// Watch streams changes of pooled servers: changed tool lists, connections opened and lost. It starts with the current state of each

@@ -338,7 +338,11 @@ type WatchResourcesRequest struct {
 	// Name of the source.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// URIs of the resources, as the source has them.
-	Uris          []string `protobuf:"bytes,2,rep,name=uris,proto3" json:"uris,omitempty"`
+	Uris []string `protobuf:"bytes,2,rep,name=uris,proto3" json:"uris,omitempty"`
+	// True = also report changes of the list of resources, if the server does.
+	ResourceList bool `protobuf:"varint,3,opt,name=resource_list,json=resourceList,proto3" json:"resource_list,omitempty"`
+	// True = also report changes of the list of prompts, if the server does.
+	PromptList    bool `protobuf:"varint,4,opt,name=prompt_list,json=promptList,proto3" json:"prompt_list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -387,11 +391,29 @@ func (x *WatchResourcesRequest) GetUris() []string {
 	return nil
 }
 
-// WatchResourcesResponse says that a resource was updated.
+func (x *WatchResourcesRequest) GetResourceList() bool {
+	if x != nil {
+		return x.ResourceList
+	}
+	return false
+}
+
+func (x *WatchResourcesRequest) GetPromptList() bool {
+	if x != nil {
+		return x.PromptList
+	}
+	return false
+}
+
+// WatchResourcesResponse says what has changed; the first message is empty.
 type WatchResourcesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// URI of the resource; empty in the first message.
-	Uri           string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	// URI of a resource that was updated.
+	Uri string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	// True when the list of resources has changed.
+	ResourceList bool `protobuf:"varint,2,opt,name=resource_list,json=resourceList,proto3" json:"resource_list,omitempty"`
+	// True when the list of prompts has changed.
+	PromptList    bool `protobuf:"varint,3,opt,name=prompt_list,json=promptList,proto3" json:"prompt_list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -431,6 +453,20 @@ func (x *WatchResourcesResponse) GetUri() string {
 		return x.Uri
 	}
 	return ""
+}
+
+func (x *WatchResourcesResponse) GetResourceList() bool {
+	if x != nil {
+		return x.ResourceList
+	}
+	return false
+}
+
+func (x *WatchResourcesResponse) GetPromptList() bool {
+	if x != nil {
+		return x.PromptList
+	}
+	return false
 }
 
 // ProtocolError is a JSON-RPC error of a server.
@@ -511,12 +547,19 @@ const file_windlass_registry_v1_servers_proto_rawDesc = "" +
 	"\vresult_json\x18\x01 \x01(\fH\x00R\n" +
 	"resultJson\x12;\n" +
 	"\x05error\x18\x02 \x01(\v2#.windlass.registry.v1.ProtocolErrorH\x00R\x05errorB\b\n" +
-	"\x06answer\"e\n" +
+	"\x06answer\"\xa9\x01\n" +
 	"\x15WatchResourcesRequest\x12$\n" +
-	"\x06source\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06source\x12&\n" +
-	"\x04uris\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\b\x01\x10\xe8\a\"\x05r\x03\x18\x80 R\x04uris\"*\n" +
+	"\x06source\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06source\x12$\n" +
+	"\x04uris\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80 R\x04uris\x12#\n" +
+	"\rresource_list\x18\x03 \x01(\bR\fresourceList\x12\x1f\n" +
+	"\vprompt_list\x18\x04 \x01(\bR\n" +
+	"promptList\"p\n" +
 	"\x16WatchResourcesResponse\x12\x10\n" +
-	"\x03uri\x18\x01 \x01(\tR\x03uri\"=\n" +
+	"\x03uri\x18\x01 \x01(\tR\x03uri\x12#\n" +
+	"\rresource_list\x18\x02 \x01(\bR\fresourceList\x12\x1f\n" +
+	"\vprompt_list\x18\x03 \x01(\bR\n" +
+	"promptList\"=\n" +
 	"\rProtocolError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage2\xa0\x03\n" +

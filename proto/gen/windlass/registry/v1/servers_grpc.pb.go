@@ -37,9 +37,9 @@ type ServerServiceClient interface {
 	// Errors: NOT_FOUND when the source does not exist or the caller may not use it; UNAVAILABLE/TOOL_UNAVAILABLE when its server does not
 	// answer. The server's own errors are part of the response.
 	ForwardRequest(ctx context.Context, in *ForwardRequestRequest, opts ...grpc.CallOption) (*ForwardRequestResponse, error)
-	// WatchResources subscribes to resources of a source. It sends an empty message when the source's server has accepted that, and then the
-	// URI of a resource each time it was updated. The stream ends with UNAVAILABLE when the server is lost; updates until the next call are
-	// missed.
+	// WatchResources subscribes to resources of a source, and to changes of its lists of resources and prompts, as far as the caller may use
+	// them. It sends an empty message when the source's server has accepted that, and then one for each change. The stream ends with
+	// UNAVAILABLE when the server is lost; changes until the next call are missed.
 	// Errors: NOT_FOUND when the source does not exist or the caller may not use its resources; INVALID_ARGUMENT when the server refuses.
 	WatchResources(ctx context.Context, in *WatchResourcesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResourcesResponse], error)
 }
@@ -104,9 +104,9 @@ type ServerServiceServer interface {
 	// Errors: NOT_FOUND when the source does not exist or the caller may not use it; UNAVAILABLE/TOOL_UNAVAILABLE when its server does not
 	// answer. The server's own errors are part of the response.
 	ForwardRequest(context.Context, *ForwardRequestRequest) (*ForwardRequestResponse, error)
-	// WatchResources subscribes to resources of a source. It sends an empty message when the source's server has accepted that, and then the
-	// URI of a resource each time it was updated. The stream ends with UNAVAILABLE when the server is lost; updates until the next call are
-	// missed.
+	// WatchResources subscribes to resources of a source, and to changes of its lists of resources and prompts, as far as the caller may use
+	// them. It sends an empty message when the source's server has accepted that, and then one for each change. The stream ends with
+	// UNAVAILABLE when the server is lost; changes until the next call are missed.
 	// Errors: NOT_FOUND when the source does not exist or the caller may not use its resources; INVALID_ARGUMENT when the server refuses.
 	WatchResources(*WatchResourcesRequest, grpc.ServerStreamingServer[WatchResourcesResponse]) error
 	mustEmbedUnimplementedServerServiceServer()
