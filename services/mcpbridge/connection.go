@@ -8,6 +8,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 // wire is the part of the library's transports that a connection uses.
@@ -33,7 +35,7 @@ type connection struct {
 	stream    standing
 	questions questions
 	levels    logLevels
-	updates   updates
+	updates   watch.Updates
 }
 
 // logLevels is the lowest level of log messages that was asked for. The zero value is ready for use.

@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/result"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 // callFromProto validates a request's arguments. Empty text means no arguments, which is an empty object on the wire: servers reject null.
@@ -84,6 +85,6 @@ func answerToProto(a *answer, limit int) *mcpbridgev1.CallToolResult {
 	return result.FromJSON(a.result, limit)
 }
 
-func eventToProto(e event) *mcpbridgev1.WatchResponse {
-	return &mcpbridgev1.WatchResponse{ServerId: e.server, Change: e.change, Kind: enum.Name(e.change), Detail: e.detail}
+func eventToProto(e watch.Event) *mcpbridgev1.WatchResponse {
+	return &mcpbridgev1.WatchResponse{ServerId: e.Server, Change: e.Change, Kind: enum.Name(e.Change), Detail: e.Detail}
 }

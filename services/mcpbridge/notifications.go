@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 // progress is the progress of a call.
@@ -115,12 +116,12 @@ func (c *connection) notified(n mcp.JSONRPCNotification) {
 		c.progress.deliverLog(m)
 	case mcp.MethodNotificationResourceUpdated:
 		if uri, ok := fields["uri"].(string); ok {
-			c.updates.deliver(topic{uri: uri})
+			c.updates.Deliver(watch.Topic{URI: uri})
 		}
 	case mcp.MethodNotificationResourcesListChanged:
-		c.updates.deliver(topic{list: resourceList})
+		c.updates.Deliver(watch.Topic{List: watch.Resources})
 	case mcp.MethodNotificationPromptsListChanged:
-		c.updates.deliver(topic{list: promptList})
+		c.updates.Deliver(watch.Topic{List: watch.Prompts})
 	case mcp.MethodNotificationToolsListChanged:
 		c.changed()
 	case mcp.MethodNotificationSubscriptionsAcknowledged:

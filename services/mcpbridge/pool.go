@@ -5,13 +5,15 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 // pool holds one upstream per server id. A changed entry replaces the previous one.
 type pool struct {
 	cfg    Config
 	log    *slog.Logger
-	hub    *hub
+	hub    *watch.Hub
 	opener *opener
 	eras   eras
 
@@ -29,7 +31,7 @@ type pool struct {
 }
 
 func newPool(cfg Config, log *slog.Logger, o *opener) *pool {
-	p := &pool{cfg: cfg, log: log, hub: newHub(), opener: o, upstreams: map[string]*upstream{}}
+	p := &pool{cfg: cfg, log: log, hub: watch.NewHub(), opener: o, upstreams: map[string]*upstream{}}
 	p.life, p.end = context.WithCancel(context.Background())
 	o.background = p.background
 	return p
@@ -50,7 +52,7 @@ func (p *pool) get(sp *spec) (*upstream, error) {
 	p.upstreams[sp.id] = u
 	if old != nil {
 		old.retire()
-		p.hub.forget(sp.id)
+		p.hub.Forget(sp.id)
 	}
 	return u, nil
 }
@@ -62,7 +64,7 @@ func (p *pool) release(id string) {
 	if u := p.upstreams[id]; u != nil {
 		delete(p.upstreams, id)
 		u.retire()
-		p.hub.forget(id)
+		p.hub.Forget(id)
 	}
 }
 
@@ -85,7 +87,7 @@ func (p *pool) sweep() {
 		if u.idle(p.cfg.IdleTimeout) {
 			delete(p.upstreams, id)
 			u.retire()
-			p.hub.forget(id)
+			p.hub.Forget(id)
 		}
 	}
 }
@@ -110,7 +112,7 @@ func (p *pool) close() {
 	p.closed = true
 	p.gate.Unlock()
 	p.end()
-	p.hub.close()
+	p.hub.Close()
 	p.wg.Wait()
 }
 

@@ -3,7 +3,6 @@ package mcpbridge
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -13,90 +12,23 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/result"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
-
-// topic is what a watcher is notified of: a resource by its URI, or one of the server's lists.
-type topic struct{ uri, list string }
-
-// The lists of a server.
-const (
-	resourceList = "resources"
-	promptList   = "prompts"
-)
-
-// updates delivers changes to their watchers. The zero value is ready for use.
-type updates struct {
-	mu sync.Mutex
-	to map[topic]map[chan topic]struct{}
-}
-
-// updateBuffer is how many updates wait for a slow watcher. Beyond it the oldest is dropped.
-const updateBuffer = 256
 
 // unsubscribeTimeout bounds the end of a subscription.
 const unsubscribeTimeout = 5 * time.Second
 
-func (u *updates) add(topics []topic) chan topic {
-	ch := make(chan topic, updateBuffer)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.to == nil {
-		u.to = map[topic]map[chan topic]struct{}{}
-	}
-	for _, t := range topics {
-		if u.to[t] == nil {
-			u.to[t] = map[chan topic]struct{}{}
-		}
-		u.to[t][ch] = struct{}{}
-	}
-	return ch
-}
-
-// remove returns the URIs of resources that no watcher is left for.
-func (u *updates) remove(topics []topic, ch chan topic) []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var last []string
-	for _, t := range topics {
-		delete(u.to[t], ch)
-		if watchers, ok := u.to[t]; ok && len(watchers) == 0 {
-			delete(u.to, t)
-			if t.uri != "" {
-				last = append(last, t.uri)
-			}
-		}
-	}
-	return last
-}
-
-func (u *updates) deliver(t topic) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for ch := range u.to[t] {
-		select {
-		case ch <- t:
-			continue
-		default:
-		}
-		select {
-		case <-ch:
-		default:
-		}
-		ch <- t // there is room, and no other sender
-	}
-}
-
 // topicsOf returns what a request asks for.
-func topicsOf(req *mcpbridgev1.WatchResourcesRequest) []topic {
-	var topics []topic
+func topicsOf(req *mcpbridgev1.WatchResourcesRequest) []watch.Topic {
+	var topics []watch.Topic
 	for _, uri := range req.GetUris() {
-		topics = append(topics, topic{uri: uri})
+		topics = append(topics, watch.Topic{URI: uri})
 	}
 	if req.GetResourceList() {
-		topics = append(topics, topic{list: resourceList})
+		topics = append(topics, watch.Topic{List: watch.Resources})
 	}
 	if req.GetPromptList() {
-		topics = append(topics, topic{list: promptList})
+		topics = append(topics, watch.Topic{List: watch.Prompts})
 	}
 	return topics
 }
@@ -120,10 +52,10 @@ func (s *Service) WatchResources(
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	topics := topicsOf(req)
-	updated := c.updates.add(topics)
+	updated := c.updates.Add(topics)
 	ended := make(chan error, 1)
 	defer func() {
-		if last := c.updates.remove(topics, updated); !c.modern() {
+		if last := c.updates.Remove(topics, updated); !c.modern() {
 			c.unsubscribe(last)
 		}
 	}()
@@ -141,7 +73,7 @@ func (s *Service) WatchResources(
 		select {
 		case t := <-updated:
 			if err := stream.Send(&mcpbridgev1.WatchResourcesResponse{
-				Uri: t.uri, ResourceList: t.list == resourceList, PromptList: t.list == promptList,
+				Uri: t.URI, ResourceList: t.List == watch.Resources, PromptList: t.List == watch.Prompts,
 			}); err != nil {
 				return fmt.Errorf("send an event: %w", err)
 			}

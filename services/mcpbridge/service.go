@@ -138,8 +138,8 @@ func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1
 
 // Watch implements BridgeService.
 func (s *Service) Watch(_ *mcpbridgev1.WatchRequest, stream grpc.ServerStreamingServer[mcpbridgev1.WatchResponse]) error {
-	state, w := s.pool.hub.watch()
-	defer s.pool.hub.leave(w)
+	state, w := s.pool.hub.Watch()
+	defer s.pool.hub.Leave(w)
 	for _, e := range state {
 		if err := stream.Send(eventToProto(e)); err != nil {
 			return fmt.Errorf("send the present state: %w", err)
@@ -147,10 +147,10 @@ func (s *Service) Watch(_ *mcpbridgev1.WatchRequest, stream grpc.ServerStreaming
 	}
 	for {
 		select {
-		case e, ok := <-w.events:
+		case e, ok := <-w.Events():
 			if !ok {
 				why := "the bridge is stopping"
-				if s.pool.hub.leave(w) {
+				if s.pool.hub.Leave(w) {
 					why = "the watcher fell behind"
 				}
 				return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "%s", why).Hint("Watch again; it starts with the present state.")

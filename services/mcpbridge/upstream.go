@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 // upstream is one server in the pool, with at most one connection at a time.
@@ -103,7 +104,7 @@ func (u *upstream) dial(d *dial) {
 	}
 	u.pool.eras.remember(u.spec.key, u.era)
 	// Under the lock: a "connected" must not overtake the "lost" of the previous connection.
-	u.pool.hub.publish(event{server: u.spec.id, change: connected})
+	u.pool.hub.Publish(watch.Event{Server: u.spec.id, Change: watch.Connected})
 	u.mu.Unlock()
 	u.pool.log.InfoContext(ctx, "tool server connected", "server_id", u.spec.id, "server", u.spec.name, "protocol", c.version,
 		"took", time.Since(begin))
@@ -186,7 +187,7 @@ func (u *upstream) recordLoss(c *connection, begin time.Time) bool {
 	}
 	detail := c.describe(cause)
 	u.crashed(begin)
-	u.pool.hub.publish(event{server: u.spec.id, change: lost, detail: detail})
+	u.pool.hub.Publish(watch.Event{Server: u.spec.id, Change: watch.Lost, Detail: detail})
 	u.pool.log.WarnContext(u.pool.life, "tool server lost", "server_id", u.spec.id, "server", u.spec.name, "error", detail)
 	return u.startReconnect()
 }
@@ -228,7 +229,7 @@ func (u *upstream) drop(c *connection, why *sendError) {
 		if c.modern() || why.wrongEra { // without a session none can be lost: it is another server by now
 			u.era = unknownEra
 		}
-		u.pool.hub.publish(event{server: u.spec.id, change: lost, detail: why.Error()})
+		u.pool.hub.Publish(watch.Event{Server: u.spec.id, Change: watch.Lost, Detail: why.Error()})
 		if u.startReconnect() {
 			u.pool.background(u.reconnect) // the caller that drops it connects again at once, unless the server is away
 		}
@@ -243,7 +244,7 @@ func (u *upstream) changed() {
 	retired := u.retired
 	u.mu.Unlock()
 	if !retired {
-		u.pool.hub.publish(event{server: u.spec.id, change: toolsChanged})
+		u.pool.hub.Publish(watch.Event{Server: u.spec.id, Change: watch.ToolsChanged})
 	}
 }
 
