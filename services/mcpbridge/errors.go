@@ -86,9 +86,9 @@ func (e *sendError) refusedLogin() bool {
 func refusal(f facts) string {
 	switch f.status {
 	case http.StatusUnauthorized:
-		return "the server wants authentication (status 401): check the headers of its entry"
+		return "the server wants authentication (status 401): check the auth or the headers of its entry"
 	case http.StatusForbidden:
-		return "the server forbids access (status 403): check the headers of its entry"
+		return "the server forbids access (status 403): check the auth or the headers of its entry"
 	case http.StatusTooManyRequests:
 		return "the server gets too many requests (status 429)"
 	case http.StatusNotFound:

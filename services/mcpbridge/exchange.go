@@ -23,6 +23,7 @@ type exchange struct {
 	contentType string
 	retryAfter  time.Duration
 	tooLarge    bool
+	loginFailed bool // its access token was refused before the server looked at it
 }
 
 type exchangeKey struct{}
@@ -38,14 +39,25 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// setSent records whether the request may have been sent.
-func (x *exchange) setSent(sent bool) {
+// SetSent implements outbound.Record: it records whether the request may have been sent.
+func (x *exchange) SetSent(sent bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sent = sent
 }
 
+// TokenRefused implements outbound.Record.
+func (x *exchange) TokenRefused(certain bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.loginFailed = certain
+}
+
+// markTooLarge records that the response was over the limit; x may be nil.
 func (x *exchange) markTooLarge() {
+	if x == nil {
+		return
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.tooLarge = true
@@ -68,6 +80,7 @@ func (x *exchange) answers(body []byte) bool {
 // facts is a copy of an exchange for reading.
 type facts struct {
 	sent, tooLarge bool
+	loginFailed    bool
 	status         int
 	contentType    string
 	retryAfter     time.Duration
@@ -76,7 +89,7 @@ type facts struct {
 func (x *exchange) facts() facts {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return facts{x.sent, x.tooLarge, x.status, x.contentType, x.retryAfter}
+	return facts{x.sent, x.tooLarge, x.loginFailed, x.status, x.contentType, x.retryAfter}
 }
 
 // retryAfter parses both forms of the header; 0 for anything else. It is limited to a day.

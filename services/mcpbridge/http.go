@@ -12,7 +12,9 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
 )
 
 // newHTTPWire returns the streamable HTTP transport. For servers of the old era it also listens for notifications; the library skips that
@@ -56,14 +58,15 @@ type streamObserver func(status int, err error)
 // newHTTPClient returns a client over egress that adds the entry's headers to each request, and limits and records each response.
 func newHTTPClient(sp *spec, out *egress.Egress, t *tap) *http.Client {
 	c := out.Client(egress.Options{})
-	t.next, t.headers = c.Transport, sp.headers
+	t.headers = sp.headers
+	t.login = outbound.Login{Next: c.Transport, Set: sp.credentials, Home: credential.Origin(sp.url)}
 	c.Transport = t
 	return c
 }
 
 // tap observes all requests of one connection.
 type tap struct {
-	next    http.RoundTripper
+	login   outbound.Login
 	headers map[string]string
 	stream  streamObserver
 	apart   bool // responses come on a separate stream
@@ -86,13 +89,11 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Host = value
 		}
 	}
+	var recorded outbound.Record
 	if request {
-		x.setSent(true)
+		recorded = x
 	}
-	res, err := t.next.RoundTrip(req)
-	if request && egress.NotSent(err) {
-		x.setSent(false)
-	}
+	res, err := t.login.Send(req, recorded, request && x.method == mcp.MethodToolsCall)
 	standing := req.Method == http.MethodGet && x == nil && t.stream != nil
 	if err != nil {
 		cancel()
@@ -101,7 +102,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	res.Body = &boundBody{ReadCloser: res.Body, limit: maxWireBytes, events: isEventStream(res), exchange: x, done: cancel}
+	res.Body = &outbound.Body{ReadCloser: res.Body, Limit: maxWireBytes, Events: isEventStream(res), TooLarge: x.markTooLarge, Done: cancel}
 	if standing {
 		t.stream(res.StatusCode, nil)
 		// The library retries every second on anything but 405 and 404; a refusal is final.
@@ -131,7 +132,7 @@ func present(res *http.Response, x *exchange) {
 	case err == nil && media == "application/json" && (res.StatusCode == http.StatusOK || res.StatusCode == http.StatusAccepted):
 		return
 	}
-	body, err := io.ReadAll(res.Body) // limited by boundBody
+	body, err := io.ReadAll(res.Body) // limited by outbound.Body
 	rest := io.Reader(bytes.NewReader(body))
 	if err != nil {
 		rest = io.MultiReader(rest, failing{err})
@@ -157,58 +158,4 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func isEventStream(res *http.Response) bool {
 	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	return err == nil && media == "text/event-stream"
-}
-
-// boundBody limits a body as a whole, or each event of a stream.
-type boundBody struct {
-	io.ReadCloser
-	limit    int
-	events   bool
-	exchange *exchange
-	done     context.CancelFunc
-
-	read  int  // bytes of the body or of the current event
-	blank bool // the last line end was followed by nothing but another
-}
-
-// Read implements io.Reader. Over the limit it returns an *egress.TooLargeError.
-func (b *boundBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.count(p[:n])
-	if b.read > b.limit {
-		if b.exchange != nil {
-			b.exchange.markTooLarge()
-		}
-		return 0, &egress.TooLargeError{Limit: int64(b.limit)}
-	}
-	return n, err
-}
-
-// count adds to read; in a stream an empty line starts a new event.
-func (b *boundBody) count(p []byte) {
-	if !b.events {
-		b.read += len(p)
-		return
-	}
-	for {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
-			b.read += len(p)
-			b.blank = b.blank && (len(p) == 0 || len(p) == 1 && p[0] == '\r')
-			return
-		}
-		if b.blank && (i == 0 || i == 1 && p[0] == '\r') {
-			b.read = 0
-		}
-		b.read += i + 1
-		b.blank = true
-		p = p[i+1:]
-	}
-}
-
-// Close implements io.Closer.
-func (b *boundBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.done()
-	return err
 }

@@ -55,6 +55,8 @@ func (s *sender) judgeError(ctx context.Context, x *exchange, f facts, err error
 		e.fate, e.stale, e.text = notSent, true, errSessionGone.Error()
 	case !f.sent || notWritten(err):
 		e.fate = notSent
+	case f.status == http.StatusUnauthorized && f.loginFailed:
+		e.fate, e.text = notSent, refusal(f)
 	case ctx.Err() != nil:
 		e.text = "no answer came in time"
 		if errors.Is(ctx.Err(), context.Canceled) {

@@ -15,6 +15,7 @@ type pool struct {
 	log    *slog.Logger
 	hub    *watch.Hub
 	opener *opener
+	forget func(id string) // is called when a server leaves the pool
 	eras   eras
 
 	// life ends with the pool. It is stored because connections are made and kept for all calls, and must not end with the call that happens
@@ -30,8 +31,8 @@ type pool struct {
 	wg     sync.WaitGroup
 }
 
-func newPool(cfg Config, log *slog.Logger, o *opener) *pool {
-	p := &pool{cfg: cfg, log: log, hub: watch.NewHub(), opener: o, upstreams: map[string]*upstream{}}
+func newPool(cfg Config, log *slog.Logger, o *opener, forget func(id string)) *pool {
+	p := &pool{cfg: cfg, log: log, hub: watch.NewHub(), opener: o, forget: forget, upstreams: map[string]*upstream{}}
 	p.life, p.end = context.WithCancel(context.Background())
 	o.background = p.background
 	return p
@@ -65,6 +66,7 @@ func (p *pool) release(id string) {
 		delete(p.upstreams, id)
 		u.retire()
 		p.hub.Forget(id)
+		p.forget(id)
 	}
 }
 
@@ -88,6 +90,7 @@ func (p *pool) sweep() {
 			delete(p.upstreams, id)
 			u.retire()
 			p.hub.Forget(id)
+			p.forget(id)
 		}
 	}
 }

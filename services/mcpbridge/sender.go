@@ -48,7 +48,7 @@ func (s *sender) request(ctx context.Context, id int64, method mcp.MCPMethod, pa
 		req.Params = params
 	}
 	if s.spec.kind == overStdio {
-		x.setSent(true)
+		x.SetSent(true)
 	}
 	res, err := s.wire.SendRequest(withExchange(ctx, x), req)
 	return s.judge(ctx, x, res, err)

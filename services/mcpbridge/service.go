@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
@@ -34,9 +35,10 @@ type Deps struct {
 // Service implements BridgeService. The caller must call Close.
 type Service struct {
 	mcpbridgev1.UnimplementedBridgeServiceServer
-	cfg    Config
-	pool   *pool
-	tracer trace.Tracer
+	cfg         Config
+	credentials *credential.Keeper
+	pool        *pool
+	tracer      trace.Tracer
 }
 
 // New returns a bridge without connections.
@@ -48,11 +50,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	keeper := credential.New(credential.Config{Env: references(cfg), Timeout: cfg.ConnectTimeout}, deps.Egress)
 	return &Service{
-		cfg: cfg,
+		cfg: cfg, credentials: keeper,
 		pool: newPool(cfg, deps.Log, &opener{
 			egress: deps.Egress, log: deps.Log, commandPath: cfg.CommandPath, probe: cfg.DiscoverTimeout,
-		}),
+		}, keeper.Forget),
 		tracer: telemetry.Tracer("mcpbridge"),
 	}, nil
 }
@@ -72,7 +75,7 @@ func (s *Service) Close() { s.pool.close() }
 
 // Discover implements BridgeService.
 func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest) (*mcpbridgev1.DiscoverResponse, error) {
-	sp, err := newSpec(req.GetServer(), s.cfg)
+	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +88,7 @@ func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest
 
 // CallTool implements BridgeService.
 func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerStreamingServer[mcpbridgev1.CallToolResponse]) error {
-	sp, err := newSpec(req.GetServer(), s.cfg)
+	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -36,6 +37,8 @@ type spec struct {
 	env            map[string]string
 	dir            string
 	headers        map[string]string
+	auth           *credential.Auth // with a reference
+	credentials    *credential.Set
 	clientRequests []string // that callers may answer
 	connectTimeout time.Duration
 	callTimeout    time.Duration
@@ -46,8 +49,8 @@ type spec struct {
 }
 
 // newSpec validates a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
-func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
-	r := envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "bridge", Setting: "mcpbridge.env_allow"})
+func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper) (*spec, error) {
+	r := envref.New(references(cfg))
 	sp := &spec{
 		id: s.GetId(), name: s.GetName(), url: s.GetUrl(), command: s.GetCommand(), dir: s.GetDir(),
 		env: map[string]string{}, headers: map[string]string{}, clientRequests: s.GetClientRequests(),
@@ -68,15 +71,8 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	for name, value := range s.GetHeaders() {
 		value = r.Resolve("server.headers["+name+"]", value)
 		canonical := http.CanonicalHeaderKey(name)
-		switch {
-		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
-			r.Refuse("server.headers["+name+"]", "not a valid HTTP header")
-			continue
-		case canonical == keyHeader:
-			r.Refuse("server.headers["+name+"]", "each call has a key of its own, which this header carries")
-			continue
-		case strings.HasPrefix(canonical, "Mcp-") || canonical == "Content-Type" || canonical == "Accept" || canonical == "Content-Length":
-			r.Refuse("server.headers["+name+"]", "this header is the protocol's own")
+		if message := wrongHeader(name, value); message != "" {
+			r.Refuse("server.headers["+name+"]", message)
 			continue
 		}
 		if len(value) >= 8 { // shorter ones are words, and would garble every text
@@ -84,12 +80,52 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 		}
 		sp.headers[canonical] = value
 	}
+	sp.authorize(s.GetAuth(), r, keeper)
 	if len(r.Wrong) > 0 {
 		return nil, fault.InvalidFields(r.Wrong)
 	}
-	sp.redact, sp.withhold, sp.withholds = envref.Redactor(r.Secrets), envref.Redactor(r.Values), len(r.Values) > 0
+	redact := envref.Redactor(r.Secrets)
+	sp.redact = func(text string) string { return redact(sp.credentials.Hide(text)) }
+	sp.withhold, sp.withholds = sp.credentials.Hide, len(r.Values) > 0 || sp.auth != nil
 	sp.key = sp.hash()
 	return sp, nil
+}
+
+// references says which variables of the bridge may be referenced.
+func references(cfg Config) envref.Config {
+	return envref.Config{Allow: cfg.EnvAllow, Owner: "bridge", Setting: "mcpbridge.env_allow"}
+}
+
+// wrongHeader says why a header cannot be set; empty if it can.
+func wrongHeader(name, value string) string {
+	canonical := http.CanonicalHeaderKey(name)
+	switch {
+	case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
+		return "not a valid HTTP header"
+	case canonical == keyHeader:
+		return "each call has a key of its own, which this header carries"
+	case strings.HasPrefix(canonical, "Mcp-") || canonical == "Content-Type" || canonical == "Accept" || canonical == "Content-Length":
+		return "this header is the protocol's own"
+	}
+	return ""
+}
+
+// authorize resolves the server's credential.
+func (s *spec) authorize(a *mcpbridgev1.Auth, r *envref.Resolver, keeper *credential.Keeper) {
+	o := credential.Owner{ID: s.id, Path: "server"}
+	if a != nil {
+		o.Auth = &credential.Auth{
+			Kind: a.GetKind(), In: a.GetIn(), Name: a.GetName(), Secret: a.GetSecret(), Username: a.GetUsername(), TokenURL: a.GetTokenUrl(),
+			ClientID: a.GetClientId(), Scopes: a.GetScopes(), Audience: a.GetAudience(),
+		}
+		if s.kind == overStdio {
+			r.Refuse("server.auth", "a program has no auth; use its env")
+		}
+		if message := wrongHeader(a.GetName(), ""); a.GetKind() == credential.APIKey && message != "" {
+			r.Refuse("server.auth.name", message)
+		}
+	}
+	s.auth, s.credentials = o.Auth, keeper.Resolve(r, o)
 }
 
 // chooseTransport derives the transport from url and command, or validates the forced one.
@@ -130,7 +166,7 @@ func (s *spec) chooseTransport(forced string, r *envref.Resolver) {
 // hash covers everything that requires another connection: not the display names, not the timeouts.
 func (s *spec) hash() string {
 	// Maps are encoded in the order of their keys, and strings always encode.
-	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers, s.clientRequests})
+	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers, s.clientRequests, s.auth})
 	if err != nil {
 		return ""
 	}

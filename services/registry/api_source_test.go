@@ -295,10 +295,19 @@ func TestSourcesOfAPIsAreChecked(t *testing.T) {
 		return &registryv1.Source{Name: "x", Kind: "openapi", Url: "http://x/", Auth: a}
 	}
 	for want, src := range map[string]*registryv1.Source{
-		"give exactly one of url":                   {Name: "x", Kind: "openapi"},
-		"an API has no command":                     {Name: "x", Kind: "openapi", Url: "http://x/", Command: []string{"y"}},
-		"source.base_url: the URL must start":       {Name: "x", Kind: "openapi", Url: "http://x/", BaseUrl: "ftp://x"},
-		"an HTTP API has it; use headers with":      {Name: "x", Kind: "mcp", Url: "http://x/", Auth: &registryv1.SourceAuth{Kind: "bearer"}},
+		"give exactly one of url":                {Name: "x", Kind: "openapi"},
+		"an API has no command":                  {Name: "x", Kind: "openapi", Url: "http://x/", Command: []string{"y"}},
+		"source.base_url: the URL must start":    {Name: "x", Kind: "openapi", Url: "http://x/", BaseUrl: "ftp://x"},
+		"into the environment of the MCP bridge": {Name: "x", Kind: "mcp", Url: "http://x/", Auth: &registryv1.SourceAuth{Kind: "bearer"}},
+		"source.auth: auth belongs to a url": {
+			Name: "x", Kind: "mcp", Command: []string{"y"}, Auth: &registryv1.SourceAuth{Kind: "bearer", Secret: "${env:X}"},
+		},
+		"source.auth: a built-in source has no auth": {
+			Name: "windlass", Kind: "builtin", Auth: &registryv1.SourceAuth{Kind: "bearer", Secret: "${env:X}"},
+		},
+		"source.auth.in: an MCP server takes its key in a header": {
+			Name: "x", Kind: "mcp", Url: "http://x/", Auth: &registryv1.SourceAuth{Kind: "api_key", In: "query", Name: "k", Secret: "${env:X}"},
+		},
 		"source.base_url: it is required with auth": {Name: "x", Kind: "openapi", Document: "{}", Headers: map[string]string{"X": "y"}},
 		"must not be written here; put it into the environment of the registry": auth("bearer", func(a *registryv1.SourceAuth) {
 			a.Secret = "hunter2"

@@ -59,8 +59,8 @@ type Call struct {
 	Key string
 	// Authorize adds credentials to the request; nil = none. An error means that the call is not sent.
 	Authorize func(*http.Request) error
-	// Refused is called if the API answers 401; nil = not.
-	Refused func()
+	// Refused is called with the request if the API answers 401; nil = not.
+	Refused func(*http.Request)
 	// Hide removes secrets from a text.
 	Hide func(string) string
 	// MaxBytes limits the response's body.
@@ -100,7 +100,7 @@ func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 		return nil, c.unanswered(ctx, err)
 	}
 	if response.StatusCode == http.StatusUnauthorized && c.Refused != nil {
-		c.Refused()
+		c.Refused(r)
 	}
 	if c.undecided(response.StatusCode) {
 		return nil, c.inDoubt(response, body)

@@ -3,12 +3,8 @@ package sourcespec
 import (
 	"errors"
 	"fmt"
-	"regexp"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/libs/envref"
-	"github.com/windlass-dev/windlass/services/registry/credential"
 	"github.com/windlass-dev/windlass/services/registry/endpoint"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -16,17 +12,16 @@ import (
 // validateNoAPI checks that a source which is no API has none of an API's fields.
 func validateNoAPI(s store.Source, bad func(field, message string)) {
 	for _, f := range []struct {
-		set         bool
-		field, more string
+		set   bool
+		field string
 	}{
-		{s.Document != "", "document", ""},
-		{s.Spec.BaseURL != "", "base_url", ""},
-		{s.Spec.Operations != nil, "operations", ""},
-		{s.Spec.Auth != nil, "auth", "; use headers with ${env:NAME}"},
-		{len(s.Spec.Endpoints) > 0, "endpoints", ""},
+		{s.Document != "", "document"},
+		{s.Spec.BaseURL != "", "base_url"},
+		{s.Spec.Operations != nil, "operations"},
+		{len(s.Spec.Endpoints) > 0, "endpoints"},
 	} {
 		if f.set {
-			bad("source."+f.field, "only a source that is an HTTP API has it"+f.more)
+			bad("source."+f.field, "only a source that is an HTTP API has it")
 		}
 	}
 }
@@ -43,7 +38,7 @@ func validateAPI(s store.Source, bad func(field, message string)) {
 	}
 	validateNoServer(s, bad)
 	if a := s.Spec.Auth; a != nil {
-		validateAuth(*a, bad)
+		validateAuth(s, *a, bad)
 	}
 	if (s.Spec.Auth != nil || len(s.Spec.Headers) > 0) && s.Spec.URL == "" && s.Spec.BaseURL == "" {
 		bad("source.base_url", "it is required with auth or headers, which are sent only there")
@@ -71,7 +66,7 @@ func validateGraphQL(s store.Source, bad func(field, message string)) {
 		bad("source.operations", "queries and mutations are selected by names")
 	}
 	if a := s.Spec.Auth; a != nil {
-		validateAuth(*a, bad)
+		validateAuth(s, *a, bad)
 	}
 }
 
@@ -105,61 +100,6 @@ func validateHTTP(s store.Source, bad func(field, message string)) {
 		}
 	}
 	if a := s.Spec.Auth; a != nil {
-		validateAuth(*a, bad)
-	}
-}
-
-var wholeReference = regexp.MustCompile(`^\$\{env:[A-Za-z_][A-Za-z0-9_]*\}$`)
-
-// authFields are the fields that a kind of credential has: true if it is required.
-var authFields = map[string]map[string]bool{
-	store.APIKey:            {"in": true, "name": true},
-	store.Basic:             {"username": true},
-	store.Bearer:            {},
-	store.ClientCredentials: {"in": false, "token_url": true, "client_id": true, "scopes": false, "audience": false},
-}
-
-func validateAuth(a store.Auth, bad func(field, message string)) {
-	fields, ok := authFields[a.Kind]
-	if !ok {
-		bad("source.auth.kind", "use api_key, basic, bearer or oauth2_client_credentials")
-		return
-	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"in", a.In != ""},
-		{"name", a.Name != ""},
-		{"username", a.Username != ""},
-		{"token_url", a.TokenURL != ""},
-		{"client_id", a.ClientID != ""},
-		{"scopes", len(a.Scopes) > 0},
-		{"audience", a.Audience != ""},
-	} {
-		required, known := fields[f.name]
-		switch {
-		case f.set && !known:
-			bad("source.auth."+f.name, a.Kind+" has no "+f.name)
-		case !f.set && required:
-			bad("source.auth."+f.name, a.Kind+" requires it")
-		}
-	}
-	if !wholeReference.MatchString(a.Secret) {
-		bad("source.auth.secret", "a secret must not be written here; put it into the environment of the registry and refer to it: "+
-			"${env:WINDLASS_TOOL_SECRET}")
-	}
-	other := "query"
-	if a.Kind == store.ClientCredentials {
-		other = "body"
-	}
-	if a.In != "" && a.In != "header" && a.In != other {
-		bad("source.auth.in", "use header or "+other)
-	}
-	if a.In == "header" && !httpguts.ValidHeaderFieldName(a.Name) {
-		bad("source.auth.name", "not a valid header")
-	}
-	if message := wrongURL(a.TokenURL); a.TokenURL != "" && (message != "" || credential.Origin(a.TokenURL) == "") {
-		bad("source.auth.token_url", message)
+		validateAuth(s, *a, bad)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -37,6 +36,9 @@ func Validate(s store.Source) error {
 	case store.MCP:
 		validateEndpoint(s.Spec, bad)
 		validateNoAPI(s, bad)
+		if a := s.Spec.Auth; a != nil {
+			validateAuth(s, *a, bad)
+		}
 	case store.OpenAPI:
 		validateAPI(s, bad)
 		if len(s.Spec.Endpoints) > 0 {
@@ -48,6 +50,9 @@ func Validate(s store.Source) error {
 		validateHTTP(s, bad)
 	case store.Builtin:
 		validateNoAPI(s, bad)
+		if s.Spec.Auth != nil {
+			bad("source.auth", "a built-in source has no auth")
+		}
 		if s.Name != Mesh {
 			bad("source.name", `the built-in source is named "`+Mesh+`"`)
 		}
@@ -68,12 +73,8 @@ func Validate(s store.Source) error {
 			bad("source.client_requests", "use sampling or roots")
 		}
 	}
-	place := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
-	if store.IsAPI(s.Kind) {
-		place.Owner = "registry"
-	}
-	fields = append(fields, place.CheckHeaders("source.headers", s.Spec.Headers)...)
-	fields = append(fields, place.CheckVariables("source.env", s.Spec.Env)...)
+	fields = append(fields, place(s).CheckHeaders("source.headers", s.Spec.Headers)...)
+	fields = append(fields, place(s).CheckVariables("source.env", s.Spec.Env)...)
 	if text, err := json.Marshal(s.Spec); err != nil || bytes.Contains(text, []byte(`\u0000`)) {
 		bad("source", "NUL bytes are not allowed")
 	}
@@ -131,6 +132,9 @@ func validateEndpoint(s store.Spec, bad func(field, message string)) {
 	}
 	if program && len(s.Headers) > 0 {
 		bad("source.headers", "headers belong to a url, not to a command")
+	}
+	if program && s.Auth != nil {
+		bad("source.auth", "auth belongs to a url, not to a command; use env with ${env:NAME}")
 	}
 }
 

@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/credential"
+)
 
 // States of a source.
 const (
@@ -80,32 +84,8 @@ const (
 // Repeatable reports whether a call in doubt may be sent again.
 func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
 
-// Auth is the credential of an API. All values are references or no secrets.
-type Auth struct {
-	// Kind is one of the kinds below.
-	Kind string `json:"kind,omitempty"`
-	// In is "header" or "query" for an API key, and "header" or "body" for a client's credentials. Name is that of an API key's header or
-	// parameter.
-	In   string `json:"in,omitempty"`
-	Name string `json:"name,omitempty"`
-	// Secret is the key, the token, the password or the client's secret, as a reference.
-	Secret string `json:"secret,omitempty"`
-	// Username is that of basic authentication.
-	Username string `json:"username,omitempty"`
-	// TokenURL, ClientID, Scopes and Audience are those of OAuth 2 client credentials.
-	TokenURL string   `json:"token_url,omitempty"`
-	ClientID string   `json:"client_id,omitempty"`
-	Scopes   []string `json:"scopes,omitempty"`
-	Audience string   `json:"audience,omitempty"`
-}
-
-// Kinds of credentials.
-const (
-	APIKey            = "api_key"
-	Basic             = "basic"
-	Bearer            = "bearer"
-	ClientCredentials = "oauth2_client_credentials"
-)
+// Auth is the credential of a source. All values are references or no secrets.
+type Auth = credential.Auth
 
 // OperationFilter selects operations of a document; all conditions that are set must hold.
 type OperationFilter struct {
@@ -169,7 +149,7 @@ type Spec struct {
 	BaseURL string `json:"base_url,omitempty"`
 	// Operations selects operations of an API; nil = all.
 	Operations *OperationFilter `json:"operations,omitempty"`
-	// Auth is an API's credential; nil = none.
+	// Auth is its credential; nil = none.
 	Auth *Auth `json:"auth,omitempty"`
 	// MaxCalls is the number of calls in parallel, 0 = the service's default; MaxRate the calls per second, 0 = unlimited.
 	MaxCalls uint32  `json:"max_calls,omitempty"`

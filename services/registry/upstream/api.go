@@ -5,12 +5,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"strconv"
 
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/fault"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
+
+// owner says whose credentials a source has.
+func owner(s store.Source) credential.Owner {
+	return credential.Owner{
+		ID: s.Tenant + "/" + s.ID, Version: strconv.FormatUint(uint64(s.Revision), 10), Title: fmt.Sprintf("source %q", s.Name), Path: "source",
+		Headers: s.Spec.Headers, Auth: s.Spec.Auth,
+	}
+}
+
+// home is the origin that the credentials of a source are for: that of its base URL, else that of its URL.
+func home(s store.Spec) string {
+	if s.BaseURL != "" {
+		return credential.Origin(s.BaseURL)
+	}
+	return credential.Origin(s.URL)
+}
 
 // operation returns the stored operation or template of a definition.
 func (a *apis) operation(ctx context.Context, tenant, hash string) (httpcall.Maker, error) {
@@ -51,14 +70,14 @@ func (u *Upstream) callAPI(ctx context.Context, r Request) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.CallTimeout(r.Source))
 	defer cancel()
 	for retried := false; ; retried = true {
-		set, err := u.apis.credentials.For(r.Source)
+		set, err := u.apis.credentials.For(owner(r.Source))
 		if err != nil {
 			return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 		}
 		refused := false
 		call := httpcall.Call{
 			Source: r.Source.Name, Maker: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(), Authorize: set.Authorize, Hide: set.Hide,
-			Refused: func() { refused = set.Refused() }, MaxBytes: u.cfg.MaxResponseBytes,
+			Refused: func(sent *http.Request) { refused = set.Refused(sent) }, MaxBytes: u.cfg.MaxResponseBytes,
 		}
 		if r.Effect != store.Read {
 			call.Key = r.Meta["windlass/idempotency_key"]

@@ -15,10 +15,11 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	"github.com/windlass-dev/windlass/services/registry/credential"
 	"github.com/windlass-dev/windlass/services/registry/graphql"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
@@ -61,13 +62,16 @@ func newAPIs(cfg Config, deps Deps) *apis {
 	}
 	return &apis{
 		cfg: cfg, egress: deps.Egress, definitions: deps.Definitions, operations: operations, importing: make(chan struct{}, 1),
-		credentials: credential.New(credential.Config{EnvAllow: cfg.EnvAllow, Timeout: cfg.DiscoverTimeout}, deps.Egress),
-		tags:        map[string]version{},
+		credentials: credential.New(credential.Config{
+			Env:     envref.Config{Allow: cfg.EnvAllow, Owner: "registry", Setting: "registry.env_allow"},
+			Timeout: cfg.DiscoverTimeout,
+		}, deps.Egress),
+		tags: map[string]version{},
 	}
 }
 
 func (a *apis) forget(s store.Source) {
-	a.credentials.Forget(s)
+	a.credentials.Forget(owner(s).ID)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.tags, s.ID)
@@ -115,8 +119,8 @@ func (a *apis) document(ctx context.Context, s store.Source) (document []byte, t
 	request := httpcall.Document{
 		URL: s.Spec.URL, MaxBytes: int64(a.cfg.Documents.MaxBytes), Authorize: func(*http.Request) error { return nil },
 	}
-	if credential.Origin(s.Spec.URL) == credential.Home(s.Spec) {
-		set, err := a.credentials.For(s)
+	if credential.Origin(s.Spec.URL) == home(s.Spec) {
+		set, err := a.credentials.For(owner(s))
 		if err != nil {
 			return nil, "", err
 		}
@@ -218,7 +222,7 @@ func (a *apis) read(ctx context.Context, s store.Source, document []byte) (store
 		options.Filter = openapi.Filter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
 	}
 	if s.Spec.Auth != nil || len(s.Spec.Headers) > 0 {
-		options.Trusted = func(address string) bool { return credential.Origin(address) == credential.Home(s.Spec) }
+		options.Trusted = func(address string) bool { return credential.Origin(address) == home(s.Spec) }
 	}
 	api, err := openapi.Read(ctx, document, options)
 	if err != nil {
@@ -280,7 +284,7 @@ func given(s store.Spec) map[string]bool {
 	for name := range s.Headers {
 		out["header:"+strings.ToLower(name)] = true
 	}
-	if a := s.Auth; a != nil && a.Kind == store.APIKey {
+	if a := s.Auth; a != nil && a.Kind == credential.APIKey {
 		if a.In == "query" {
 			out["query:"+a.Name] = true
 		} else {

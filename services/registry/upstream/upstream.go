@@ -191,10 +191,22 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 	return &mcpbridgev1.Server{
 		Id: s.ID, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir, Headers: s.Spec.Headers,
-		Transport: s.Spec.Transport, ClientRequests: s.Spec.ClientRequests,
+		Transport: s.Spec.Transport, ClientRequests: s.Spec.ClientRequests, Auth: authOf(s.Spec.Auth),
 		ConnectTimeout: durationpb.New(u.cfg.DiscoverTimeout), CallTimeout: durationpb.New(u.CallTimeout(s)),
 		ConnectTimeoutMs: int32(u.cfg.DiscoverTimeout.Milliseconds()), CallTimeoutMs: int32(u.CallTimeout(s).Milliseconds()),
 	}
+}
+
+// authOf converts a credential for the bridge.
+func authOf(a *store.Auth) *mcpbridgev1.Auth {
+	if a == nil {
+		return nil
+	}
+	p := &mcpbridgev1.Auth{
+		Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
+		Scopes: a.Scopes, Audience: a.Audience,
+	}
+	return p
 }
 
 // found converts a tool of the bridge. A tool that is not declared harmless by its server is ONCE.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -12,7 +13,7 @@ import (
 func (s suite) documents(t *testing.T) {
 	src := source("doc", "pets")
 	src.Kind, src.Document = store.OpenAPI, `{"openapi":"3.1.0"}`
-	src.Spec = store.Spec{BaseURL: "http://x", Auth: &store.Auth{Kind: store.Bearer, Secret: "${env:X}"}, Pin: false}
+	src.Spec = store.Spec{BaseURL: "http://x", Auth: &store.Auth{Kind: credential.Bearer, Secret: "${env:X}"}, Pin: false}
 	if err := s.CreateSource(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}

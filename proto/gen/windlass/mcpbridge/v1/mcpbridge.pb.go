@@ -117,8 +117,10 @@ type Server struct {
 	CallTimeout *durationpb.Duration `protobuf:"bytes,12,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
 	// Requests of the server, besides questions to users, that callers may answer: "sampling" and "roots".
 	ClientRequests []string `protobuf:"bytes,13,rep,name=client_requests,json=clientRequests,proto3" json:"client_requests,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Credential for a server over HTTP.
+	Auth          *Auth `protobuf:"bytes,20,opt,name=auth,proto3" json:"auth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
@@ -242,6 +244,133 @@ func (x *Server) GetClientRequests() []string {
 	return nil
 }
 
+func (x *Server) GetAuth() *Auth {
+	if x != nil {
+		return x.Auth
+	}
+	return nil
+}
+
+// Auth is a credential for a server. It is sent with each HTTP request to the origin of its URL.
+type Auth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "api_key" (name and secret), "basic" (username and secret), "bearer" (secret), or "oauth2_client_credentials" (token_url, client_id, secret,
+	// and optionally in, scopes and audience): an access token of RFC 6749, section 4.4, is requested, cached until it expires, and replaced when
+	// the server answers 401.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Where client ID and secret are sent to the token endpoint: "header" (default) or "body". An API key is sent in a header.
+	In string `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
+	// Name of the header of an API key.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Key, token, password or client secret. It may refer to "${env:NAME}" of the bridge.
+	Secret string `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	// User name for basic.
+	Username string `protobuf:"bytes,5,opt,name=username,proto3" json:"username,omitempty"`
+	// URL of the token endpoint.
+	TokenUrl string `protobuf:"bytes,6,opt,name=token_url,json=tokenUrl,proto3" json:"token_url,omitempty"`
+	// Client ID at the token endpoint.
+	ClientId string `protobuf:"bytes,7,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Requested scopes.
+	Scopes []string `protobuf:"bytes,8,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// Requested audience.
+	Audience      string `protobuf:"bytes,9,opt,name=audience,proto3" json:"audience,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Auth) Reset() {
+	*x = Auth{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Auth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Auth) ProtoMessage() {}
+
+func (x *Auth) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Auth.ProtoReflect.Descriptor instead.
+func (*Auth) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Auth) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Auth) GetIn() string {
+	if x != nil {
+		return x.In
+	}
+	return ""
+}
+
+func (x *Auth) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Auth) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *Auth) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *Auth) GetTokenUrl() string {
+	if x != nil {
+		return x.TokenUrl
+	}
+	return ""
+}
+
+func (x *Auth) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *Auth) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *Auth) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
 // DiscoverRequest names a server.
 type DiscoverRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -253,7 +382,7 @@ type DiscoverRequest struct {
 
 func (x *DiscoverRequest) Reset() {
 	*x = DiscoverRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[1]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -265,7 +394,7 @@ func (x *DiscoverRequest) String() string {
 func (*DiscoverRequest) ProtoMessage() {}
 
 func (x *DiscoverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[1]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -278,7 +407,7 @@ func (x *DiscoverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiscoverRequest.ProtoReflect.Descriptor instead.
 func (*DiscoverRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{1}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *DiscoverRequest) GetServer() *Server {
@@ -315,7 +444,7 @@ type Tool struct {
 
 func (x *Tool) Reset() {
 	*x = Tool{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[2]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +456,7 @@ func (x *Tool) String() string {
 func (*Tool) ProtoMessage() {}
 
 func (x *Tool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[2]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +469,7 @@ func (x *Tool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tool.ProtoReflect.Descriptor instead.
 func (*Tool) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{2}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Tool) GetName() string {
@@ -427,7 +556,7 @@ type DiscoverResponse struct {
 
 func (x *DiscoverResponse) Reset() {
 	*x = DiscoverResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[3]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +568,7 @@ func (x *DiscoverResponse) String() string {
 func (*DiscoverResponse) ProtoMessage() {}
 
 func (x *DiscoverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[3]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +581,7 @@ func (x *DiscoverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiscoverResponse.ProtoReflect.Descriptor instead.
 func (*DiscoverResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{3}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DiscoverResponse) GetTools() []*Tool {
@@ -524,7 +653,7 @@ type CallToolRequest struct {
 
 func (x *CallToolRequest) Reset() {
 	*x = CallToolRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[4]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -536,7 +665,7 @@ func (x *CallToolRequest) String() string {
 func (*CallToolRequest) ProtoMessage() {}
 
 func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[4]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -549,7 +678,7 @@ func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolRequest.ProtoReflect.Descriptor instead.
 func (*CallToolRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{4}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CallToolRequest) GetServer() *Server {
@@ -625,7 +754,7 @@ type ForwardRequest struct {
 
 func (x *ForwardRequest) Reset() {
 	*x = ForwardRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +766,7 @@ func (x *ForwardRequest) String() string {
 func (*ForwardRequest) ProtoMessage() {}
 
 func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +779,7 @@ func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardRequest.ProtoReflect.Descriptor instead.
 func (*ForwardRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{5}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ForwardRequest) GetServer() *Server {
@@ -697,7 +826,7 @@ type ForwardResponse struct {
 
 func (x *ForwardResponse) Reset() {
 	*x = ForwardResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +838,7 @@ func (x *ForwardResponse) String() string {
 func (*ForwardResponse) ProtoMessage() {}
 
 func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +851,7 @@ func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardResponse.ProtoReflect.Descriptor instead.
 func (*ForwardResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{6}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ForwardResponse) GetAnswer() isForwardResponse_Answer {
@@ -785,7 +914,7 @@ type WatchResourcesRequest struct {
 
 func (x *WatchResourcesRequest) Reset() {
 	*x = WatchResourcesRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +926,7 @@ func (x *WatchResourcesRequest) String() string {
 func (*WatchResourcesRequest) ProtoMessage() {}
 
 func (x *WatchResourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +939,7 @@ func (x *WatchResourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResourcesRequest.ProtoReflect.Descriptor instead.
 func (*WatchResourcesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{7}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchResourcesRequest) GetServer() *Server {
@@ -856,7 +985,7 @@ type WatchResourcesResponse struct {
 
 func (x *WatchResourcesResponse) Reset() {
 	*x = WatchResourcesResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +997,7 @@ func (x *WatchResourcesResponse) String() string {
 func (*WatchResourcesResponse) ProtoMessage() {}
 
 func (x *WatchResourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +1010,7 @@ func (x *WatchResourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResourcesResponse.ProtoReflect.Descriptor instead.
 func (*WatchResourcesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{8}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchResourcesResponse) GetUri() string {
@@ -918,7 +1047,7 @@ type ProtocolError struct {
 
 func (x *ProtocolError) Reset() {
 	*x = ProtocolError{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +1059,7 @@ func (x *ProtocolError) String() string {
 func (*ProtocolError) ProtoMessage() {}
 
 func (x *ProtocolError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1072,7 @@ func (x *ProtocolError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolError.ProtoReflect.Descriptor instead.
 func (*ProtocolError) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{9}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ProtocolError) GetCode() int32 {
@@ -977,7 +1106,7 @@ type InputAnswer struct {
 
 func (x *InputAnswer) Reset() {
 	*x = InputAnswer{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1118,7 @@ func (x *InputAnswer) String() string {
 func (*InputAnswer) ProtoMessage() {}
 
 func (x *InputAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1131,7 @@ func (x *InputAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAnswer.ProtoReflect.Descriptor instead.
 func (*InputAnswer) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{10}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InputAnswer) GetAction() string {
@@ -1051,7 +1180,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1192,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1205,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{11}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -1169,7 +1298,7 @@ type LogMessage struct {
 
 func (x *LogMessage) Reset() {
 	*x = LogMessage{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1310,7 @@ func (x *LogMessage) String() string {
 func (*LogMessage) ProtoMessage() {}
 
 func (x *LogMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1323,7 @@ func (x *LogMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogMessage.ProtoReflect.Descriptor instead.
 func (*LogMessage) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{12}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LogMessage) GetLevel() string {
@@ -1236,7 +1365,7 @@ type InputRequired struct {
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1377,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1390,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{13}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InputRequired) GetMessage() string {
@@ -1307,7 +1436,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[14]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1448,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[14]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1461,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{14}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -1372,7 +1501,7 @@ type CallToolResult struct {
 
 func (x *CallToolResult) Reset() {
 	*x = CallToolResult{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[15]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1513,7 @@ func (x *CallToolResult) String() string {
 func (*CallToolResult) ProtoMessage() {}
 
 func (x *CallToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[15]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1526,7 @@ func (x *CallToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResult.ProtoReflect.Descriptor instead.
 func (*CallToolResult) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{15}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CallToolResult) GetContent() []*v1.ContentPart {
@@ -1430,7 +1559,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[16]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1571,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[16]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1584,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{16}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{17}
 }
 
 // WatchResponse is one change of a pooled server.
@@ -1475,7 +1604,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[17]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1616,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[17]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1629,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{17}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchResponse) GetServerId() string {
@@ -1542,7 +1671,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[18]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1683,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[18]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1696,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{18}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReleaseRequest) GetServerId() string {
@@ -1586,7 +1715,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[19]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1727,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[19]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,14 +1740,14 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{19}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{20}
 }
 
 var File_windlass_mcpbridge_v1_mcpbridge_proto protoreflect.FileDescriptor
 
 const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x95\x06\n" +
+	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc6\x06\n" +
 	"\x06Server\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -1634,13 +1763,24 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x0fconnect_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
 	"\xaa\x01\a\"\x03\b\xd8\x042\x00R\x0econnectTimeout\x12L\n" +
 	"\fcall_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\vcallTimeout\x12F\n" +
-	"\x0fclient_requests\x18\r \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x18\x01\"\x13r\x11R\bsamplingR\x05rootsR\x0eclientRequests\x1a6\n" +
+	"\x0fclient_requests\x18\r \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x18\x01\"\x13r\x11R\bsamplingR\x05rootsR\x0eclientRequests\x12/\n" +
+	"\x04auth\x18\x14 \x01(\v2\x1b.windlass.mcpbridge.v1.AuthR\x04auth\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"S\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf7\x02\n" +
+	"\x04Auth\x12L\n" +
+	"\x04kind\x18\x01 \x01(\tB8\xbaH5r3R\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x04kind\x12%\n" +
+	"\x02in\x18\x02 \x01(\tB\x15\xbaH\x12r\x10R\x00R\x06headerR\x04bodyR\x02in\x12\x1c\n" +
+	"\x04name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12 \n" +
+	"\x06secret\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06secret\x12$\n" +
+	"\busername\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\busername\x12%\n" +
+	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
+	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12 \n" +
+	"\x06scopes\x18\b \x03(\tB\b\xbaH\x05\x92\x01\x02\x10@R\x06scopes\x12$\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"S\n" +
 	"\x0fDiscoverRequest\x12@\n" +
 	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\"\x8c\x03\n" +
 	"\x04Tool\x12\x12\n" +
@@ -1771,75 +1911,77 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_mcpbridge_v1_mcpbridge_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_windlass_mcpbridge_v1_mcpbridge_proto_goTypes = []any{
 	(ServerChange)(0),              // 0: windlass.mcpbridge.v1.ServerChange
 	(*Server)(nil),                 // 1: windlass.mcpbridge.v1.Server
-	(*DiscoverRequest)(nil),        // 2: windlass.mcpbridge.v1.DiscoverRequest
-	(*Tool)(nil),                   // 3: windlass.mcpbridge.v1.Tool
-	(*DiscoverResponse)(nil),       // 4: windlass.mcpbridge.v1.DiscoverResponse
-	(*CallToolRequest)(nil),        // 5: windlass.mcpbridge.v1.CallToolRequest
-	(*ForwardRequest)(nil),         // 6: windlass.mcpbridge.v1.ForwardRequest
-	(*ForwardResponse)(nil),        // 7: windlass.mcpbridge.v1.ForwardResponse
-	(*WatchResourcesRequest)(nil),  // 8: windlass.mcpbridge.v1.WatchResourcesRequest
-	(*WatchResourcesResponse)(nil), // 9: windlass.mcpbridge.v1.WatchResourcesResponse
-	(*ProtocolError)(nil),          // 10: windlass.mcpbridge.v1.ProtocolError
-	(*InputAnswer)(nil),            // 11: windlass.mcpbridge.v1.InputAnswer
-	(*CallToolResponse)(nil),       // 12: windlass.mcpbridge.v1.CallToolResponse
-	(*LogMessage)(nil),             // 13: windlass.mcpbridge.v1.LogMessage
-	(*InputRequired)(nil),          // 14: windlass.mcpbridge.v1.InputRequired
-	(*Progress)(nil),               // 15: windlass.mcpbridge.v1.Progress
-	(*CallToolResult)(nil),         // 16: windlass.mcpbridge.v1.CallToolResult
-	(*WatchRequest)(nil),           // 17: windlass.mcpbridge.v1.WatchRequest
-	(*WatchResponse)(nil),          // 18: windlass.mcpbridge.v1.WatchResponse
-	(*ReleaseRequest)(nil),         // 19: windlass.mcpbridge.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),        // 20: windlass.mcpbridge.v1.ReleaseResponse
-	nil,                            // 21: windlass.mcpbridge.v1.Server.EnvEntry
-	nil,                            // 22: windlass.mcpbridge.v1.Server.HeadersEntry
-	nil,                            // 23: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	(*durationpb.Duration)(nil),    // 24: google.protobuf.Duration
-	(*structpb.Struct)(nil),        // 25: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 26: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 27: google.protobuf.Value
+	(*Auth)(nil),                   // 2: windlass.mcpbridge.v1.Auth
+	(*DiscoverRequest)(nil),        // 3: windlass.mcpbridge.v1.DiscoverRequest
+	(*Tool)(nil),                   // 4: windlass.mcpbridge.v1.Tool
+	(*DiscoverResponse)(nil),       // 5: windlass.mcpbridge.v1.DiscoverResponse
+	(*CallToolRequest)(nil),        // 6: windlass.mcpbridge.v1.CallToolRequest
+	(*ForwardRequest)(nil),         // 7: windlass.mcpbridge.v1.ForwardRequest
+	(*ForwardResponse)(nil),        // 8: windlass.mcpbridge.v1.ForwardResponse
+	(*WatchResourcesRequest)(nil),  // 9: windlass.mcpbridge.v1.WatchResourcesRequest
+	(*WatchResourcesResponse)(nil), // 10: windlass.mcpbridge.v1.WatchResourcesResponse
+	(*ProtocolError)(nil),          // 11: windlass.mcpbridge.v1.ProtocolError
+	(*InputAnswer)(nil),            // 12: windlass.mcpbridge.v1.InputAnswer
+	(*CallToolResponse)(nil),       // 13: windlass.mcpbridge.v1.CallToolResponse
+	(*LogMessage)(nil),             // 14: windlass.mcpbridge.v1.LogMessage
+	(*InputRequired)(nil),          // 15: windlass.mcpbridge.v1.InputRequired
+	(*Progress)(nil),               // 16: windlass.mcpbridge.v1.Progress
+	(*CallToolResult)(nil),         // 17: windlass.mcpbridge.v1.CallToolResult
+	(*WatchRequest)(nil),           // 18: windlass.mcpbridge.v1.WatchRequest
+	(*WatchResponse)(nil),          // 19: windlass.mcpbridge.v1.WatchResponse
+	(*ReleaseRequest)(nil),         // 20: windlass.mcpbridge.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),        // 21: windlass.mcpbridge.v1.ReleaseResponse
+	nil,                            // 22: windlass.mcpbridge.v1.Server.EnvEntry
+	nil,                            // 23: windlass.mcpbridge.v1.Server.HeadersEntry
+	nil,                            // 24: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	(*durationpb.Duration)(nil),    // 25: google.protobuf.Duration
+	(*structpb.Struct)(nil),        // 26: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 27: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 28: google.protobuf.Value
 }
 var file_windlass_mcpbridge_v1_mcpbridge_proto_depIdxs = []int32{
-	21, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
-	22, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
-	24, // 2: windlass.mcpbridge.v1.Server.connect_timeout:type_name -> google.protobuf.Duration
-	24, // 3: windlass.mcpbridge.v1.Server.call_timeout:type_name -> google.protobuf.Duration
-	1,  // 4: windlass.mcpbridge.v1.DiscoverRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	3,  // 5: windlass.mcpbridge.v1.DiscoverResponse.tools:type_name -> windlass.mcpbridge.v1.Tool
-	1,  // 6: windlass.mcpbridge.v1.CallToolRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	23, // 7: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	11, // 8: windlass.mcpbridge.v1.CallToolRequest.answer:type_name -> windlass.mcpbridge.v1.InputAnswer
-	1,  // 9: windlass.mcpbridge.v1.ForwardRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	10, // 10: windlass.mcpbridge.v1.ForwardResponse.error:type_name -> windlass.mcpbridge.v1.ProtocolError
-	1,  // 11: windlass.mcpbridge.v1.WatchResourcesRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	25, // 12: windlass.mcpbridge.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	15, // 13: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
-	16, // 14: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
-	14, // 15: windlass.mcpbridge.v1.CallToolResponse.input_required:type_name -> windlass.mcpbridge.v1.InputRequired
-	13, // 16: windlass.mcpbridge.v1.CallToolResponse.log:type_name -> windlass.mcpbridge.v1.LogMessage
-	26, // 17: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	27, // 18: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
-	0,  // 19: windlass.mcpbridge.v1.WatchResponse.change:type_name -> windlass.mcpbridge.v1.ServerChange
-	2,  // 20: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
-	5,  // 21: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
-	6,  // 22: windlass.mcpbridge.v1.BridgeService.Forward:input_type -> windlass.mcpbridge.v1.ForwardRequest
-	8,  // 23: windlass.mcpbridge.v1.BridgeService.WatchResources:input_type -> windlass.mcpbridge.v1.WatchResourcesRequest
-	17, // 24: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
-	19, // 25: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
-	4,  // 26: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
-	12, // 27: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
-	7,  // 28: windlass.mcpbridge.v1.BridgeService.Forward:output_type -> windlass.mcpbridge.v1.ForwardResponse
-	9,  // 29: windlass.mcpbridge.v1.BridgeService.WatchResources:output_type -> windlass.mcpbridge.v1.WatchResourcesResponse
-	18, // 30: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
-	20, // 31: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
-	26, // [26:32] is the sub-list for method output_type
-	20, // [20:26] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	22, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
+	23, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
+	25, // 2: windlass.mcpbridge.v1.Server.connect_timeout:type_name -> google.protobuf.Duration
+	25, // 3: windlass.mcpbridge.v1.Server.call_timeout:type_name -> google.protobuf.Duration
+	2,  // 4: windlass.mcpbridge.v1.Server.auth:type_name -> windlass.mcpbridge.v1.Auth
+	1,  // 5: windlass.mcpbridge.v1.DiscoverRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	4,  // 6: windlass.mcpbridge.v1.DiscoverResponse.tools:type_name -> windlass.mcpbridge.v1.Tool
+	1,  // 7: windlass.mcpbridge.v1.CallToolRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	24, // 8: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	12, // 9: windlass.mcpbridge.v1.CallToolRequest.answer:type_name -> windlass.mcpbridge.v1.InputAnswer
+	1,  // 10: windlass.mcpbridge.v1.ForwardRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	11, // 11: windlass.mcpbridge.v1.ForwardResponse.error:type_name -> windlass.mcpbridge.v1.ProtocolError
+	1,  // 12: windlass.mcpbridge.v1.WatchResourcesRequest.server:type_name -> windlass.mcpbridge.v1.Server
+	26, // 13: windlass.mcpbridge.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	16, // 14: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
+	17, // 15: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
+	15, // 16: windlass.mcpbridge.v1.CallToolResponse.input_required:type_name -> windlass.mcpbridge.v1.InputRequired
+	14, // 17: windlass.mcpbridge.v1.CallToolResponse.log:type_name -> windlass.mcpbridge.v1.LogMessage
+	27, // 18: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	28, // 19: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
+	0,  // 20: windlass.mcpbridge.v1.WatchResponse.change:type_name -> windlass.mcpbridge.v1.ServerChange
+	3,  // 21: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
+	6,  // 22: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
+	7,  // 23: windlass.mcpbridge.v1.BridgeService.Forward:input_type -> windlass.mcpbridge.v1.ForwardRequest
+	9,  // 24: windlass.mcpbridge.v1.BridgeService.WatchResources:input_type -> windlass.mcpbridge.v1.WatchResourcesRequest
+	18, // 25: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
+	20, // 26: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
+	5,  // 27: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
+	13, // 28: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
+	8,  // 29: windlass.mcpbridge.v1.BridgeService.Forward:output_type -> windlass.mcpbridge.v1.ForwardResponse
+	10, // 30: windlass.mcpbridge.v1.BridgeService.WatchResources:output_type -> windlass.mcpbridge.v1.WatchResourcesResponse
+	19, // 31: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
+	21, // 32: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
+	27, // [27:33] is the sub-list for method output_type
+	21, // [21:27] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_windlass_mcpbridge_v1_mcpbridge_proto_init() }
@@ -1847,12 +1989,12 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_init() {
 	if File_windlass_mcpbridge_v1_mcpbridge_proto != nil {
 		return
 	}
-	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[2].OneofWrappers = []any{}
-	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6].OneofWrappers = []any{
+	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[3].OneofWrappers = []any{}
+	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7].OneofWrappers = []any{
 		(*ForwardResponse_ResultJson)(nil),
 		(*ForwardResponse_Error)(nil),
 	}
-	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11].OneofWrappers = []any{
+	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Result)(nil),
 		(*CallToolResponse_InputRequired)(nil),
@@ -1864,7 +2006,7 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc), len(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -42,8 +42,8 @@ type BridgeServiceClient interface {
 	// CallTool runs one tool. Progress messages come first; the last message is the result, or `input_required` if the tool asks the user a
 	// question. In that case the attempt is over, and the call is made again with the answer. A tool error is a result with is_error.
 	// Cancelling the RPC notifies the server.
-	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent; ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is
-	// unknown.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent, or the server refused its access token before it looked at it (status
+	// 401 with a challenge); ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is unknown.
 	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
 	// Forward sends one request about resources, prompts or completions to a server and returns its answer unchanged. It is made again once
 	// if the server has lost the session.
@@ -167,8 +167,8 @@ type BridgeServiceServer interface {
 	// CallTool runs one tool. Progress messages come first; the last message is the result, or `input_required` if the tool asks the user a
 	// question. In that case the attempt is over, and the call is made again with the answer. A tool error is a result with is_error.
 	// Cancelling the RPC notifies the server.
-	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent; ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is
-	// unknown.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent, or the server refused its access token before it looked at it (status
+	// 401 with a challenge); ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is unknown.
 	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error
 	// Forward sends one request about resources, prompts or completions to a server and returns its answer unchanged. It is made again once
 	// if the server has lost the session.

@@ -325,18 +325,21 @@ func (x *Endpoint) GetKeyHeader() string {
 	return ""
 }
 
-// SourceAuth is a credential for an API. It is sent with each call, only to the origin of base_url, or of url if base_url is empty.
+// SourceAuth is a credential for an API, or for an MCP server over HTTP. It is sent with each request, only to the origin of base_url, or of
+// url if base_url is empty.
 type SourceAuth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "api_key" (in, name and secret), "basic" (username and secret), "bearer" (secret), or "oauth2_client_credentials" (token_url, client_id,
 	// secret, and optionally scopes and audience): an access token of RFC 6749, section 4.4, is requested, cached until it expires, and replaced
-	// when the API answers 401.
+	// when the API answers 401. A call that was refused in this way is sent again with the new token if it may be repeated, or if it is a call
+	// of an MCP server whose 401 has a challenge (RFC 9110, section 15.5.2).
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Where an API key is sent: "header" or "query"; where client ID and secret are sent: "header" (default, RFC 6749, section 2.3.1) or "body".
+	// Where an API key is sent: "header" or, not for MCP, "query"; where client ID and secret are sent: "header" (default, RFC 6749, section 2.3.1) or "body".
 	In string `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
 	// Name of the header or query parameter of an API key.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Reference to the key, token, password or client secret: "${env:NAME}", a variable of the registry's environment.
+	// Reference to the key, token, password or client secret: "${env:NAME}", a variable of the environment of
+	// the registry or, for an MCP server, of the MCP bridge.
 	Secret string `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
 	// User name for basic.
 	Username string `protobuf:"bytes,5,opt,name=username,proto3" json:"username,omitempty"`
@@ -493,7 +496,7 @@ type Source struct {
 	BaseUrl string `protobuf:"bytes,17,opt,name=base_url,json=baseUrl,proto3" json:"base_url,omitempty"`
 	// Operations of an API that become tools; unset = all.
 	Operations *OperationFilter `protobuf:"bytes,18,opt,name=operations,proto3" json:"operations,omitempty"`
-	// Credentials for an API. Use headers for an MCP server.
+	// Credential for an API, or for an MCP server over HTTP.
 	Auth *SourceAuth `protobuf:"bytes,19,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Endpoints of a source of kind "http", each of which is a tool.
 	Endpoints []*Endpoint `protobuf:"bytes,33,rep,name=endpoints,proto3" json:"endpoints,omitempty"`

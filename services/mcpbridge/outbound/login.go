@@ -1,0 +1,93 @@
+// Package outbound is what the bridge does with HTTP requests and responses whatever protocol they carry: credentials, and limits.
+package outbound
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/credential"
+	"github.com/windlass-dev/windlass/libs/egress"
+)
+
+// Record is what the caller notes about a request.
+type Record interface {
+	// SetSent says whether the request may have been sent.
+	SetSent(sent bool)
+	// TokenRefused says that the server refused the access token, and whether it certainly did nothing else.
+	TokenRefused(certain bool)
+}
+
+// Login adds the server's credential to requests.
+type Login struct {
+	// Next sends them.
+	Next http.RoundTripper
+	// Set is the credential, Home the origin that it is for.
+	Set  *credential.Set
+	Home string
+}
+
+// maxRefusal is how much of the body of a refused request is read, so that its connection can be used again.
+const maxRefusal = 64 << 10
+
+// Send sends a request, and once more with a new access token if the server refused the token and the request may be sent twice. Record may
+// be nil.
+func (l Login) Send(req *http.Request, record Record, once bool) (*http.Response, error) {
+	res, err := l.send(req, record)
+	if err != nil || res.StatusCode != http.StatusUnauthorized || !l.covers(req) || !l.Set.Refused(req) {
+		return res, err
+	}
+	if record != nil {
+		record.TokenRefused(challenged(res))
+	}
+	if once {
+		return res, nil
+	}
+	again, ok := rewound(req)
+	if !ok {
+		return res, nil
+	}
+	_, _ = io.CopyN(io.Discard, res.Body, maxRefusal)
+	_ = res.Body.Close()
+	return l.send(again, record)
+}
+
+func (l Login) send(req *http.Request, record Record) (*http.Response, error) {
+	if l.covers(req) {
+		if err := l.Set.Authorize(req); err != nil {
+			return nil, err
+		}
+	}
+	if record != nil {
+		record.SetSent(true)
+	}
+	res, err := l.Next.RoundTrip(req)
+	if record != nil && egress.NotSent(err) {
+		record.SetSent(false)
+	}
+	return res, err
+}
+
+// covers reports whether the credential is for the request's origin.
+func (l Login) covers(req *http.Request) bool { return credential.Origin(req.URL.String()) == l.Home }
+
+// challenged reports whether a response of status 401 says how to authenticate. Then it is from what checks credentials, and the request
+// was not applied (RFC 9110, section 15.5.2).
+func challenged(res *http.Response) bool {
+	scheme, _, _ := strings.Cut(strings.TrimSpace(res.Header.Get("WWW-Authenticate")), " ")
+	return strings.EqualFold(scheme, "Bearer")
+}
+
+// rewound returns the request with its body at the beginning; false if that cannot be read again.
+func rewound(req *http.Request) (*http.Request, bool) {
+	again := req.Clone(req.Context())
+	if req.Body == nil || req.Body == http.NoBody {
+		return again, true
+	}
+	if req.GetBody == nil {
+		return nil, false
+	}
+	body, err := req.GetBody()
+	again.Body = body
+	return again, err == nil
+}
