@@ -25,8 +25,10 @@ type Config struct {
 	// CallRetry is the pause before a repeatable call is sent again; it doubles.
 	CallRetry time.Duration `yaml:"call_retry" doc:"Pause before a repeatable tool call is sent again; it doubles."`
 	// BreakerFailures and BreakerPause limit what is wasted on an unreachable source.
-	BreakerFailures int           `yaml:"breaker_failures" doc:"Consecutive failures to reach a source after which its calls fail at once. Each call is tried three times."`
+	BreakerFailures int           `yaml:"breaker_failures" doc:"Consecutive failures to reach a source, over at least restart_patience, after which its calls fail at once."`
 	BreakerPause    time.Duration `yaml:"breaker_pause" doc:"How long the calls of such a source fail at once, unless a sync reaches it earlier; then one call is let through as a trial."`
+	// RestartPatience is for how long a source that cannot be reached counts as restarting.
+	RestartPatience time.Duration `yaml:"restart_patience" doc:"How long a call to a source that cannot be reached is tried again, at least three times, as the source may be restarting."`
 	// MaxCalls bounds the calls of one source that run in parallel, QueueTimeout how long more of them wait.
 	MaxCalls     int           `yaml:"max_calls" doc:"Calls of one source that run in parallel in this process, unless the source sets another number; more wait."`
 	QueueTimeout time.Duration `yaml:"queue_timeout" doc:"How long a call waits when as many calls of its source run as may."`
@@ -91,7 +93,7 @@ func DefaultConfig() Config {
 	return Config{
 		SyncEvery: 30 * time.Second, SyncRetry: time.Second, DiscoverTimeout: 15 * time.Second,
 		CallTimeout: 2 * time.Minute, CallRetry: 200 * time.Millisecond,
-		BreakerFailures: 6, BreakerPause: 10 * time.Second,
+		BreakerFailures: 6, BreakerPause: 10 * time.Second, RestartPatience: 5 * time.Second,
 		MaxCalls: 64, QueueTimeout: 10 * time.Second,
 		MaxTextBytes: 64 << 10, MaxResultBytes: 8 << 20, LeaseTTL: 5 * time.Second, DrainTimeout: 10 * time.Second,
 		OpenAPI: OpenAPIConfig{MaxBytes: 16 << 20, MaxOperations: 2000}, EnvAllow: []string{"WINDLASS_TOOL_*"},
@@ -112,6 +114,7 @@ func (c Config) complete() (Config, error) {
 		{"call_timeout", &c.CallTimeout, def.CallTimeout},
 		{"call_retry", &c.CallRetry, def.CallRetry},
 		{"breaker_pause", &c.BreakerPause, def.BreakerPause},
+		{"restart_patience", &c.RestartPatience, def.RestartPatience},
 		{"queue_timeout", &c.QueueTimeout, def.QueueTimeout},
 		{"lease_ttl", &c.LeaseTTL, def.LeaseTTL},
 		{"drain_timeout", &c.DrainTimeout, def.DrainTimeout},

@@ -94,6 +94,7 @@ func config() registry.Config {
 	cfg := registry.DefaultConfig()
 	cfg.LeaseTTL, cfg.DrainTimeout, cfg.SyncEvery = 200*time.Millisecond, 50*time.Millisecond, time.Hour
 	cfg.SyncRetry, cfg.CallRetry = 5*time.Millisecond, 5*time.Millisecond
+	cfg.RestartPatience = time.Nanosecond // a source that is away is tried three times
 	return cfg
 }
 

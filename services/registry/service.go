@@ -80,7 +80,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, policy: deps.Policy, log: deps.Log}
 	s.upstream = upstream.New(upstream.Config{
 		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
-		MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout,
+		RestartPatience: cfg.RestartPatience, MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout,
 		MaxResponseBytes: int64(cfg.MaxResultBytes), EnvAllow: cfg.EnvAllow,
 		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
 	}, upstream.Deps{
@@ -90,6 +90,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps.DB.Now, deps.Log)
 	s.executor = execute.New(execute.Config{
 		LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout, RetryPause: cfg.CallRetry,
+		RestartPatience: cfg.RestartPatience,
 	}, execute.Deps{
 		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log,
 		Unavailable: s.syncer.Soon,

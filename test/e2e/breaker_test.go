@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestASourceThatIsGoneFailsFast: after two calls in vain, each tried three times, nobody waits for it any more, until it is back.
+// TestASourceThatIsGoneFailsFast: after calls in vain for longer than a restart takes, nobody waits for it any more, until it is back.
 func TestASourceThatIsGoneFailsFast(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -35,7 +35,7 @@ func TestASourceThatIsGoneFailsFast(t *testing.T) {
 		status, text := call()
 		return status == 503 && strings.Contains(text, "could not be reached 6 times in a row")
 	}) || breaker() == "closed" {
-		t.Fatalf("after many calls in vain the breaker is %s", breaker())
+		t.Fatalf("after calls in vain the breaker is %s", breaker())
 	}
 	harness.Start(t, "faulty again", nil, harness.Bin(t, "examples/faulty"), "--http", where.Host)
 	if !harness.Eventually(time.Minute, func() bool { status, _ := call(); return status == 200 }) {

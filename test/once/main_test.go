@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 		serveStdio()
 	case "replica":
 		serveReplica()
+	case "api":
+		serveAPI()
 	default:
 		goleak.VerifyTestMain(m)
 	}
@@ -55,11 +57,13 @@ const (
 type mesh struct {
 	t       *testing.T
 	sources registryv1.SourceServiceClient
+	tools   registryv1.ToolServiceClient
 	calls   registryv1.ToolExecutionServiceClient
 	pinned  map[string]string // definitions' hashes by tool
 }
 
-func newMesh(t *testing.T) *mesh {
+// newMesh starts a mesh; each of change may change the registry's configuration.
+func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	out, err := egress.New(egress.Config{Profile: egress.Local})
@@ -74,6 +78,10 @@ func newMesh(t *testing.T) *mesh {
 	as := rpctest.WithPrincipal(authn.Service("registry"))
 	cfg := registry.DefaultConfig()
 	cfg.CallRetry, cfg.BreakerFailures, cfg.LeaseTTL, cfg.SyncEvery = time.Millisecond, 1<<30, time.Minute, time.Hour
+	cfg.RestartPatience = time.Nanosecond
+	for _, f := range change {
+		f(&cfg)
+	}
 	tools, err := registry.New(cfg, registry.Deps{
 		DB: open(t, "registry"), Log: log, Artifacts: noArtifacts{}, Egress: out,
 		Bridge: mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) { bridge.Register(r) }, as)),
@@ -83,7 +91,10 @@ func newMesh(t *testing.T) *mesh {
 	conn := rpctest.Serve(t, "registry", func(r grpc.ServiceRegistrar) { tools.Register(r) })
 	run(t, bridge.Run)
 	run(t, tools.Run)
-	return &mesh{t, registryv1.NewSourceServiceClient(conn), registryv1.NewToolExecutionServiceClient(conn), map[string]string{}}
+	return &mesh{
+		t, registryv1.NewSourceServiceClient(conn), registryv1.NewToolServiceClient(conn), registryv1.NewToolExecutionServiceClient(conn),
+		map[string]string{},
+	}
 }
 
 type noArtifacts struct{}

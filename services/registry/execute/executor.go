@@ -31,11 +31,18 @@ type Config struct {
 	DrainTimeout time.Duration
 	// RetryPause is the first pause between attempts; it doubles.
 	RetryPause time.Duration
+	// RestartPatience is how long an unreachable tool server is tried, at least maxServerAttempts times: it may be restarting.
+	RestartPatience time.Duration
 }
 
 // retries are the pauses between attempts. The number of attempts and the call's timeout bound them, so the longest pause is irrelevant.
 func (c Config) retries() backoff.Policy {
 	return backoff.Policy{First: c.RetryPause, Max: 128 * c.RetryPause}
+}
+
+// reconnects are the pauses between attempts to reach a tool server. They stay short: it may be back at any time.
+func (c Config) reconnects() backoff.Policy {
+	return backoff.Policy{First: c.RetryPause, Max: 5 * c.RetryPause}
 }
 
 // Store is the part of the store that the executor uses.

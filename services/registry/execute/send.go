@@ -24,7 +24,7 @@ const (
 	maxSends = 3
 	// maxBridgeAttempts is how often an unreachable bridge is tried.
 	maxBridgeAttempts = 5
-	// maxServerAttempts is how often an unreachable tool server is tried.
+	// maxServerAttempts is how often an unreachable tool server is tried, and as often as fits into Config.RestartPatience.
 	maxServerAttempts = 3
 	// grace is added to the bridge's timeout, so that the bridge reports it first.
 	grace = 5 * time.Second
@@ -86,22 +86,26 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 			delete(req.Meta, k)
 		}
 	}
-	pauses := x.cfg.retries().Start()
+	retries, reconnects := x.cfg.retries().Start(), x.cfg.reconnects().Start()
 	sends, bridgeAttempts, serverAttempts := 1, 1, 1
+	var patience time.Time // until when the tool server may be restarting
 	for {
 		reply, err := x.deps.Upstream.Call(ctx, req, func(n upstream.Notice) { f.tell(Event{Progress: n.Progress, Log: n.Log}) })
 		if err == nil {
 			return reply, nil, nil
 		}
-		failure := asFailure(err)
+		failure, pauses := asFailure(err), retries
+		if patience.IsZero() && failure.ServerAway() {
+			patience = time.Now().Add(x.cfg.RestartPatience)
+		}
 		switch {
 		case ctx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded || !time.Now().Before(until):
 			return upstream.Reply{}, failure, nil
 		case failure.Kind == upstream.Away && bridgeAttempts < maxBridgeAttempts:
 			bridgeAttempts++
-		case failure.Kind == upstream.NotSent && failure.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE &&
-			serverAttempts < maxServerAttempts:
+		case failure.ServerAway() && (serverAttempts < maxServerAttempts || time.Now().Before(patience)):
 			serverAttempts++
+			pauses = reconnects
 		case failure.Kind == upstream.InDoubt && t.Effect.Repeatable() && sends < maxSends:
 			sends++
 			if err := x.deps.Store.Attempt(ctx, *row); err != nil {

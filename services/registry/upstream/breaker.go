@@ -14,11 +14,12 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// breakers stop calls to sources that were unreachable several times in a row: one per source and process. An unreachable bridge, and a
-// call that its caller gave up, do not count.
+// breakers stop calls to sources that were unreachable several times in a row, and longer than a restart takes: one per source and process.
+// An unreachable bridge, and a call that its caller gave up, do not count.
 type breakers struct {
 	failures uint32
 	pause    time.Duration
+	patience time.Duration
 	log      *slog.Logger
 
 	mu       sync.Mutex
@@ -28,11 +29,41 @@ type breakers struct {
 type breaker struct {
 	*gobreaker.CircuitBreaker[Reply]
 	revision uint32 // of the source: a changed definition resets the breaker
+	outage   *outage
+}
+
+// outage is when a source became unreachable.
+type outage struct {
+	mu    sync.Mutex
+	since time.Time
+}
+
+// note takes the outcome of a call.
+func (o *outage) note(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case hasReached(err):
+		o.since = time.Time{}
+	case isUnreachable(err) && o.since.IsZero():
+		o.since = time.Now()
+	}
+}
+
+func (o *outage) lasted(d time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.since.IsZero() && time.Since(o.since) >= d
 }
 
 // call sends one call, unless the source's calls are stopped.
 func (b *breakers) call(s store.Source, send func() (Reply, error)) (Reply, error) {
-	reply, err := b.of(s).Execute(send)
+	br := b.of(s)
+	reply, err := br.Execute(func() (Reply, error) {
+		reply, err := send()
+		br.outage.note(err)
+		return reply, err
+	})
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return Reply{}, &Error{Kind: Stopped, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
 			"source %q could not be reached %d times in a row; calls to it fail at once until it answers again", s.Name,
@@ -41,33 +72,34 @@ func (b *breakers) call(s store.Source, send func() (Reply, error)) (Reply, erro
 	return reply, err
 }
 
-func (b *breakers) of(s store.Source) *gobreaker.CircuitBreaker[Reply] {
+func (b *breakers) of(s store.Source) breaker {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	have, ok := b.bySource[s.ID]
 	if !ok || have.revision != s.Revision {
-		have = breaker{b.fresh(s), s.Revision}
+		have = b.fresh(s)
 		b.bySource[s.ID] = have
 	}
-	return have.CircuitBreaker
+	return have
 }
 
-func (b *breakers) fresh(s store.Source) *gobreaker.CircuitBreaker[Reply] {
-	return gobreaker.NewCircuitBreaker[Reply](gobreaker.Settings{
+func (b *breakers) fresh(s store.Source) breaker {
+	o := &outage{}
+	return breaker{revision: s.Revision, outage: o, CircuitBreaker: gobreaker.NewCircuitBreaker[Reply](gobreaker.Settings{
 		Name: s.Name, Timeout: b.pause,
-		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= b.failures },
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= b.failures && o.lasted(b.patience) },
 		IsSuccessful: hasReached,
 		IsExcluded:   func(err error) bool { return !hasReached(err) && !isUnreachable(err) },
 		OnStateChange: func(name string, from, to gobreaker.State) {
 			b.log.Warn("calls to a source", "source", name, "breaker", stateName(to), "before", stateName(from))
 		},
-	})
+	})}
 }
 
 // isUnreachable reports whether a call failed because its tool server was unreachable.
 func isUnreachable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Kind == NotSent && e.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE
+	return ok && e.ServerAway()
 }
 
 // hasReached reports whether a call reached its tool server, or may have, whatever its result.

@@ -70,12 +70,23 @@ func TestBreaker(t *testing.T) {
 		_, _, _ = call(away), call(away), call(away)
 		is("away again", "open", 14)
 		b.reached(src.ID)
-		is("a look at it succeeded", "closed", 14)
+		is("a sync reached it", "closed", 14)
 		_, _, _ = call(away), call(away), call(away)
 		src.Revision = 2
 		is("its definition is another one", "closed", 17)
 		if call(nil) != nil {
 			t.Error("the new definition is not called")
 		}
+
+		b.patience = 5 * time.Second
+		_, _, _, _ = call(away), call(away), call(away), call(away)
+		is("many failures within the time of a restart", "closed", 22)
+		_ = call(nil)
+		time.Sleep(6 * time.Second)
+		_, _, _ = call(away), call(away), call(away)
+		is("a restart, long after the one before", "closed", 26)
+		time.Sleep(5 * time.Second)
+		_ = call(away)
+		is("longer than a restart", "open", 27)
 	})
 }

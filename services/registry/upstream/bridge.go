@@ -47,6 +47,11 @@ func (e *Error) Error() string { return e.Fault.Error() }
 // NothingSent reports whether this attempt certainly did not run.
 func (e *Error) NothingSent() bool { return e.Kind == Away || e.Kind == NotSent || e.Kind == Stopped }
 
+// ServerAway reports whether nothing was sent because the tool server was unreachable.
+func (e *Error) ServerAway() bool {
+	return e.Kind == NotSent && e.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE
+}
+
 // Unwrap returns the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 

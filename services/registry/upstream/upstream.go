@@ -34,6 +34,8 @@ type Config struct {
 	// BreakerFailures is how often in a row a source may be unreachable before its calls are stopped for BreakerPause.
 	BreakerFailures int
 	BreakerPause    time.Duration
+	// RestartPatience is for how long at least a source must have been unreachable before that.
+	RestartPatience time.Duration
 	// MaxCalls is how many calls of one source run in parallel; more wait for QueueTimeout.
 	MaxCalls     int
 	QueueTimeout time.Duration
@@ -83,7 +85,8 @@ type Upstream struct {
 // New returns an Upstream.
 func New(cfg Config, deps Deps) *Upstream {
 	return &Upstream{cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, apis: newAPIs(cfg, deps), breakers: &breakers{
-		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, log: deps.Log, bySource: map[string]breaker{},
+		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
+		bySource: map[string]breaker{},
 	}, limits: &limits{calls: max(cfg.MaxCalls, 1), queue: cfg.QueueTimeout, bySource: map[string]*limit{}}}
 }
 
