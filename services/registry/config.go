@@ -1,13 +1,10 @@
 package registry
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/glob"
-	"github.com/windlass-dev/windlass/services/registry/sourcespec"
-	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 // Config configures the registry.
@@ -52,40 +49,6 @@ type OpenAPIConfig struct {
 	MaxBytes int `yaml:"max_bytes" doc:"Largest document in bytes."`
 	// MaxOperations is how many operations of a document may become tools.
 	MaxOperations int `yaml:"max_operations" doc:"Maximum number of operations of one document that become tools."`
-}
-
-// SourceConfig is a source in the configuration; the fields are those of the API.
-type SourceConfig struct {
-	// Name is the prefix of its tools' names.
-	Name string `yaml:"name" doc:"Prefix of its tools' names."`
-	// Kind is "mcp", "openapi" or "builtin"; empty = mcp.
-	Kind string `yaml:"kind" doc:"mcp (default), openapi or builtin."`
-	// URL is the endpoint of an MCP server, or where an API's document is.
-	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP, or URL of an OpenAPI document."`
-	// BaseURL replaces the servers of an API's document.
-	BaseURL string `yaml:"base_url" doc:"URL of an API, instead of the servers that its document names."`
-	// Command is program and arguments of an MCP server.
-	Command []string `yaml:"command" doc:"Program and arguments of an MCP server over stdio."`
-	// Env is the program's environment.
-	Env map[string]string `yaml:"env" doc:"Environment of the program. Secrets must be references: ${env:NAME}."`
-	// Dir is the program's working directory.
-	Dir string `yaml:"dir" doc:"Working directory of the program."`
-	// Headers are sent with each HTTP request.
-	Headers map[string]string `yaml:"headers" doc:"Headers of each HTTP request. Secrets must be references: ${env:NAME}."`
-	// Transport forces one.
-	Transport string `yaml:"transport" doc:"Force a transport: http, sse or stdio."`
-	// Disabled switches the source off.
-	Disabled bool `yaml:"disabled" doc:"Switch the source off."`
-	// CallTimeoutSeconds bounds one call; 0 = the default.
-	CallTimeoutSeconds uint32 `yaml:"call_timeout_seconds" doc:"Timeout of one tool call in seconds; 0 = call_timeout."`
-	// Effects are "read", "idempotent" or "once" by the server's own tool name.
-	Effects map[string]string `yaml:"effects" doc:"Effect class (read, idempotent, once) by the server's own tool name."`
-	// Elicitation controls questions to the user.
-	Elicitation string `yaml:"elicitation" doc:"How questions of its tools to the user are handled: reissue (default) asks the user, off declines them."`
-	// ClientRequests are passed on to the clients of direct callers.
-	ClientRequests []string `yaml:"client_requests" doc:"Requests of its server, besides questions to users, that are passed on to the MCP clients of direct callers: sampling and roots. Others are rejected."`
-	// Labels are arbitrary.
-	Labels map[string]string `yaml:"labels" doc:"Arbitrary labels."`
 }
 
 // DefaultConfig returns the defaults, with no sources besides the mesh's own.
@@ -150,47 +113,4 @@ func (c Config) complete() (Config, error) {
 	}
 	_, err := c.static()
 	return c, err
-}
-
-// static returns the configured sources and the mesh's own.
-func (c Config) static() ([]store.Source, error) {
-	all := []store.Source{{Name: sourcespec.Mesh, Kind: store.Builtin}}
-	seen := map[string]bool{sourcespec.Mesh: true}
-	for _, sc := range c.Sources {
-		s, err := sc.source()
-		if err == nil {
-			err = sourcespec.Validate(s)
-		}
-		if err == nil && seen[s.Name] {
-			err = errors.New("this name is there twice")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("registry: source %q of the configuration: %w", sc.Name, err)
-		}
-		seen[s.Name] = true
-		all = append(all, s)
-	}
-	return all, nil
-}
-
-func (c SourceConfig) source() (store.Source, error) {
-	s := store.Source{Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
-		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
-		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
-	}}
-	if s.Kind == "" {
-		s.Kind = store.MCP
-	}
-	classes := map[string]store.Effect{"read": store.Read, "idempotent": store.Idempotent, "once": store.Once}
-	for tool, class := range c.Effects {
-		e, ok := classes[class]
-		if !ok {
-			return s, fmt.Errorf("effects: %q is %q; use read, idempotent or once", tool, class)
-		}
-		if s.Spec.Effects == nil {
-			s.Spec.Effects = map[string]store.Effect{}
-		}
-		s.Spec.Effects[tool] = e
-	}
-	return s, nil
 }

@@ -39,10 +39,11 @@ func (s *Service) seedOne(ctx context.Context, want store.Source) error {
 			return err
 		case have.Kind != want.Kind:
 			return fmt.Errorf("there is one of kind %q with this name; delete it or choose another name", have.Kind)
-		case have.Kind == store.Builtin || (sourcespec.Same(have.Spec, want.Spec) && have.Disabled == want.Disabled):
+		case have.Kind == store.Builtin ||
+			sourcespec.Same(have.Spec, want.Spec) && have.Document == want.Document && have.Disabled == want.Disabled:
 			return nil
 		}
-		have.Spec, have.Disabled, have.UpdateTime = want.Spec, want.Disabled, s.now()
+		have.Spec, have.Document, have.Disabled, have.UpdateTime = want.Spec, want.Document, want.Disabled, s.now()
 		if err := s.store.UpdateSource(ctx, have); !errors.Is(err, store.ErrChanged) {
 			return err
 		}

@@ -1,0 +1,145 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/services/registry/sourcespec"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// SourceConfig is a source in the configuration; the fields are those of the API.
+type SourceConfig struct {
+	// Name is the prefix of its tools' names.
+	Name string `yaml:"name" doc:"Prefix of its tools' names."`
+	// Kind is a kind of source; empty = mcp.
+	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql or builtin."`
+	// URL is the endpoint of an MCP server or of a GraphQL API, or where an API's document is.
+	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP or of a GraphQL API, or URL of an OpenAPI document."`
+	// Document is an OpenAPI document.
+	Document string `yaml:"document" doc:"OpenAPI document as JSON or YAML text, instead of url."`
+	// BaseURL replaces the servers of an API's document.
+	BaseURL string `yaml:"base_url" doc:"URL of an API, instead of the servers that its document names."`
+	// Operations are those of an API that become tools.
+	Operations *FilterConfig `yaml:"operations" doc:"Operations of an API that become tools; without it, all."`
+	// Endpoints are those of an API that are written by hand.
+	Endpoints []EndpointConfig `yaml:"endpoints" doc:"Endpoints of a source of kind http, each of which is a tool."`
+	// Auth is its credential.
+	Auth *AuthConfig `yaml:"auth" doc:"Credential for an API, or for an MCP server over HTTP."`
+	// Command is program and arguments of an MCP server.
+	Command []string `yaml:"command" doc:"Program and arguments of an MCP server over stdio."`
+	// Env is the program's environment.
+	Env map[string]string `yaml:"env" doc:"Environment of the program. Secrets must be references, written $${env:NAME} here."`
+	// Dir is the program's working directory.
+	Dir string `yaml:"dir" doc:"Working directory of the program."`
+	// Headers are sent with each HTTP request.
+	Headers map[string]string `yaml:"headers" doc:"Headers of each HTTP request. Secrets must be references, written $${env:NAME} here."`
+	// Transport forces one.
+	Transport string `yaml:"transport" doc:"Force a transport: http, sse or stdio."`
+	// Disabled switches the source off.
+	Disabled bool `yaml:"disabled" doc:"Switch the source off."`
+	// CallTimeoutSeconds bounds one call; 0 = the default.
+	CallTimeoutSeconds uint32 `yaml:"call_timeout_seconds" doc:"Timeout of one tool call in seconds; 0 = call_timeout."`
+	// Effects are "read", "idempotent" or "once" by the server's own tool name.
+	Effects map[string]string `yaml:"effects" doc:"Effect class (read, idempotent, once) by the server's own tool name."`
+	// Pin holds changed definitions back.
+	Pin bool `yaml:"pin" doc:"Hold a tool whose definition changes back until the change is accepted."`
+	// Exclude switches tools off.
+	Exclude []string `yaml:"exclude" doc:"Tools that are switched off: globs over the server's own names."`
+	// MaxCalls and MaxCallsPerSecond limit its calls.
+	MaxCalls          uint32  `yaml:"max_calls" doc:"Maximum number of calls in parallel, in each process of the registry; 0 = max_calls of the registry."`
+	MaxCallsPerSecond float64 `yaml:"max_calls_per_second" doc:"Maximum number of calls per second, in each process of the registry; 0 = unlimited."`
+	// Elicitation controls questions to the user.
+	Elicitation string `yaml:"elicitation" doc:"How questions of its tools to the user are handled: reissue (default) asks the user, off declines them."`
+	// ClientRequests are passed on to the clients of direct callers.
+	ClientRequests []string `yaml:"client_requests" doc:"Requests of its server, besides questions to users, that are passed on to the MCP clients of direct callers: sampling and roots. Others are rejected."`
+	// Labels are arbitrary.
+	Labels map[string]string `yaml:"labels" doc:"Arbitrary labels."`
+}
+
+// AuthConfig is a credential in the configuration; the fields are those of credential.Auth.
+type AuthConfig struct {
+	Kind     string   `yaml:"kind" doc:"api_key, basic, bearer or oauth2_client_credentials."`
+	In       string   `yaml:"in" doc:"Where a key is sent (header or query), or where client ID and secret are sent (header or body)."`
+	Name     string   `yaml:"name" doc:"Name of the header or query parameter of a key."`
+	Secret   string   `yaml:"secret" doc:"Reference to the key, token, password or client secret, written $${env:NAME} here."`
+	Username string   `yaml:"username" doc:"User name for basic."`
+	TokenURL string   `yaml:"token_url" doc:"URL of the token endpoint."`
+	ClientID string   `yaml:"client_id" doc:"Client ID at the token endpoint."`
+	Scopes   []string `yaml:"scopes" doc:"Requested scopes."`
+	Audience string   `yaml:"audience" doc:"Requested audience, for servers that take one."`
+}
+
+// FilterConfig selects operations in the configuration; the fields are those of store.OperationFilter.
+type FilterConfig struct {
+	Tags  []string `yaml:"tags" doc:"Tags of operations."`
+	Paths []string `yaml:"paths" doc:"Globs over paths."`
+	Names []string `yaml:"names" doc:"Globs over operation IDs, or over the names of queries and mutations."`
+}
+
+// EndpointConfig is an endpoint in the configuration; the fields are those of store.Endpoint.
+type EndpointConfig struct {
+	Name         string            `yaml:"name" doc:"Name of the tool within the source."`
+	Description  string            `yaml:"description" doc:"Description for the model."`
+	Method       string            `yaml:"method" doc:"GET (default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS."`
+	Path         string            `yaml:"path" doc:"Path, which is appended to base_url. ${args.name} stands for an argument, here and in the fields below."`
+	Query        map[string]string `yaml:"query" doc:"Query parameters."`
+	Headers      map[string]string `yaml:"headers" doc:"Headers, in addition to those of the source."`
+	Body         map[string]any    `yaml:"body" doc:"JSON body."`
+	Form         map[string]string `yaml:"form" doc:"Fields of a body of type application/x-www-form-urlencoded."`
+	Text         string            `yaml:"text" doc:"Body of any other type."`
+	MediaType    string            `yaml:"media_type" doc:"Type of the body."`
+	InputSchema  map[string]any    `yaml:"input_schema" doc:"JSON Schema of the arguments."`
+	OutputSchema map[string]any    `yaml:"output_schema" doc:"JSON Schema of the result."`
+	Tags         []string          `yaml:"tags" doc:"Tags of the tool."`
+	Deprecated   bool              `yaml:"deprecated" doc:"The tool should no longer be used."`
+	KeyHeader    string            `yaml:"key_header" doc:"Header in which the API takes the key of a call."`
+}
+
+// static returns the configured sources and the mesh's own.
+func (c Config) static() ([]store.Source, error) {
+	all := []store.Source{{Name: sourcespec.Mesh, Kind: store.Builtin}}
+	seen := map[string]bool{sourcespec.Mesh: true}
+	for _, sc := range c.Sources {
+		s, err := sc.source()
+		if err == nil {
+			err = sourcespec.Validate(s)
+		}
+		if err == nil && seen[s.Name] {
+			err = errors.New("this name is there twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("registry: source %q of the configuration: %w", sc.Name, err)
+		}
+		seen[s.Name] = true
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func (c SourceConfig) source() (store.Source, error) {
+	s := store.Source{Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
+		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
+		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
+		Pin: c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
+		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations),
+	}, Document: c.Document}
+	for _, e := range c.Endpoints {
+		s.Spec.Endpoints = append(s.Spec.Endpoints, store.Endpoint(e))
+	}
+	if s.Kind == "" {
+		s.Kind = store.MCP
+	}
+	classes := map[string]store.Effect{"read": store.Read, "idempotent": store.Idempotent, "once": store.Once}
+	for tool, class := range c.Effects {
+		e, ok := classes[class]
+		if !ok {
+			return s, fmt.Errorf("effects: %q is %q; use read, idempotent or once", tool, class)
+		}
+		if s.Spec.Effects == nil {
+			s.Spec.Effects = map[string]store.Effect{}
+		}
+		s.Spec.Effects[tool] = e
+	}
+	return s, nil
+}
