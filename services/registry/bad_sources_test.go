@@ -7,23 +7,31 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry"
 )
 
 // TestBadSourcesLeaveGoodOnesAlone: beside nine good sources, one that is dead, one that is slow and one that lies. The nine are there
-// while the slow one still has not answered, and each error names its source.
+// while the slow one still has not answered, and each error names its source. At a restart the nine can be called at once, and are synced
+// while the slow one still has not answered.
 func TestBadSourcesLeaveGoodOnesAlone(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	closed.Close()
+	waiting := make(chan struct{}, 100) // requests that the slow source has
 	release := make(chan struct{})
-	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		waiting <- struct{}{}
+		select {
+		case <-release:
+		case <-r.Context().Done(): // the registry stopped
+		}
+	}))
 	t.Cleanup(func() { close(release); slow.Close() })
 	lying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"openapi":"3.1.0","info":{"title":"t","version":"1"},"paths":{"/x":{"get":{"parameters":[{"$ref":"#/nowhere"}]}}}}`)
@@ -41,28 +49,61 @@ func TestBadSourcesLeaveGoodOnesAlone(t *testing.T) {
 			Name: fmt.Sprint("good", i), Kind: "openapi", URL: good.URL + "/openapi.json",
 		})
 	}
-	r := newWorld(t).start(cfg)
-	source := func(name string) *registryv1.Source {
-		got, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: name})
-		if err != nil {
-			return nil // it is not there yet
-		}
-		return got
-	}
+	w := newWorld(t)
+	r := w.start(cfg)
 	for i := range 9 {
 		name := fmt.Sprint("good", i)
-		testpoll.Until(t, name+" is ready", func() bool { return enum.Name(source(name).GetState()) == "ready" })
-		if s := r.callAPI(name+"__getPet", `{"id":1}`); s.completed.GetCode() != "" || s.completed.GetResult().GetIsError() {
-			t.Errorf("%s: %s", name, s.text())
-		}
+		testpoll.Until(t, name+" is ready", func() bool { return r.state(name) == "ready" })
+		r.callsPet(name)
 	}
-	if state := enum.Name(source("slow").GetState()); state != "pending" {
+	<-waiting
+	if state := r.state("slow"); state != "pending" {
 		t.Errorf("the slow source is %s", state)
 	}
+	r.badSourcesAreNamed()
+	r.stop()
+
+	begin, synced := time.Now(), time.Now()
+	r = w.start(config()) // they are stored
+	for i := range 9 {
+		r.callsPet(fmt.Sprint("good", i))
+	}
+	called := time.Since(begin)
+	<-waiting
+	for i := range 9 {
+		name := fmt.Sprint("good", i)
+		testpoll.Until(t, name+" is synced", func() bool { return r.source(name).GetSyncTime().AsTime().After(synced) })
+	}
+	if state := r.state("slow"); state == "ready" || state == "unreachable" {
+		t.Errorf("after the restart the slow source is %s", state)
+	}
+	t.Logf("restarted with three bad sources: the nine good ones were called after %v and synced after %v", called, time.Since(begin))
+	r.badSourcesAreNamed()
+}
+
+// source returns a source, nil if it is not there yet.
+func (r *replica) source(name string) *registryv1.Source {
+	r.w.t.Helper()
+	got, err := r.sources.GetSource(r.w.t.Context(), &registryv1.GetSourceRequest{SourceId: name})
+	if err != nil {
+		return nil
+	}
+	return got
+}
+
+func (r *replica) callsPet(source string) {
+	r.w.t.Helper()
+	if s := r.callAPI(source+"__getPet", `{"id":1}`); s.completed.GetCode() != "" || s.completed.GetResult().GetIsError() {
+		r.w.t.Errorf("%s: %s", source, s.text())
+	}
+}
+
+func (r *replica) badSourcesAreNamed() {
+	r.w.t.Helper()
 	for name, want := range map[string]string{"dead": "connection refused", "lying": "cannot be read"} {
-		testpoll.Until(t, name+" is unreachable", func() bool { return enum.Name(source(name).GetState()) == "unreachable" })
-		if why := source(name).GetLastError(); !strings.Contains(why, want) || !strings.Contains(why, `"`+name+`"`) {
-			t.Errorf("%s: %s", name, why)
+		testpoll.Until(r.w.t, name+" is unreachable", func() bool { return r.state(name) == "unreachable" })
+		if why := r.source(name).GetLastError(); !strings.Contains(why, want) || !strings.Contains(why, `"`+name+`"`) {
+			r.w.t.Errorf("%s: %s", name, why)
 		}
 	}
 }
