@@ -50,11 +50,10 @@ func TestAStartDoesNotWaitForBadSources(t *testing.T) {
 	for i := range 9 {
 		fmt.Fprintf(&bundle, "kind: source\nname: good%d\nurl: %s\n---\n", i, server.Ready["url"])
 	}
-	for name, url := range map[string]string{
-		"dead": "http://" + closed.Addr().String() + "/mcp", "slow": slow.URL + "/mcp", "lying": lying.URL + "/mcp",
-	} {
-		fmt.Fprintf(&bundle, "kind: source\nname: %s\nurl: %s\n---\n", name, url)
-	}
+	// The slow one comes last: the bundle waits for it.
+	fmt.Fprintf(&bundle, "kind: source\nname: dead\nurl: http://%s/mcp\n---\n", closed.Addr())
+	fmt.Fprintf(&bundle, "kind: source\nname: lying\nurl: %s/mcp\n---\n", lying.URL)
+	fmt.Fprintf(&bundle, "kind: source\nname: slow\nurl: %s/mcp\n---\n", slow.URL)
 	nine := func() {
 		for i := range 9 {
 			tool := fmt.Sprintf("good%d__evaluate", i)
