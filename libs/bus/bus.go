@@ -132,6 +132,10 @@ func (b *Bus) options(name string) []nats.Option {
 // Connected reports whether the bus is reachable now.
 func (b *Bus) Connected() bool { return b.nc.IsConnected() }
 
+// Connection returns the number of the present connection to the server, which rises with each reconnect; false while disconnected. A
+// subscriber that finds another number than before its subscription may have missed messages, even if it was not notified yet.
+func (b *Bus) Connection() (uint64, bool) { return b.nc.Stats().Reconnects, b.nc.IsConnected() }
+
 // clusterSpread is a generous bound on how long a subscription takes to reach all servers of a cluster; it is below a millisecond on idle
 // ones.
 const clusterSpread = 100 * time.Millisecond

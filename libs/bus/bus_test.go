@@ -218,8 +218,15 @@ func TestServerRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
+	first, connected := b.Connection()
+	if !connected {
+		t.Error("there is no connection")
+	}
 	stopServer(t, server)
 	testpoll.Until(t, "the connection is lost", func() bool { return !b.Connected() })
+	if _, connected := b.Connection(); connected {
+		t.Error("there is a connection to a stopped server")
+	}
 	begin := time.Now()
 	if err := b.Publish("x", []byte("lost")); !errors.Is(err, bus.ErrUnavailable) {
 		t.Errorf("Publish = %v, want ErrUnavailable", err)
@@ -229,6 +236,9 @@ func TestServerRestart(t *testing.T) {
 	}
 	server = startServer(t, bus.ServerConfig{Listen: addr})
 	<-back
+	if n, connected := b.Connection(); !connected || n <= first {
+		t.Errorf("connection %d after %d, connected %v", n, first, connected)
+	}
 	if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrGap) || s.Overflowed() {
 		t.Errorf("after the gap: open %v, err %v", ok, s.Err())
 	}

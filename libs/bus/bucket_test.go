@@ -1,0 +1,123 @@
+package bus_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+)
+
+func bucket(t testing.TB, b *bus.Bus, maxBytes int64) *bus.Bucket {
+	t.Helper()
+	k, err := b.Bucket(t.Context(), bus.BucketConfig{Name: "things", MaxAge: time.Hour, MaxBytes: maxBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func get(t testing.TB, k *bus.Bucket, key string) string {
+	t.Helper()
+	v, ok, err := k.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok != (v.Revision > 0) {
+		t.Errorf("%s: found %v, revision %d", key, ok, v.Revision)
+	}
+	return string(v.Data)
+}
+
+func TestBucket(t *testing.T) {
+	b := embedded(t)
+	k := bucket(t, b, 1<<20)
+	if got := get(t, k, "a.b"); got != "" {
+		t.Errorf("before: %q", got)
+	}
+	first, err := k.Put(t.Context(), "a.b", []byte("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, k, "a.b"); got != "1" {
+		t.Errorf("after Put: %q", got)
+	}
+	second, err := k.Put(t.Context(), "a.b", []byte("2"))
+	if err != nil || second <= first {
+		t.Errorf("revision %d after %d, %v", second, first, err)
+	}
+	if v, _, err := k.Get(t.Context(), "a.b"); err != nil || string(v.Data) != "2" || v.Revision != second {
+		t.Errorf("got %q, revision %d, %v; want revision %d", v.Data, v.Revision, err, second)
+	}
+	for _, key := range []string{"a.c", "x.b"} {
+		if _, err := k.Put(t.Context(), key, []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, size, err := k.Size(t.Context()); n != 3 || size == 0 || err != nil {
+		t.Errorf("size: %d values, %d bytes, %v", n, size, err)
+	}
+	if n, err := k.Count(t.Context(), "a.*"); n != 2 || err != nil {
+		t.Errorf("%d keys match a.*, %v", n, err)
+	}
+	if err := k.Delete(t.Context(), "a.>"); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, k, "a.b") + get(t, k, "a.c") + get(t, k, "x.b"); got != "x.b" {
+		t.Errorf("after Delete: %q", got)
+	}
+}
+
+// TestBucketRemovesTheOldest has a full bucket go on.
+func TestBucketRemovesTheOldest(t *testing.T) {
+	k := bucket(t, embedded(t), 64<<10)
+	value := make([]byte, 1<<10)
+	for i := range 200 {
+		if _, err := k.Put(t.Context(), fmt.Sprintf("k.%d", i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if get(t, k, "k.0") != "" || get(t, k, "k.199") == "" {
+		t.Error("the oldest value is there, or the last is not")
+	}
+}
+
+func TestBucketAway(t *testing.T) {
+	b := embedded(t)
+	k := bucket(t, b, 0)
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, getErr := k.Get(t.Context(), "a")
+	_, putErr := k.Put(t.Context(), "a", nil)
+	_, _, sizeErr := k.Size(t.Context())
+	_, countErr := k.Count(t.Context(), "*")
+	for what, err := range map[string]error{
+		"Get": getErr, "Put": putErr, "Size": sizeErr, "Count": countErr, "Delete": k.Delete(t.Context(), ">"),
+	} {
+		if !errors.Is(err, bus.ErrClosed) && !errors.Is(err, bus.ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestBucketRefusesForeignValues has a client without the mesh's key write a value.
+func TestBucketRefusesForeignValues(t *testing.T) {
+	url := server(t)
+	ours := open(t, bus.Config{URL: url, Key: []byte("the key of this mesh")})
+	other := open(t, bus.Config{URL: url, Key: []byte("the key of another mesh")})
+	k, foreign := bucket(t, ours, 0), bucket(t, other, 0)
+	if _, err := foreign.Put(t.Context(), "a", []byte("poison")); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, k, "a"); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if _, err := k.Put(t.Context(), "a", []byte("ours")); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, k, "a"); got != "ours" {
+		t.Errorf("got %q", got)
+	}
+}
