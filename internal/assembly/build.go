@@ -101,7 +101,7 @@ func (p *Process) buildRegistry() error {
 	}
 	svc, err := registry.New(p.cfg.Registry, registry.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
-		Egress: p.egress, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn), Log: p.log,
+		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn), Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func table() []component {
 		{role: Policy, database: true, rpc: true, build: (*Process).buildPolicy},
 		{role: Inference, rpc: true, build: (*Process).buildInference},
 		{role: MCPBridge, rpc: true, build: (*Process).buildBridge},
-		{role: Registry, database: true, rpc: true, build: (*Process).buildRegistry},
+		{role: Registry, database: true, bus: true, rpc: true, build: (*Process).buildRegistry},
 		{role: Sessions, database: true, bus: true, temporal: true, rpc: true, build: (*Process).buildSessions},
 		{role: Worker, bus: true, temporal: true, build: (*Process).buildWorker},
 		{role: Gateway, build: (*Process).buildGateway},

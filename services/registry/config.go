@@ -33,6 +33,8 @@ type Config struct {
 	MaxTextBytes int `yaml:"max_text_bytes" doc:"Maximum text of a tool's result for the model, in bytes; the rest is truncated."`
 	// MaxResultBytes limits a stored result.
 	MaxResultBytes int `yaml:"max_result_bytes" doc:"Maximum size of a tool's whole result, in bytes; a larger one becomes an error for the model."`
+	// Cache limits what is kept of results.
+	Cache CacheConfig `yaml:"cache" doc:"Cache of the results of READ tools."`
 	// OpenAPI bounds the documents of APIs.
 	OpenAPI OpenAPIConfig `yaml:"openapi" doc:"Limits of OpenAPI documents."`
 	// EnvAllow lists the variables that APIs' headers and credentials may reference.
@@ -59,6 +61,7 @@ func DefaultConfig() Config {
 		BreakerFailures: 6, BreakerPause: 10 * time.Second, RestartPatience: 5 * time.Second,
 		MaxCalls: 64, QueueTimeout: 10 * time.Second,
 		MaxTextBytes: 64 << 10, MaxResultBytes: 8 << 20, LeaseTTL: 5 * time.Second, DrainTimeout: 10 * time.Second,
+		Cache:   CacheConfig{TTL: 10 * time.Minute, MaxResultBytes: 256 << 10, MemoryResults: 1000, MaxBytes: 64 << 20},
 		OpenAPI: OpenAPIConfig{MaxBytes: 16 << 20, MaxOperations: 2000}, EnvAllow: []string{"WINDLASS_TOOL_*"},
 	}
 }
@@ -80,6 +83,7 @@ func (c Config) complete() (Config, error) {
 		{"restart_patience", &c.RestartPatience, def.RestartPatience},
 		{"queue_timeout", &c.QueueTimeout, def.QueueTimeout},
 		{"lease_ttl", &c.LeaseTTL, def.LeaseTTL},
+		{"cache.ttl", &c.Cache.TTL, def.Cache.TTL},
 		{"drain_timeout", &c.DrainTimeout, def.DrainTimeout},
 	} {
 		if *d.value < 0 {
@@ -98,6 +102,8 @@ func (c Config) complete() (Config, error) {
 		{"max_result_bytes", &c.MaxResultBytes, def.MaxResultBytes},
 		{"max_calls", &c.MaxCalls, def.MaxCalls},
 		{"breaker_failures", &c.BreakerFailures, def.BreakerFailures},
+		{"cache.max_result_bytes", &c.Cache.MaxResultBytes, def.Cache.MaxResultBytes},
+		{"cache.memory_results", &c.Cache.MemoryResults, def.Cache.MemoryResults},
 		{"openapi.max_bytes", &c.OpenAPI.MaxBytes, def.OpenAPI.MaxBytes},
 		{"openapi.max_operations", &c.OpenAPI.MaxOperations, def.OpenAPI.MaxOperations},
 	} {
@@ -107,6 +113,12 @@ func (c Config) complete() (Config, error) {
 		if *n.value == 0 {
 			*n.value = n.def
 		}
+	}
+	if err := c.Cache.check(); err != nil {
+		return c, err
+	}
+	if c.Cache.MaxBytes == 0 {
+		c.Cache.MaxBytes = def.Cache.MaxBytes
 	}
 	if err := glob.CheckFile(c.EnvAllow); err != nil {
 		return c, fmt.Errorf("registry: env_allow %w", err)

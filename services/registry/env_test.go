@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -43,6 +44,7 @@ type world struct {
 	policyClient policyv1.PolicyServiceClient
 	artifacts    *artifacts
 	egress       *egress.Egress
+	bus          *bus.Bus // nil: replicas have no cache
 }
 
 func newWorld(t testing.TB) *world {
@@ -86,6 +88,7 @@ type replica struct {
 	tools   registryv1.ToolServiceClient
 	groups  registryv1.ToolGroupServiceClient
 	calls   registryv1.ToolExecutionServiceClient
+	cache   registryv1.ToolCacheServiceClient
 	stop    func() // ends Run and waits for it
 }
 
@@ -93,6 +96,7 @@ type replica struct {
 func config() registry.Config {
 	cfg := registry.DefaultConfig()
 	cfg.LeaseTTL, cfg.DrainTimeout, cfg.SyncEvery = 200*time.Millisecond, 50*time.Millisecond, time.Hour
+	cfg.Cache.Disabled = true
 	cfg.SyncRetry, cfg.CallRetry = 5*time.Millisecond, 5*time.Millisecond
 	cfg.RestartPatience = time.Nanosecond // a source that is away is tried three times
 	return cfg
@@ -135,7 +139,7 @@ func (w *world) asleep(cfg registry.Config) *replica {
 func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
 	s, err := registry.New(cfg, registry.Deps{
-		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Artifacts: w.artifacts,
+		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -152,6 +156,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	return &replica{
 		Service: s, w: w, sources: registryv1.NewSourceServiceClient(conn), tools: registryv1.NewToolServiceClient(conn),
 		calls: registryv1.NewToolExecutionServiceClient(conn), groups: registryv1.NewToolGroupServiceClient(conn),
+		cache: registryv1.NewToolCacheServiceClient(conn),
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/registry/api"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
@@ -38,6 +40,8 @@ type Deps struct {
 	Bridge mcpbridgev1.BridgeServiceClient
 	// Egress sends requests to HTTP APIs.
 	Egress upstream.Dialer
+	// Bus is where the cache keeps results. It is not used if the cache is disabled.
+	Bus *bus.Bus
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
 	// Log receives internal errors.
@@ -52,6 +56,7 @@ type Service struct {
 	policy   policyv1.PolicyServiceClient
 	upstream *upstream.Upstream
 	syncer   *inventory.Syncer
+	cache    *cache.Cache // nil: disabled
 	executor *execute.Executor
 	log      *slog.Logger
 }
@@ -69,7 +74,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := store.Migrate(context.Background(), deps.DB); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	metrics, err := execute.NewMetrics(otel.Meter("github.com/windlass-dev/windlass/services/registry"))
+	meter := otel.Meter("github.com/windlass-dev/windlass/services/registry")
+	metrics, err := execute.NewMetrics(meter)
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
@@ -88,12 +94,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)
+	if s.cache, err = cfg.Cache.open(deps, meter); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
 	s.executor = execute.New(execute.Config{
-		LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout, RetryPause: cfg.CallRetry,
-		RestartPatience: cfg.RestartPatience,
+		LeaseTTL: cfg.LeaseTTL, CacheTTL: cfg.Cache.TTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout,
+		RetryPause: cfg.CallRetry, RestartPatience: cfg.RestartPatience,
 	}, execute.Deps{
-		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log,
-		Unavailable: s.syncer.Soon,
+		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Cache: s.cache,
+		Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon,
 	})
 	return s, nil
 }
@@ -101,7 +110,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	api.Register(r, api.Deps{
-		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Now: s.now,
+		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Cache: s.cache, Now: s.now,
 		MaxTextBytes: s.cfg.MaxTextBytes, Log: s.log,
 	})
 }
@@ -114,6 +123,14 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	var g errgroup.Group
 	g.Go(func() error { return s.syncer.Run(ctx) })
-	g.Go(func() error { return s.executor.Keep(ctx) })
+	// The cache ends last: calls that end until then may change something.
+	last, end := context.WithCancel(context.WithoutCancel(ctx))
+	g.Go(func() error {
+		defer end()
+		return s.executor.Keep(ctx)
+	})
+	if s.cache != nil {
+		g.Go(func() error { return s.cache.Run(last) })
+	}
 	return g.Wait()
 }

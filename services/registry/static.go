@@ -49,6 +49,8 @@ type SourceConfig struct {
 	// MaxCalls and MaxCallsPerSecond limit its calls.
 	MaxCalls          uint32  `yaml:"max_calls" doc:"Maximum number of calls in parallel, in each process of the registry; 0 = max_calls of the registry."`
 	MaxCallsPerSecond float64 `yaml:"max_calls_per_second" doc:"Maximum number of calls per second, in each process of the registry; 0 = unlimited."`
+	// Cache says how long results are kept.
+	Cache *ResultCacheConfig `yaml:"cache" doc:"How long results of its READ tools are kept; without it, per user, for the ttl of the registry's cache."`
 	// Elicitation controls questions to the user.
 	Elicitation string `yaml:"elicitation" doc:"How questions of its tools to the user are handled: reissue (default) asks the user, off declines them."`
 	// ClientRequests are passed on to the clients of direct callers.
@@ -96,6 +98,14 @@ type EndpointConfig struct {
 	KeyHeader    string            `yaml:"key_header" doc:"Header in which the API takes the key of a call."`
 }
 
+// ResultCacheConfig says how long results of a source are kept; the fields are those of store.ResultCache.
+type ResultCacheConfig struct {
+	Disabled bool              `yaml:"disabled" doc:"Keep no results."`
+	TTL      uint32            `yaml:"ttl_seconds" doc:"How long a result is kept, in seconds; 0 = ttl of the registry's cache."`
+	Tools    map[string]uint32 `yaml:"tool_ttl_seconds" doc:"How long a result is kept, in seconds, by the server's own tool name; 0 = not at all."`
+	Shared   bool              `yaml:"shared" doc:"All users of the tenant share results, because results do not depend on the user."`
+}
+
 // static returns the configured sources and the mesh's own.
 func (c Config) static() ([]store.Source, error) {
 	all := []store.Source{{Name: sourcespec.Mesh, Kind: store.Builtin}}
@@ -123,6 +133,7 @@ func (c SourceConfig) source() (store.Source, error) {
 		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
 		Pin: c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
 		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations),
+		Cache: (*store.ResultCache)(c.Cache),
 	}, Document: c.Document}
 	for _, e := range c.Endpoints {
 		s.Spec.Endpoints = append(s.Spec.Endpoints, store.Endpoint(e))

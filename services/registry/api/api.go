@@ -9,6 +9,7 @@ import (
 
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -25,6 +26,8 @@ type Deps struct {
 	Upstream *upstream.Upstream
 	// Syncer syncs the tools of sources.
 	Syncer *inventory.Syncer
+	// Cache keeps results; nil = none are kept.
+	Cache *cache.Cache
 	// Executor runs calls.
 	Executor *execute.Executor
 	// Now is the database's time.
@@ -45,6 +48,7 @@ func Register(r grpc.ServiceRegistrar, d Deps) {
 	registryv1.RegisterServerServiceServer(r, &Servers{store: d.Store, catalog: tools, upstream: d.Upstream})
 	registryv1.RegisterToolGroupServiceServer(r, &ToolGroups{store: d.Store, catalog: tools, now: d.Now})
 	registryv1.RegisterToolExecutionServiceServer(r, &ToolExecutions{
-		store: d.Store, catalog: tools, executor: d.Executor, indexes: searched, maxTextBytes: d.MaxTextBytes,
+		store: d.Store, catalog: tools, executor: d.Executor, cache: d.Cache, indexes: searched, maxTextBytes: d.MaxTextBytes,
 	})
+	registryv1.RegisterToolCacheServiceServer(r, &ToolCache{store: d.Store, cache: d.Cache, now: d.Now})
 }

@@ -17,6 +17,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(), Elicitation: p.GetElicitation(),
 		ClientRequests: p.GetClientRequests(),
 		Pin:            p.GetPin(), BaseURL: strings.TrimSpace(p.GetBaseUrl()), Operations: filterFromProto(p.GetOperations()),
+		Cache:   cacheFromProto(p.GetCache()),
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
 		Auth: authFromProto(p.GetAuth()), Endpoints: endpointsFromProto(p.GetEndpoints()),
 	}, Document: p.GetDocument()}
@@ -39,6 +40,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Pin: s.Spec.Pin, DriftedCount: uint32(s.DriftedCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
+		Cache:   cacheToProto(s.Spec.Cache),
 		Exclude: s.Spec.Exclude, MaxCalls: s.Spec.MaxCalls, MaxCallsPerSecond: s.Spec.MaxRate,
 		Document: s.Document, BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
 	}

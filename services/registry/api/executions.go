@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -17,6 +18,7 @@ type ToolExecutions struct {
 	store        store.Store
 	catalog      catalog
 	executor     *execute.Executor
+	cache        *cache.Cache // nil: no results are kept
 	indexes      *indexes
 	maxTextBytes int // limits the text of a result for the model
 }
@@ -44,6 +46,9 @@ func (s *ToolExecutions) StopCall(ctx context.Context, req *registryv1.StopCallR
 
 // ForgetTurns implements ToolExecutionService.
 func (s *ToolExecutions) ForgetTurns(ctx context.Context, req *registryv1.ForgetTurnsRequest) (*registryv1.ForgetTurnsResponse, error) {
+	if err := forgetResults(ctx, s.store, s.cache, req); err != nil {
+		return nil, err
+	}
 	open, err := s.store.Forget(ctx, req.GetTenant(), req.GetTurnIds())
 	if err != nil {
 		return nil, err

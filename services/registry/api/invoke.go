@@ -30,7 +30,7 @@ func (s *Tools) InvokeTool(ctx context.Context, req *registryv1.InvokeToolReques
 	if err != nil {
 		return nil, err
 	}
-	call.Arguments = args
+	call.Arguments, call.Fresh = args, req.GetFresh()
 	out, err := s.executor.Run(ctx, call, func(execute.Event) error { return nil })
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Tools) RunTool(req *registryv1.RunToolRequest, stream grpc.ServerStream
 	if len(call.Arguments) == 0 {
 		call.Arguments = []byte("{}")
 	}
-	call.Accepts, call.LogLevel, call.Input = req.GetAccepts(), req.GetLogLevel(), req.GetAnswer()
+	call.Accepts, call.LogLevel, call.Input, call.Fresh = req.GetAccepts(), req.GetLogLevel(), req.GetAnswer(), req.GetFresh()
 	out, err := s.executor.Run(stream.Context(), call, func(e execute.Event) error {
 		if m := noticeToProto(e); m != nil {
 			return stream.Send(m)

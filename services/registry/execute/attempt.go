@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/ids"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -34,13 +36,26 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 		out.source = t.Source.Name
 		return *out, nil
 	}
-	opened, err := x.open(ctx, r, t, row, d.GetId(), approval)
+	kept, fill, err := x.results.recall(ctx, r, t, row, approval)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if kept != nil {
+		return x.record(ctx, r, t, d.GetId(), kept)
+	}
+	var result *turnv1.ToolResult
+	defer func() { fill.Done(ctx, result) }()
+	opened, err := x.open(ctx, r, t, row, d.GetId(), approval, fill)
 	if err != nil {
 		return Outcome{}, err
 	}
 	x.flights.hold(opened.ID, f)
 	defer x.flights.release(opened.ID)
-	return x.send(ctx, f, r, t, opened, inDoubtBefore(row))
+	sent, err := x.send(ctx, f, r, t, opened, inDoubtBefore(row))
+	if err == nil {
+		result = keepable(sent)
+	}
+	return sent, err
 }
 
 // inDoubtBefore reports whether an earlier attempt may have run and nobody has resolved that it did not.
@@ -49,20 +64,27 @@ func inDoubtBefore(row *store.Execution) bool {
 }
 
 // open commits the ledger row before the call is sent.
-func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, approval string) (store.Execution,
-	error,
-) {
+func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, approval string, fill *cache.Fill,
+) (store.Execution, error) {
 	at := x.deps.Now()
 	if row != nil {
 		again := *row
 		again.DecisionID, again.DefinitionHash, again.Effect, again.ApprovalID = decision, t.DefinitionHash, t.Effect, approval
 		return x.deps.Store.Reopen(ctx, again, x.owner, at.Add(x.cfg.LeaseTTL))
 	}
-	e := store.Execution{
-		Tenant: r.Tenant, ID: ids.New(ids.Execution), Key: r.Key, Tool: r.Tool, Source: t.Source.Name, DefinitionHash: t.DefinitionHash,
-		TurnID: r.TurnID, SessionID: r.SessionID, CallID: r.CallID, Subject: r.Principal.GetSubject(), Effect: t.Effect,
-		State: store.Open, Attempts: 1, ArgumentsHash: r.argsHash, DecisionID: decision, ApprovalID: approval,
-		Owner: x.owner, Lease: at.Add(x.cfg.LeaseTTL), CreateTime: at,
+	e := x.newRow(r, t, decision)
+	e.State, e.Attempts, e.ApprovalID, e.Lease = store.Open, 1, approval, at.Add(x.cfg.LeaseTTL)
+	if fill != nil {
+		e.Cache = store.CacheMiss
 	}
 	return e, x.deps.Store.Open(ctx, e)
+}
+
+// newRow returns the row of a call that has none yet.
+func (x *Executor) newRow(r *request, t store.Tool, decision string) store.Execution {
+	return store.Execution{
+		Tenant: r.Tenant, ID: ids.New(ids.Execution), Key: r.Key, Tool: r.Tool, Source: t.Source.Name, DefinitionHash: t.DefinitionHash,
+		TurnID: r.TurnID, SessionID: r.SessionID, CallID: r.CallID, Subject: r.Principal.GetSubject(), Effect: t.Effect,
+		ArgumentsHash: r.argsHash, DecisionID: decision, Owner: x.owner, CreateTime: x.deps.Now(),
+	}
 }

@@ -50,6 +50,8 @@ type Call struct {
 	CanWait bool
 	// Accepts are the methods of an MCP server's requests that a direct caller answers at once, though it cannot wait for an approval.
 	Accepts []string
+	// Fresh means that the tool is called even if the cache has a result.
+	Fresh bool
 	// LogLevel is the lowest level of log messages that the caller wants; empty = none.
 	LogLevel string
 }
@@ -87,7 +89,7 @@ type Outcome struct {
 	Input *registryv1.InputRequired
 	// Code is a stable code, "" for a plain answer.
 	Code string
-	// Cached means that the result came from the ledger and nothing was called.
+	// Cached means that the result came from the cache or the ledger and nothing was called.
 	Cached bool
 	// Unresolved means that a ONCE call may or may not have run, and will not be repeated.
 	Unresolved bool

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/stack"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -27,6 +28,8 @@ type Config struct {
 	LeaseTTL time.Duration
 	// MaxResultBytes limits a stored result.
 	MaxResultBytes int
+	// CacheTTL is how long a result is kept unless its source says otherwise.
+	CacheTTL time.Duration
 	// DrainTimeout bounds the wait for running calls at the end.
 	DrainTimeout time.Duration
 	// RetryPause is the first pause between attempts; it doubles.
@@ -64,7 +67,7 @@ type Upstream interface {
 	CallTimeout(s store.Source) time.Duration
 }
 
-// Deps holds the executor's dependencies; Unavailable is optional.
+// Deps holds the executor's dependencies; Cache and Unavailable are optional.
 type Deps struct {
 	// Store stores tools and the ledger.
 	Store Store
@@ -76,6 +79,8 @@ type Deps struct {
 	Upstream Upstream
 	// Schemas validates arguments.
 	Schemas *schema.Cache
+	// Cache keeps results of READ tools; nil = none are kept.
+	Cache *cache.Cache
 	// Metrics counts calls.
 	Metrics *Metrics
 	// Log receives internal errors.
@@ -89,6 +94,7 @@ type Executor struct {
 	cfg       Config
 	deps      Deps
 	admission admission
+	results   results
 	owner     string
 	flights   *flights
 }
@@ -101,6 +107,7 @@ func New(cfg Config, deps Deps) *Executor {
 	return &Executor{
 		cfg: cfg, deps: deps, owner: ids.New(ids.Lease), flights: newFlights(),
 		admission: admission{store: deps.Store, policy: deps.Policy, schemas: deps.Schemas},
+		results:   results{cache: deps.Cache, ttl: cfg.CacheTTL, store: deps.Store},
 	}
 }
 
@@ -221,6 +228,7 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 		if err := x.deps.Store.GiveUp(ctx, row, x.deps.Now()); err != nil {
 			return Outcome{}, err
 		}
+		x.results.changed(ctx, row)
 		x.deps.Log.WarnContext(ctx, "execution was orphaned", "execution_id", row.ID, "tool", row.Tool, "repeatable", row.Effect.Repeatable())
 		return Outcome{}, store.ErrChanged
 	}

@@ -170,6 +170,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 		out.Code = fault.CodeName(faultv1.Reason_REASON_CANCELLED)
 	}
 	row.IsError, row.Code = out.Fault != nil || out.Result.GetIsError(), out.Code
+	x.results.changed(ctx, row)
 	x.close(ctx, row)
 	faultpoint.Hit(faultpoint.ToolClosed)
 	if givenUp {

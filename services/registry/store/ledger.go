@@ -15,9 +15,12 @@ type sqlLedger struct{ db *sqldb.DB }
 
 const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,
 	arguments_hash, decision_id, is_error, code, latency_us, owner, lease_us, created_us, ended_us, approval_id,
-	resolution, resolution_id, resolved_by, resolution_comment, resolved_us`
+	resolution, resolution_id, resolved_by, resolution_comment, resolved_us, cache`
 
-var insertExecutions = sqldb.Insert("executions", executionColumns)
+var (
+	insertExecutions = sqldb.Insert("executions", executionColumns)
+	insertRecorded   = sqldb.Insert("executions", executionColumns+", result")
+)
 
 func (q sqlLedger) Execution(ctx context.Context, tenant, key string) (Execution, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanWithResult, `SELECT `+executionColumns+`, result FROM executions
@@ -25,12 +28,7 @@ func (q sqlLedger) Execution(ctx context.Context, tenant, key string) (Execution
 }
 
 func (q sqlLedger) Open(ctx context.Context, e Execution) error {
-	err := q.writer(e.Effect)(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, insertExecutions,
-			e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect), Open, e.Attempts,
-			e.ArgumentsHash, e.DecisionID, false, "", 0, e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime), 0, e.ApprovalID,
-			"", "", "", "", 0)
-	})
+	err := q.writer(e.Effect)(ctx, func(tx sqldb.Tx) error { return sqldb.ExecOne(ctx, tx, insertExecutions, q.values(e)...) })
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
 	}
@@ -38,6 +36,15 @@ func (q sqlLedger) Open(ctx context.Context, e Execution) error {
 		return fmt.Errorf("open execution: %w", err)
 	}
 	return nil
+}
+
+// values are those of executionColumns of a new row.
+func (q sqlLedger) values(e Execution) []any {
+	return []any{
+		e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect), e.State, e.Attempts,
+		e.ArgumentsHash, e.DecisionID, e.IsError, e.Code, e.Latency.Microseconds(), e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime),
+		sqldb.Micros(e.EndTime), e.ApprovalID, "", "", "", "", 0, e.Cache,
+	}
 }
 
 func (q sqlLedger) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
@@ -216,6 +223,7 @@ func scanInto(row sqldb.Scanner, more ...any) (e Execution, err error) {
 		&e.Tenant, &e.ID, &e.Key, &e.Tool, &e.Source, &e.DefinitionHash, &e.TurnID, &e.SessionID, &e.CallID, &e.Subject,
 		&e.Effect, &e.State, &e.Attempts, &e.ArgumentsHash, &e.DecisionID, &e.IsError, &e.Code, &latency, &e.Owner, &lease, &created, &ended,
 		&e.ApprovalID, &e.Resolution.What, &e.Resolution.ID, &e.Resolution.By, &e.Resolution.Comment, &resolved,
+		&e.Cache,
 	}, more...)...)
 	e.Latency = time.Duration(latency) * time.Microsecond
 	e.Lease, e.CreateTime, e.EndTime = sqldb.Time(lease), sqldb.Time(created), sqldb.Time(ended)

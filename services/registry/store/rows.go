@@ -114,6 +114,17 @@ type Endpoint struct {
 	KeyHeader    string            `json:"key_header,omitempty"`
 }
 
+// ResultCache says how long results of a source's tools are kept.
+type ResultCache struct {
+	// Disabled means that none are.
+	Disabled bool `json:"disabled,omitempty"`
+	// TTL is in seconds, 0 = the service's default; Tools overrides it by the server's own tool name, where 0 means never.
+	TTL   uint32            `json:"ttl_seconds,omitempty"`
+	Tools map[string]uint32 `json:"tool_ttl_seconds,omitempty"`
+	// Shared means that results do not depend on the user.
+	Shared bool `json:"shared,omitempty"`
+}
+
 // IsAPI reports whether calls of a kind of source are HTTP requests.
 func IsAPI(kind string) bool { return kind == OpenAPI || kind == HTTP || kind == GraphQL }
 
@@ -154,6 +165,8 @@ type Spec struct {
 	// MaxCalls is the number of calls in parallel, 0 = the service's default; MaxRate the calls per second, 0 = unlimited.
 	MaxCalls uint32  `json:"max_calls,omitempty"`
 	MaxRate  float64 `json:"max_calls_per_second,omitempty"`
+	// Cache says how long results are kept; nil = as by default.
+	Cache *ResultCache `json:"cache,omitempty"`
 	// Endpoints are those of an API that are written by hand.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }
@@ -310,6 +323,8 @@ type Execution struct {
 	Code    string
 	// Result is the encoded result of a finished row, the encoded question of a waiting one.
 	Result []byte
+	// Cache is CacheHit, CacheMiss or empty.
+	Cache string
 	// Latency is the wall time.
 	Latency time.Duration
 	// Owner is the replica that runs it, until Lease.

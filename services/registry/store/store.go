@@ -90,6 +90,14 @@ type Ledger interface {
 	Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error)
 	// AskStop marks an open row with a valid lease, so that its owner stops the call; false if there is none. Reopen clears the mark.
 	AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error)
+	// Record commits a finished row of a call that was answered from the cache; ErrExists if the key is taken.
+	Record(ctx context.Context, e Execution) error
+	// Repeated reports whether there is an execution with the turn, tool and arguments of e.
+	Repeated(ctx context.Context, e Execution) (bool, error)
+	// CacheUse counts the executions that were created since a time.
+	CacheUse(ctx context.Context, tenant string, since time.Time) (CacheUse, error)
+	// Kept returns source and tool of the executions of turns whose results may be in the cache.
+	Kept(ctx context.Context, tenant string, turns []string) ([]Execution, error)
 	// Forget erases the conversation from the executions of turns, and returns how many are still open; see forget.go.
 	Forget(ctx context.Context, tenant string, turns []string) (open int, err error)
 	// Executions returns at most limit rows after the cursor, newest first, without results.

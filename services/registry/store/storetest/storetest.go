@@ -47,6 +47,7 @@ func Run(t *testing.T, url string) {
 	t.Run("orphans", s.orphans)
 	t.Run("forget", s.forget)
 	t.Run("executions by page", s.executions)
+	t.Run("cached results", s.cached)
 	t.Run("tool groups", s.groups)
 	t.Run("pinned definitions", s.drift)
 	t.Run("documents", s.documents)

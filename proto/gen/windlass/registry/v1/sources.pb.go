@@ -448,6 +448,81 @@ func (x *SourceAuth) GetAudience() string {
 	return ""
 }
 
+// ResultCache says how long results of a source's tools are kept. Only those of READ tools are, except tools of the mesh itself, tools named
+// "health_check" and those of sources with client_requests. No result outlives a change of the tool's definition or of the source, nor a
+// call to the source that may have changed something. A turn that repeats a call gets a new result.
+type ResultCache struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True = no results are kept.
+	Disabled bool `protobuf:"varint,1,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// Time to live of a result in seconds, at most 86400; 0 = registry.cache.ttl.
+	TtlSeconds uint32 `protobuf:"varint,2,opt,name=ttl_seconds,json=ttlSeconds,proto3" json:"ttl_seconds,omitempty"`
+	// Time to live by the server's own tool name; 0 = results of this tool are not kept.
+	ToolTtlSeconds map[string]uint32 `protobuf:"bytes,3,rep,name=tool_ttl_seconds,json=toolTtlSeconds,proto3" json:"tool_ttl_seconds,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// True = results do not depend on the user: all users of the tenant share them. False = each user only gets results of their own calls.
+	Shared        bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResultCache) Reset() {
+	*x = ResultCache{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResultCache) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResultCache) ProtoMessage() {}
+
+func (x *ResultCache) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResultCache.ProtoReflect.Descriptor instead.
+func (*ResultCache) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ResultCache) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *ResultCache) GetTtlSeconds() uint32 {
+	if x != nil {
+		return x.TtlSeconds
+	}
+	return 0
+}
+
+func (x *ResultCache) GetToolTtlSeconds() map[string]uint32 {
+	if x != nil {
+		return x.ToolTtlSeconds
+	}
+	return nil
+}
+
+func (x *ResultCache) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
 // Source is a place that tools come from.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -505,6 +580,8 @@ type Source struct {
 	MaxCalls uint32 `protobuf:"varint,34,opt,name=max_calls,json=maxCalls,proto3" json:"max_calls,omitempty"`
 	// Maximum number of calls per second, in each process of the registry; 0 = unlimited. More calls wait like those above max_calls.
 	MaxCallsPerSecond float64 `protobuf:"fixed64,35,opt,name=max_calls_per_second,json=maxCallsPerSecond,proto3" json:"max_calls_per_second,omitempty"`
+	// How long results are kept; unset = READ tools, per user, for registry.cache.ttl.
+	Cache *ResultCache `protobuf:"bytes,38,opt,name=cache,proto3" json:"cache,omitempty"`
 	// Tools that are switched off: globs over the server's own names, as in "delete_*". They are neither offered nor called.
 	Exclude []string `protobuf:"bytes,36,rep,name=exclude,proto3" json:"exclude,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
@@ -539,7 +616,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +628,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +641,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Source) GetId() string {
@@ -728,6 +805,13 @@ func (x *Source) GetMaxCallsPerSecond() float64 {
 	return 0
 }
 
+func (x *Source) GetCache() *ResultCache {
+	if x != nil {
+		return x.Cache
+	}
+	return nil
+}
+
 func (x *Source) GetExclude() []string {
 	if x != nil {
 		return x.Exclude
@@ -832,7 +916,7 @@ type CreateSourceRequest struct {
 
 func (x *CreateSourceRequest) Reset() {
 	*x = CreateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +928,7 @@ func (x *CreateSourceRequest) String() string {
 func (*CreateSourceRequest) ProtoMessage() {}
 
 func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +941,7 @@ func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSourceRequest.ProtoReflect.Descriptor instead.
 func (*CreateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateSourceRequest) GetSource() *Source {
@@ -885,7 +969,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +981,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +994,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetSourceRequest) GetSourceId() string {
@@ -933,7 +1017,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1029,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1042,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListSourcesRequest) GetPageSize() int32 {
@@ -988,7 +1072,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1084,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1097,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListSourcesResponse) GetSources() []*Source {
@@ -1045,7 +1129,7 @@ type UpdateSourceRequest struct {
 
 func (x *UpdateSourceRequest) Reset() {
 	*x = UpdateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1141,7 @@ func (x *UpdateSourceRequest) String() string {
 func (*UpdateSourceRequest) ProtoMessage() {}
 
 func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1154,7 @@ func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSourceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UpdateSourceRequest) GetSource() *Source {
@@ -1105,7 +1189,7 @@ type DeleteSourceRequest struct {
 
 func (x *DeleteSourceRequest) Reset() {
 	*x = DeleteSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1201,7 @@ func (x *DeleteSourceRequest) String() string {
 func (*DeleteSourceRequest) ProtoMessage() {}
 
 func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1214,7 @@ func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteSourceRequest) GetSourceId() string {
@@ -1149,7 +1233,7 @@ type DeleteSourceResponse struct {
 
 func (x *DeleteSourceResponse) Reset() {
 	*x = DeleteSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1245,7 @@ func (x *DeleteSourceResponse) String() string {
 func (*DeleteSourceResponse) ProtoMessage() {}
 
 func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1258,7 @@ func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 // SyncSourceRequest names a source.
@@ -1188,7 +1272,7 @@ type SyncSourceRequest struct {
 
 func (x *SyncSourceRequest) Reset() {
 	*x = SyncSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1284,7 @@ func (x *SyncSourceRequest) String() string {
 func (*SyncSourceRequest) ProtoMessage() {}
 
 func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1297,7 @@ func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncSourceRequest.ProtoReflect.Descriptor instead.
 func (*SyncSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SyncSourceRequest) GetSourceId() string {
@@ -1244,7 +1328,7 @@ type SyncResult struct {
 
 func (x *SyncResult) Reset() {
 	*x = SyncResult{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1340,7 @@ func (x *SyncResult) String() string {
 func (*SyncResult) ProtoMessage() {}
 
 func (x *SyncResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1353,7 @@ func (x *SyncResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResult.ProtoReflect.Descriptor instead.
 func (*SyncResult) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SyncResult) GetAdded() []string {
@@ -1325,7 +1409,7 @@ type DiffSourceRequest struct {
 
 func (x *DiffSourceRequest) Reset() {
 	*x = DiffSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1421,7 @@ func (x *DiffSourceRequest) String() string {
 func (*DiffSourceRequest) ProtoMessage() {}
 
 func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1434,7 @@ func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceRequest.ProtoReflect.Descriptor instead.
 func (*DiffSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DiffSourceRequest) GetSourceId() string {
@@ -1371,7 +1455,7 @@ type DiffSourceResponse struct {
 
 func (x *DiffSourceResponse) Reset() {
 	*x = DiffSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1467,7 @@ func (x *DiffSourceResponse) String() string {
 func (*DiffSourceResponse) ProtoMessage() {}
 
 func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1480,7 @@ func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceResponse.ProtoReflect.Descriptor instead.
 func (*DiffSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DiffSourceResponse) GetTools() []*DriftedTool {
@@ -1423,7 +1507,7 @@ type DriftedTool struct {
 
 func (x *DriftedTool) Reset() {
 	*x = DriftedTool{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1519,7 @@ func (x *DriftedTool) String() string {
 func (*DriftedTool) ProtoMessage() {}
 
 func (x *DriftedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1532,7 @@ func (x *DriftedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedTool.ProtoReflect.Descriptor instead.
 func (*DriftedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DriftedTool) GetName() string {
@@ -1492,7 +1576,7 @@ type AcceptSourceRequest struct {
 
 func (x *AcceptSourceRequest) Reset() {
 	*x = AcceptSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1588,7 @@ func (x *AcceptSourceRequest) String() string {
 func (*AcceptSourceRequest) ProtoMessage() {}
 
 func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1601,7 @@ func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
 func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AcceptSourceRequest) GetSourceId() string {
@@ -1547,7 +1631,7 @@ type DefinitionChoice struct {
 
 func (x *DefinitionChoice) Reset() {
 	*x = DefinitionChoice{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1643,7 @@ func (x *DefinitionChoice) String() string {
 func (*DefinitionChoice) ProtoMessage() {}
 
 func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1656,7 @@ func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionChoice.ProtoReflect.Descriptor instead.
 func (*DefinitionChoice) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DefinitionChoice) GetName() string {
@@ -1600,7 +1684,7 @@ type AcceptSourceResponse struct {
 
 func (x *AcceptSourceResponse) Reset() {
 	*x = AcceptSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1696,7 @@ func (x *AcceptSourceResponse) String() string {
 func (*AcceptSourceResponse) ProtoMessage() {}
 
 func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1709,7 @@ func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
 func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AcceptSourceResponse) GetAccepted() []string {
@@ -1685,7 +1769,16 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xd5\x11\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xa4\x02\n" +
+	"\vResultCache\x12\x1a\n" +
+	"\bdisabled\x18\x01 \x01(\bR\bdisabled\x12*\n" +
+	"\vttl_seconds\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\n" +
+	"ttlSeconds\x12r\n" +
+	"\x10tool_ttl_seconds\x18\x03 \x03(\v25.windlass.registry.v1.ResultCache.ToolTtlSecondsEntryB\x11\xbaH\x0e\x9a\x01\v\x10\x80\b*\x06*\x04\x18\x80\xa3\x05R\x0etoolTtlSeconds\x12\x16\n" +
+	"\x06shared\x18\x04 \x01(\bR\x06shared\x1aA\n" +
+	"\x13ToolTtlSecondsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8e\x12\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -1714,7 +1807,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12G\n" +
 	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x12%\n" +
 	"\tmax_calls\x18\" \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxCalls\x12J\n" +
-	"\x14max_calls_per_second\x18# \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x00j\xf8@)\x00\x00\x00\x00\x00\x00\x00\x00R\x11maxCallsPerSecond\x12,\n" +
+	"\x14max_calls_per_second\x18# \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x00j\xf8@)\x00\x00\x00\x00\x00\x00\x00\x00R\x11maxCallsPerSecond\x127\n" +
+	"\x05cache\x18& \x01(\v2!.windlass.registry.v1.ResultCacheR\x05cache\x12,\n" +
 	"\aexclude\x18$ \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\aexclude\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
@@ -1822,86 +1916,90 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
 	(*OperationFilter)(nil),       // 1: windlass.registry.v1.OperationFilter
 	(*Endpoint)(nil),              // 2: windlass.registry.v1.Endpoint
 	(*SourceAuth)(nil),            // 3: windlass.registry.v1.SourceAuth
-	(*Source)(nil),                // 4: windlass.registry.v1.Source
-	(*CreateSourceRequest)(nil),   // 5: windlass.registry.v1.CreateSourceRequest
-	(*GetSourceRequest)(nil),      // 6: windlass.registry.v1.GetSourceRequest
-	(*ListSourcesRequest)(nil),    // 7: windlass.registry.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 8: windlass.registry.v1.ListSourcesResponse
-	(*UpdateSourceRequest)(nil),   // 9: windlass.registry.v1.UpdateSourceRequest
-	(*DeleteSourceRequest)(nil),   // 10: windlass.registry.v1.DeleteSourceRequest
-	(*DeleteSourceResponse)(nil),  // 11: windlass.registry.v1.DeleteSourceResponse
-	(*SyncSourceRequest)(nil),     // 12: windlass.registry.v1.SyncSourceRequest
-	(*SyncResult)(nil),            // 13: windlass.registry.v1.SyncResult
-	(*DiffSourceRequest)(nil),     // 14: windlass.registry.v1.DiffSourceRequest
-	(*DiffSourceResponse)(nil),    // 15: windlass.registry.v1.DiffSourceResponse
-	(*DriftedTool)(nil),           // 16: windlass.registry.v1.DriftedTool
-	(*AcceptSourceRequest)(nil),   // 17: windlass.registry.v1.AcceptSourceRequest
-	(*DefinitionChoice)(nil),      // 18: windlass.registry.v1.DefinitionChoice
-	(*AcceptSourceResponse)(nil),  // 19: windlass.registry.v1.AcceptSourceResponse
-	nil,                           // 20: windlass.registry.v1.Endpoint.QueryEntry
-	nil,                           // 21: windlass.registry.v1.Endpoint.HeadersEntry
-	nil,                           // 22: windlass.registry.v1.Endpoint.FormEntry
-	nil,                           // 23: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 24: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 25: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 26: windlass.registry.v1.Source.LabelsEntry
-	(*structpb.Struct)(nil),       // 27: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 29: google.protobuf.FieldMask
-	(v1.EffectClass)(0),           // 30: windlass.turn.v1.EffectClass
+	(*ResultCache)(nil),           // 4: windlass.registry.v1.ResultCache
+	(*Source)(nil),                // 5: windlass.registry.v1.Source
+	(*CreateSourceRequest)(nil),   // 6: windlass.registry.v1.CreateSourceRequest
+	(*GetSourceRequest)(nil),      // 7: windlass.registry.v1.GetSourceRequest
+	(*ListSourcesRequest)(nil),    // 8: windlass.registry.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 9: windlass.registry.v1.ListSourcesResponse
+	(*UpdateSourceRequest)(nil),   // 10: windlass.registry.v1.UpdateSourceRequest
+	(*DeleteSourceRequest)(nil),   // 11: windlass.registry.v1.DeleteSourceRequest
+	(*DeleteSourceResponse)(nil),  // 12: windlass.registry.v1.DeleteSourceResponse
+	(*SyncSourceRequest)(nil),     // 13: windlass.registry.v1.SyncSourceRequest
+	(*SyncResult)(nil),            // 14: windlass.registry.v1.SyncResult
+	(*DiffSourceRequest)(nil),     // 15: windlass.registry.v1.DiffSourceRequest
+	(*DiffSourceResponse)(nil),    // 16: windlass.registry.v1.DiffSourceResponse
+	(*DriftedTool)(nil),           // 17: windlass.registry.v1.DriftedTool
+	(*AcceptSourceRequest)(nil),   // 18: windlass.registry.v1.AcceptSourceRequest
+	(*DefinitionChoice)(nil),      // 19: windlass.registry.v1.DefinitionChoice
+	(*AcceptSourceResponse)(nil),  // 20: windlass.registry.v1.AcceptSourceResponse
+	nil,                           // 21: windlass.registry.v1.Endpoint.QueryEntry
+	nil,                           // 22: windlass.registry.v1.Endpoint.HeadersEntry
+	nil,                           // 23: windlass.registry.v1.Endpoint.FormEntry
+	nil,                           // 24: windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	nil,                           // 25: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 26: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 27: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 28: windlass.registry.v1.Source.LabelsEntry
+	(*structpb.Struct)(nil),       // 29: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 31: google.protobuf.FieldMask
+	(v1.EffectClass)(0),           // 32: windlass.turn.v1.EffectClass
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	20, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
-	21, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
-	27, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
-	22, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
-	27, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
-	27, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
-	23, // 6: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	24, // 7: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	25, // 8: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	26, // 9: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
-	1,  // 10: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
-	3,  // 11: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
-	2,  // 12: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
-	0,  // 13: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	28, // 14: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	28, // 15: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	28, // 16: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	4,  // 17: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	4,  // 18: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	4,  // 19: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	29, // 20: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	16, // 21: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
-	18, // 22: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
-	30, // 23: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	5,  // 24: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	6,  // 25: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	7,  // 26: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	9,  // 27: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	10, // 28: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	12, // 29: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	14, // 30: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
-	17, // 31: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
-	4,  // 32: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	4,  // 33: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	8,  // 34: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	4,  // 35: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	11, // 36: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	13, // 37: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	15, // 38: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
-	19, // 39: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
-	32, // [32:40] is the sub-list for method output_type
-	24, // [24:32] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	21, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
+	22, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
+	29, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
+	23, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
+	29, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
+	29, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
+	24, // 6: windlass.registry.v1.ResultCache.tool_ttl_seconds:type_name -> windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	25, // 7: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	26, // 8: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	27, // 9: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	28, // 10: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	1,  // 11: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
+	3,  // 12: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
+	2,  // 13: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
+	4,  // 14: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
+	0,  // 15: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	30, // 16: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	30, // 17: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	30, // 18: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	5,  // 19: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	5,  // 20: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	5,  // 21: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	31, // 22: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	17, // 23: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	19, // 24: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	32, // 25: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	6,  // 26: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	7,  // 27: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	8,  // 28: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	10, // 29: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	11, // 30: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	13, // 31: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	15, // 32: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	18, // 33: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	5,  // 34: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	5,  // 35: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	9,  // 36: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	5,  // 37: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	12, // 38: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	14, // 39: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	16, // 40: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	20, // 41: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	34, // [34:42] is the sub-list for method output_type
+	26, // [26:34] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -1915,7 +2013,7 @@ func file_windlass_registry_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   26,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -625,8 +625,10 @@ type InvokeToolRequest struct {
 	Arguments *structpb.Struct `protobuf:"bytes,2,opt,name=arguments,proto3" json:"arguments,omitempty"`
 	// Makes retries safe. Over HTTP use the header Idempotency-Key.
 	IdempotencyKey string `protobuf:"bytes,3,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// True = call the tool even if the cache has a result.
+	Fresh         bool `protobuf:"varint,4,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InvokeToolRequest) Reset() {
@@ -680,6 +682,13 @@ func (x *InvokeToolRequest) GetIdempotencyKey() string {
 	return ""
 }
 
+func (x *InvokeToolRequest) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
 // InvokeToolResponse is the result of a tool.
 type InvokeToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -689,7 +698,7 @@ type InvokeToolResponse struct {
 	StructuredContent *structpb.Value `protobuf:"bytes,2,opt,name=structured_content,json=structuredContent,proto3" json:"structured_content,omitempty"`
 	// True when the tool returned an error.
 	IsError bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// True when the result came from the cache.
+	// True when the result came from the cache or from an earlier request with the same key, and no call was sent.
 	Cached bool `protobuf:"varint,4,opt,name=cached,proto3" json:"cached,omitempty"`
 	// Duration of the call in milliseconds.
 	LatencyMs int32 `protobuf:"varint,5,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
@@ -787,7 +796,9 @@ type RunToolRequest struct {
 	Answer *InputAnswer `protobuf:"bytes,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	// Lowest level of the log messages to stream: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency".
 	// Empty = none.
-	LogLevel      string `protobuf:"bytes,7,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
+	LogLevel string `protobuf:"bytes,7,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
+	// True = call the tool even if the cache has a result.
+	Fresh         bool `protobuf:"varint,8,opt,name=fresh,proto3" json:"fresh,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,6 +873,13 @@ func (x *RunToolRequest) GetLogLevel() string {
 		return x.LogLevel
 	}
 	return ""
+}
+
+func (x *RunToolRequest) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
 }
 
 // StopToolRequest names a call.
@@ -3365,11 +3383,12 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x04tool\x18\x01 \x01(\v2\x1a.windlass.registry.v1.ToolR\x04tool\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\"3\n" +
 	"\x0eGetToolRequest\x12!\n" +
-	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\"\xa0\x01\n" +
+	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\"\xb6\x01\n" +
 	"\x11InvokeToolRequest\x12!\n" +
 	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x125\n" +
 	"\targuments\x18\x02 \x01(\v2\x17.google.protobuf.StructR\targuments\x121\n" +
-	"\x0fidempotency_key\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\"\x89\x02\n" +
+	"\x0fidempotency_key\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12\x14\n" +
+	"\x05fresh\x18\x04 \x01(\bR\x05fresh\"\x89\x02\n" +
 	"\x12InvokeToolResponse\x127\n" +
 	"\acontent\x18\x01 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\acontent\x12E\n" +
 	"\x12structured_content\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
@@ -3377,7 +3396,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06cached\x18\x04 \x01(\bR\x06cached\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\x05R\tlatencyMs\x12!\n" +
-	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\x8f\x03\n" +
+	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\xa5\x03\n" +
 	"\x0eRunToolRequest\x12!\n" +
 	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12%\n" +
 	"\x0earguments_json\x18\x02 \x01(\fR\rargumentsJson\x121\n" +
@@ -3385,7 +3404,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\aaccepts\x18\x04 \x03(\tBD\xbaHA\x92\x01>\x10\x03\":r8R\x12elicitation/createR\x16sampling/createMessageR\n" +
 	"roots/listR\aaccepts\x129\n" +
 	"\x06answer\x18\x06 \x01(\v2!.windlass.registry.v1.InputAnswerR\x06answer\x12e\n" +
-	"\tlog_level\x18\a \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\"I\n" +
+	"\tlog_level\x18\a \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\x12\x14\n" +
+	"\x05fresh\x18\b \x01(\bR\x05fresh\"I\n" +
 	"\x0fStopToolRequest\x126\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\xff\x01R\x0eidempotencyKey\",\n" +
 	"\x10StopToolResponse\x12\x18\n" +

@@ -1,0 +1,52 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/windlass-dev/windlass/services/registry/cache"
+)
+
+// CacheConfig limits the cache of tool results.
+type CacheConfig struct {
+	// Disabled switches the cache off.
+	Disabled bool `yaml:"disabled" doc:"Keep no results."`
+	// TTL is how long a result is kept unless its source says otherwise.
+	TTL time.Duration `yaml:"ttl" doc:"How long a result is kept unless its source sets another time; at most 24h."`
+	// MaxResultBytes limits one result.
+	MaxResultBytes int `yaml:"max_result_bytes" doc:"Largest result that is kept, in bytes; at most 512 KiB."`
+	// MemoryResults is the number of results in this process, MaxBytes the size of the bucket that all processes share.
+	MemoryResults int   `yaml:"memory_results" doc:"Number of results of at most 64 KiB that this process keeps in memory."`
+	MaxBytes      int64 `yaml:"max_bytes" doc:"Total size in bytes of the results on the bus, which all processes share."`
+}
+
+// maxCached is the largest result that the bus takes.
+const maxCached = 512 << 10
+
+func (c CacheConfig) check() error {
+	switch {
+	case c.TTL > cache.MaxTTL:
+		return fmt.Errorf("registry: cache.ttl must be at most %v", cache.MaxTTL)
+	case c.MaxResultBytes > maxCached:
+		return fmt.Errorf("registry: cache.max_result_bytes must be at most %d", maxCached)
+	case c.MaxBytes < 0:
+		return errors.New("registry: cache.max_bytes must not be negative")
+	}
+	return nil
+}
+
+// open returns the cache; nil if it is disabled.
+func (c CacheConfig) open(deps Deps, meter metric.Meter) (*cache.Cache, error) {
+	if c.Disabled {
+		return nil, nil
+	}
+	if deps.Bus == nil {
+		return nil, errors.New("the cache needs a bus; disable it with registry.cache.disabled")
+	}
+	return cache.New(cache.Config{MaxResultBytes: c.MaxResultBytes, MemoryResults: c.MemoryResults, MaxBytes: c.MaxBytes}, cache.Deps{
+		Bus: deps.Bus, Now: deps.DB.Now, Meter: meter, Log: deps.Log,
+	})
+}

@@ -1,0 +1,151 @@
+// Package cache keeps results of READ tools: in the memory of each replica, and in a bucket of the bus that all replicas share. It never
+// fails a call. Without the bus, replicas could not tell each other about changes, so calls go through then.
+//
+// A result is valid until it expires, its source or the tool's definition changes, or a call that may have changed something is sent to
+// its source. Of the latter, a replica tells the others in two ways: by a message, which drops what they have in memory, and by the
+// source's marker in the bucket. A result in the bucket names the marker from before its call; with another marker it is not used, however
+// late it was written.
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/ids"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// MaxTTL is the longest time that a result is kept.
+const MaxTTL = 24 * time.Hour
+
+const (
+	// bucketName is the bucket of results.
+	bucketName = "windlass-tool-results"
+	// sharedTimeout bounds each use of the bucket: a call does not wait longer for the cache.
+	sharedTimeout = 250 * time.Millisecond
+)
+
+// Config limits a cache. All fields are required.
+type Config struct {
+	// MaxResultBytes limits one result.
+	MaxResultBytes int
+	// MemoryResults is the number of results in this process, MaxBytes the size of the bucket.
+	MemoryResults int
+	MaxBytes      int64
+}
+
+// Deps holds a cache's dependencies.
+type Deps struct {
+	// Bus is shared by the replicas.
+	Bus *bus.Bus
+	// Now is the time by which results expire; the replicas must agree on it.
+	Now func() time.Time
+	// Meter counts operations.
+	Meter metric.Meter
+	// Log receives failures of the bus.
+	Log *slog.Logger
+}
+
+// Cache is a cache of results. It is safe for concurrent use.
+type Cache struct {
+	cfg        Config
+	deps       Deps
+	id         string // of this replica, to know its own messages
+	memory     *lru.Cache[Key, remembered]
+	operations metric.Int64Counter
+	failures   atomic.Int64
+
+	mu         sync.Mutex
+	bucket     *bus.Bucket           // nil while changes of other replicas do not arrive
+	connection uint64                // of the bus, by which they arrive
+	changes    map[scope]uint64      // number of changes seen
+	unshared   map[scope]struct{}    // changes of sources that the bucket does not have yet
+	flights    map[Key]chan struct{} // closed at the end of a call that may fill the key
+}
+
+// scope is what a change affects: a tool, a whole source if tool is empty, everything if source is empty too.
+type scope struct {
+	Tenant string `json:"tenant,omitempty"`
+	Source string `json:"source,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+}
+
+// Key identifies a result.
+type Key struct {
+	scope
+	hash string
+}
+
+// NewKey returns the key of a call. The parts are all that a result depends on, besides the state of the source.
+func NewKey(tenant, source, tool string, parts ...string) Key {
+	text, err := json.Marshal(append([]string{"1", tenant, source, tool}, parts...))
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	sum := sha256.Sum256(text)
+	return Key{scope: scope{Tenant: tenant, Source: source, Tool: tool}, hash: hex.EncodeToString(sum[:])}
+}
+
+// remembered is a result in memory.
+type remembered struct {
+	result  *turnv1.ToolResult
+	expires time.Time
+	changes uint64
+}
+
+// New returns a cache that holds nothing until Run is called.
+func New(cfg Config, deps Deps) (*Cache, error) {
+	memory, err := lru.New[Key, remembered](cfg.MemoryResults)
+	if err != nil {
+		return nil, fmt.Errorf("make cache: %w", err)
+	}
+	operations, err := deps.Meter.Int64Counter("windlass.tool.cache.operations",
+		metric.WithDescription("Operations of the cache of tool results: hit, miss, store, clear and error."))
+	if err != nil {
+		return nil, fmt.Errorf("make cache: %w", err)
+	}
+	return &Cache{
+		cfg: cfg, deps: deps, id: ids.New(ids.Lease), memory: memory, operations: operations,
+		changes: map[scope]uint64{}, unshared: map[scope]struct{}{}, flights: map[Key]chan struct{}{},
+	}, nil
+}
+
+// usable returns the bucket; nil while changes of other replicas do not arrive. The caller holds the lock.
+func (c *Cache) usable() *bus.Bucket {
+	if n, connected := c.deps.Bus.Connection(); !connected || n != c.connection {
+		return nil
+	}
+	return c.bucket
+}
+
+func (c *Cache) count(ctx context.Context, operation string) {
+	c.operations.Add(ctx, 1, metric.WithAttributes(attribute.String("operation", operation)))
+}
+
+// failed counts a failure of the bus, which is otherwise invisible. That a caller left is none.
+func (c *Cache) failed(ctx context.Context, what string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	c.failures.Add(1)
+	c.count(ctx, "error")
+	c.deps.Log.DebugContext(ctx, "cache of tool results: bus failed", "operation", what, "error", err)
+}
+
+// changesOf returns a number that rises with each change that affects the key. The caller holds the lock.
+func (c *Cache) changesOf(k Key) uint64 {
+	return c.changes[scope{}] + c.changes[scope{Tenant: k.Tenant}] + c.changes[scope{Tenant: k.Tenant, Source: k.Source}] + c.changes[k.scope]
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Uses of the cache by an execution.
+const (
+	// CacheHit means that the result came from the cache and nothing was sent.
+	CacheHit = "hit"
+	// CacheMiss means that the call was sent although its result can be kept.
+	CacheMiss = "miss"
+)
+
+// CacheUse counts executions by their use of the cache.
+type CacheUse struct {
+	Hits, Misses int64
+}
+
+func (q sqlLedger) Record(ctx context.Context, e Execution) error {
+	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, insertRecorded, append(q.values(e), e.Result)...)
+	})
+	if sqldb.IsUnique(err) {
+		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("record execution: %w", err)
+	}
+	return nil
+}
+
+func (q sqlLedger) Repeated(ctx context.Context, e Execution) (bool, error) {
+	n, err := sqldb.One(ctx, q.db.Reader(), scanCount, `SELECT count(*) FROM executions
+		WHERE tenant = $1 AND turn_id <> '' AND turn_id = $2 AND tool = $3 AND arguments_hash = $4`,
+		e.Tenant, e.TurnID, e.Tool, e.ArgumentsHash)
+	if err != nil {
+		return false, fmt.Errorf("look for an earlier call: %w", err)
+	}
+	return n > 0, nil
+}
+
+func (q sqlLedger) CacheUse(ctx context.Context, tenant string, since time.Time) (CacheUse, error) {
+	use, err := sqldb.One(ctx, q.db.Reader(), scanCacheUse, `SELECT coalesce(sum(CASE WHEN cache = 'hit' THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN cache = 'miss' THEN 1 ELSE 0 END), 0)
+		FROM executions WHERE tenant = $1 AND created_us >= $2 AND cache <> ''`, tenant, sqldb.Micros(since))
+	if err != nil {
+		return use, fmt.Errorf("count uses of the cache: %w", err)
+	}
+	return use, nil
+}
+
+func scanCacheUse(row sqldb.Scanner) (u CacheUse, err error) {
+	err = row.Scan(&u.Hits, &u.Misses)
+	return u, err
+}
+
+func (q sqlLedger) Kept(ctx context.Context, tenant string, turns []string) (tools []Execution, err error) {
+	for part := range slices.Chunk(turns, chunk) {
+		args := []any{tenant}
+		list := places(&args, part)
+		found, err := sqldb.All(ctx, q.db.Reader(), scanKept, `SELECT DISTINCT source, tool FROM executions
+			WHERE tenant = $1 AND cache <> '' AND turn_id <> '' AND turn_id IN (`+list+`)`, args...)
+		if err != nil {
+			return nil, fmt.Errorf("list cached tools: %w", err)
+		}
+		tools = append(tools, found...)
+	}
+	return tools, nil
+}
+
+func scanKept(row sqldb.Scanner) (e Execution, err error) {
+	err = row.Scan(&e.Source, &e.Tool)
+	return e, err
+}
