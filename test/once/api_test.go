@@ -1,6 +1,8 @@
 package once
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,9 +11,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/graph-gophers/graphql-go"
+	"github.com/graph-gophers/graphql-go/relay"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // apiDocument describes an API with one operation of each class.
@@ -34,6 +39,30 @@ type apiCase struct {
 	mu   sync.Mutex
 	acts int
 	keys map[string]bool
+}
+
+// graphQLBodies are answers of GraphQL APIs.
+var graphQLBodies = map[string]string{
+	"data":    `{"data":{"read":"well","idempotent":"well","once":"well"}}`,
+	"errors":  `{"errors":[{"message":"no"}],"data":null}`,
+	"partial": `{"errors":[{"message":"no"}],"data":{"read":"well","idempotent":"well","once":"well"}}`,
+}
+
+// graphQLCases makes the table of a GraphQL API: the statuses that such APIs and the proxies before them answer with.
+func graphQLCases() (out []*apiCase) {
+	for _, tool := range []string{read, idempotent, once} {
+		for _, status := range []int{200, 202, 307, 400, 401, 408, 422, 425, 429, 500, 501, 502, 503, 504} {
+			for _, body := range []string{"data", "errors", "partial", "json", "text", "empty", "short", "cut"} {
+				if status/100 != 3 || body != "short" && body != "cut" { // the body of those is not read
+					out = append(out, &apiCase{tool: tool, status: status, body: body})
+				}
+			}
+		}
+		for range 5 { // over connections that were used before
+			out = append(out, &apiCase{tool: tool, status: 200, body: "closed"})
+		}
+	}
+	return out
 }
 
 // apiCases makes the table: every status, with the bodies and breaks that can come with it.
@@ -90,6 +119,9 @@ func (c *apiCase) serve(w http.ResponseWriter, r *http.Request) {
 		text = `{"ok":true}`
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)+10))
 	}
+	if body, ok := graphQLBodies[c.body]; ok {
+		text, media = body, "application/json"
+	}
 	if media != "" {
 		w.Header().Set("Content-Type", media)
 	}
@@ -110,6 +142,11 @@ func (c *apiCase) want() (acts int, answer string) {
 		return 1, "unknown"
 	case c.tool != once && (broken || undecided || c.status == 425 || c.status == 429):
 		return 3, "no answer"
+	case graphQLBodies[c.body] != "" && c.status/100 != 3 && c.status < 500: // the body says more than the status
+		if c.body == "errors" {
+			return 1, "error"
+		}
+		return 1, "result"
 	case c.status < 300:
 		return 1, "result"
 	default:
@@ -166,10 +203,51 @@ func callAPI(t *testing.T, src *registryv1.Source) {
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	src.Name, src.BaseUrl = "api", s.URL
 	m.source(src)
+	m.callTable(t, s, table, true)
+}
+
+// graphQLSchema is what a GraphQL API describes itself with.
+const graphQLSchema = `type Query { read(case: Int!): String } type Mutation { idempotent(case: Int!): String once(case: Int!): String }`
+
+// fields has the fields of the schema. Calls do not reach it.
+type fields struct{}
+
+func (*fields) Read(struct{ Case int32 }) *string       { return nil }
+func (*fields) Idempotent(struct{ Case int32 }) *string { return nil }
+func (*fields) Once(struct{ Case int32 }) *string       { return nil }
+
+// TestCallsOfAGraphQLAPI is the table for an API that describes itself, whose mutations are ONCE unless an operator says otherwise.
+func TestCallsOfAGraphQLAPI(t *testing.T) {
+	t.Parallel()
+	m, table := newMesh(t), graphQLCases()
+	schema := &relay.Handler{Schema: graphql.MustParseSchema(graphQLSchema, &fields{})}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var asked struct{ Variables struct{ Case *int } }
+		switch {
+		case err != nil || json.Unmarshal(body, &asked) != nil:
+			http.Error(w, "no GraphQL", http.StatusBadRequest)
+		case asked.Variables.Case == nil:
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			schema.ServeHTTP(w, r)
+		default:
+			table[*asked.Variables.Case].serve(w, r)
+		}
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	m.source(&registryv1.Source{
+		Name: "api", Kind: "graphql", Url: s.URL, Effects: map[string]turnv1.EffectClass{idempotent: turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT},
+	})
+	m.callTable(t, s, table, false)
+}
+
+// callTable makes the calls of a table, and those of an API that is away. keyed means that calls with effects carry their keys.
+func (m *mesh) callTable(t *testing.T, s *httptest.Server, table []*apiCase, keyed bool) {
+	t.Helper()
 	each(len(table), 8, func(i int) {
 		c := table[i]
 		arguments := fmt.Sprintf(`{"case":%d,"body":{"amount":1}}`, i)
-		if c.tool == read {
+		if c.tool == read || !keyed {
 			arguments = fmt.Sprintf(`{"case":%d}`, i)
 		}
 		got := m.callWith("api", c.tool, key(i), arguments)
@@ -180,6 +258,9 @@ func callAPI(t *testing.T, src *registryv1.Source) {
 			t.Errorf("%s, status %d, %s, unread %v: acted %d times and told %s, want %d and %s: %q", c.tool, c.status, c.body, c.unread,
 				c.acts, got, acts, answer, got.text)
 		}
+		if !keyed {
+			return
+		}
 		if c.tool == read && len(c.keys) > 0 || c.tool != read && (len(c.keys) != 1 || !c.keys[key(i)]) {
 			t.Errorf("%s, status %d, %s: called under the keys %v, want %s", c.tool, c.status, c.body, c.keys, key(i))
 		}
@@ -188,7 +269,7 @@ func callAPI(t *testing.T, src *registryv1.Source) {
 	s.CloseClientConnections()
 	s.Close()
 	for _, tool := range []string{read, idempotent, once} {
-		if got := m.call("api", tool, "away "+tool); got.String() != "not called" {
+		if got := m.callWith("api", tool, "away "+tool, `{"case":0}`); got.String() != "not called" {
 			t.Errorf("%s of an API that is away: told %s", tool, got)
 		}
 	}
