@@ -40,13 +40,18 @@ type bridge struct {
 // newBridge starts a bridge with quick reconnects. change may modify its settings.
 func newBridge(t testing.TB, change ...func(*mcpbridge.Config)) *bridge {
 	t.Helper()
+	return newBridgeThrough(t, testEgress(t), change...)
+}
+
+// newBridgeThrough is newBridge with its own egress.
+func newBridgeThrough(t testing.TB, out *egress.Egress, change ...func(*mcpbridge.Config)) *bridge {
+	t.Helper()
 	cfg := mcpbridge.DefaultConfig()
 	cfg.DiscoverTimeout = 5 * time.Second // starting a process can take long on a busy machine
 	cfg.ReconnectMin, cfg.ReconnectMax = cfg.ReconnectMin/50, cfg.ReconnectMax/100
 	for _, f := range change {
 		f(&cfg)
 	}
-	out := testEgress(t)
 	log := &logged{}
 	svc, err := mcpbridge.New(cfg, mcpbridge.Deps{
 		Egress: out,
