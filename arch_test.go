@@ -43,7 +43,7 @@ var homes = map[string][]string{
 	"github.com/pressly/goose":               {"libs/sqldb"},
 	"github.com/openai/openai-go":            {"services/inference/provider"},
 	"github.com/anthropics/anthropic-sdk-go": {"services/inference/provider"},
-	"go.temporal.io":                         {"services/sessions/dispatch", "workflows"},
+	"go.temporal.io":                         {"services/sessions/dispatch", "services/registry/workflow", "workflows"},
 	"github.com/nats-io":                     {"libs/bus"},
 	"code.dny.dev/ssrf":                      {"libs/egress"},
 	"image":                                  {"examples"}, // nothing that comes from outside is decoded as an image, whatever it unfolds to
@@ -157,6 +157,8 @@ func TestRulesBite(t *testing.T) {
 		{name: "an SDK in a provider", dir: "services/inference/provider/openai", imports: "github.com/openai/openai-go/v3"},
 		{name: "an SDK beside the providers", dir: "services/inference", imports: "github.com/openai/openai-go/v3", refused: true},
 		{name: "Temporal in dispatch", dir: "services/sessions/dispatch", imports: "go.temporal.io/sdk/client"},
+		{name: "Temporal in the source of workflows", dir: "services/registry/workflow", imports: "go.temporal.io/api/common/v1"},
+		{name: "Temporal elsewhere in the registry", dir: "services/registry/upstream", imports: "go.temporal.io/api/common/v1", refused: true},
 		{name: "Temporal in sessions", dir: "services/sessions", imports: "go.temporal.io/sdk/client", refused: true},
 		{name: "Temporal in the wiring", dir: "internal/assembly", imports: "go.temporal.io/sdk/worker", refused: true},
 		{name: "NATS in the bus", dir: "libs/bus", imports: "github.com/nats-io/nats.go/jetstream"},

@@ -43,6 +43,10 @@ func TestBadSourcesLeaveGoodOnesAlone(t *testing.T) {
 	for name, url := range bad {
 		cfg.Sources = append(cfg.Sources, registry.SourceConfig{Name: name, Kind: "openapi", URL: url + "/openapi.json"})
 	}
+	cfg.Sources = append(cfg.Sources, registry.SourceConfig{
+		Name: "deadflow", Kind: "workflow", Temporal: &registry.TemporalConfig{Address: closed.Addr().String()},
+		Workflows: []registry.WorkflowConfig{{Name: "w", TaskQueue: "q"}},
+	})
 	good := newPetAPI(t)
 	for i := range 9 {
 		cfg.Sources = append(cfg.Sources, registry.SourceConfig{
@@ -100,7 +104,7 @@ func (r *replica) callsPet(source string) {
 
 func (r *replica) badSourcesAreNamed() {
 	r.w.t.Helper()
-	for name, want := range map[string]string{"dead": "connection refused", "lying": "cannot be read"} {
+	for name, want := range map[string]string{"dead": "connection refused", "deadflow": "connection refused", "lying": "cannot be read"} {
 		testpoll.Until(r.w.t, name+" is unreachable", func() bool { return r.state(name) == "unreachable" })
 		if why := r.source(name).GetLastError(); !strings.Contains(why, want) || !strings.Contains(why, `"`+name+`"`) {
 			r.w.t.Errorf("%s: %s", name, why)

@@ -132,5 +132,6 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.cache != nil {
 		g.Go(func() error { return s.cache.Run(last) })
 	}
+	defer s.upstream.Close()
 	return g.Wait()
 }

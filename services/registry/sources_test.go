@@ -23,6 +23,10 @@ func TestBadSourcesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	r := w.asleep(config())
 	type headers = map[string]string
+	flow := func(name string) []*registryv1.Workflow { return []*registryv1.Workflow{{Name: name, TaskQueue: "q"}} }
+	temporal := func(address string, tls bool) *registryv1.Temporal {
+		return &registryv1.Temporal{Address: address, Tls: tls}
+	}
 	for _, row := range []struct {
 		name   string
 		source *registryv1.Source
@@ -84,6 +88,58 @@ func TestBadSourcesAreRefused(t *testing.T) {
 		{"a NUL byte", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x", "a\x00b"}}, "source"},
 		{"a NUL byte in a label", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Labels: headers{"a": "\x00"}}, "source"},
 		{"another built-in source", &registryv1.Source{Name: "a", Kind: "builtin"}, "source.name"},
+		{"workflows without Temporal", &registryv1.Source{Name: "a", Kind: "workflow", Workflows: flow("w")}, "source.temporal"},
+		{
+			"Temporal without a port", &registryv1.Source{Name: "a", Kind: "workflow", Temporal: temporal("t", false), Workflows: flow("w")},
+			"source.temporal.address",
+		},
+		{"no workflows", &registryv1.Source{Name: "a", Kind: "workflow", Temporal: temporal("t:1", false)}, "source.workflows"},
+		{
+			"a workflow with a wrong name", &registryv1.Source{
+				Name: "a", Kind: "workflow", Temporal: temporal("t:1", false), Workflows: flow("a b"),
+			}, "source.workflows[0].name",
+		},
+		{
+			"two workflows with one name", &registryv1.Source{
+				Name: "a", Kind: "workflow", Temporal: temporal("t:1", false), Workflows: append(flow("w"), flow("w")...),
+			}, "source.workflows[1].name",
+		},
+		{
+			"a workflow id of no argument", &registryv1.Source{
+				Name: "a", Kind: "workflow", Temporal: temporal("t:1", false),
+				Workflows: []*registryv1.Workflow{{Name: "w", TaskQueue: "q", WorkflowId: "x-${args.id}"}},
+			}, "source.workflows[0].workflow_id",
+		},
+		{
+			"a parameter that is no argument", &registryv1.Source{
+				Name: "a", Kind: "workflow", Temporal: temporal("t:1", false),
+				Workflows: []*registryv1.Workflow{{Name: "w", TaskQueue: "q", Positional: []string{"id"}}},
+			}, "source.workflows[0].positional",
+		},
+		{
+			"an API key without TLS", &registryv1.Source{
+				Name: "a", Kind: "workflow", Temporal: temporal("t:1", false), Workflows: flow("w"),
+				Auth: &registryv1.SourceAuth{Kind: "bearer", Secret: "${env:WINDLASS_TOOL_T}"},
+			}, "source.temporal.tls",
+		},
+		{
+			"an API key of Temporal in the clear", &registryv1.Source{
+				Name: "a", Kind: "workflow", Temporal: temporal("t:1", true), Workflows: flow("w"),
+				Auth: &registryv1.SourceAuth{Kind: "bearer", Secret: "abc"},
+			}, "source.auth.secret",
+		},
+		{
+			"a password for Temporal", &registryv1.Source{
+				Name: "a", Kind: "workflow", Temporal: temporal("t:1", true), Workflows: flow("w"),
+				Auth: &registryv1.SourceAuth{Kind: "basic", Username: "u", Secret: "${env:WINDLASS_TOOL_T}"},
+			}, "source.auth.kind",
+		},
+		{
+			"workflows with a URL", &registryv1.Source{
+				Name: "a", Kind: "workflow", Url: "http://x/", Temporal: temporal("t:1", true), Workflows: flow("w"),
+			}, "source.kind",
+		},
+		{"workflows of an MCP server", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Workflows: flow("w")}, "source.workflows"},
 		{"a built-in source with a URL", &registryv1.Source{Name: "mesh", Kind: "builtin", Url: "http://x/"}, "source.kind"},
 	} {
 		_, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: row.source})

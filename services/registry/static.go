@@ -13,7 +13,7 @@ type SourceConfig struct {
 	// Name is the prefix of its tools' names.
 	Name string `yaml:"name" doc:"Prefix of its tools' names."`
 	// Kind is a kind of source; empty = mcp.
-	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql or builtin."`
+	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql, workflow or builtin."`
 	// URL is the endpoint of an MCP server or of a GraphQL API, or where an API's document is.
 	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP or of a GraphQL API, or URL of an OpenAPI document."`
 	// Document is an OpenAPI document.
@@ -24,8 +24,12 @@ type SourceConfig struct {
 	Operations *FilterConfig `yaml:"operations" doc:"Operations of an API that become tools; without it, all."`
 	// Endpoints are those of an API that are written by hand.
 	Endpoints []EndpointConfig `yaml:"endpoints" doc:"Endpoints of a source of kind http, each of which is a tool."`
+	// Temporal is where its workflows run.
+	Temporal *TemporalConfig `yaml:"temporal" doc:"Where the workflows of a source of kind workflow run."`
+	// Workflows are its tools.
+	Workflows []WorkflowConfig `yaml:"workflows" doc:"Workflows of a source of kind workflow, each of which is a tool."`
 	// Auth is its credential.
-	Auth *AuthConfig `yaml:"auth" doc:"Credential for an API, or for an MCP server over HTTP."`
+	Auth *AuthConfig `yaml:"auth" doc:"Credential for an API, for an MCP server over HTTP, or for Temporal."`
 	// Command is program and arguments of an MCP server.
 	Command []string `yaml:"command" doc:"Program and arguments of an MCP server over stdio."`
 	// Env is the program's environment.
@@ -106,6 +110,44 @@ type ResultCacheConfig struct {
 	Shared   bool              `yaml:"shared" doc:"All users of the tenant share results, because results do not depend on the user."`
 }
 
+// TemporalConfig is a Temporal server in the configuration; the fields are those of store.Temporal.
+type TemporalConfig struct {
+	Address   string `yaml:"address" doc:"Address of the Temporal frontend: host:port."`
+	Namespace string `yaml:"namespace" doc:"Namespace; empty = default."`
+	TLS       bool   `yaml:"tls" doc:"Connect with TLS, which auth requires."`
+}
+
+// WorkflowConfig is a workflow in the configuration; the fields are those of the API.
+type WorkflowConfig struct {
+	Name             string         `yaml:"name" doc:"Name of the tool within the source."`
+	Description      string         `yaml:"description" doc:"Description for the model."`
+	Type             string         `yaml:"workflow_type" doc:"Type of the workflow; empty = name."`
+	TaskQueue        string         `yaml:"task_queue" doc:"Task queue of its worker."`
+	InputSchema      map[string]any `yaml:"input_schema" doc:"JSON Schema of the arguments."`
+	OutputSchema     map[string]any `yaml:"output_schema" doc:"JSON Schema of the result."`
+	Positional       []string       `yaml:"positional" doc:"Arguments that are the workflow's parameters, in order; empty = one object of all arguments."`
+	Mode             string         `yaml:"mode" doc:"wait (default) or poll."`
+	ID               string         `yaml:"workflow_id" doc:"ID of the workflow, in which $${args.name} stands for an argument; empty = derived from the call."`
+	ExecutionTimeout uint32         `yaml:"execution_timeout_seconds" doc:"Time after which Temporal ends the workflow; 0 = none."`
+	Tags             []string       `yaml:"tags" doc:"Tags of the tool."`
+	Effect           string         `yaml:"effect" doc:"Effect class: read, idempotent (default) or once."`
+}
+
+// source converts an entry.
+func (c WorkflowConfig) source() (store.WorkflowTool, error) {
+	effect, ok := classes[c.Effect]
+	if !ok && c.Effect != "" {
+		return store.WorkflowTool{}, fmt.Errorf("effect of %q is %q; use read, idempotent or once", c.Name, c.Effect)
+	}
+	return store.WorkflowTool{
+		Name: c.Name, Description: c.Description, Type: c.Type, TaskQueue: c.TaskQueue, InputSchema: c.InputSchema,
+		OutputSchema: c.OutputSchema, Positional: c.Positional, Mode: c.Mode, ID: c.ID, ExecutionTimeout: c.ExecutionTimeout, Tags: c.Tags,
+		Effect: effect,
+	}, nil
+}
+
+var classes = map[string]store.Effect{"read": store.Read, "idempotent": store.Idempotent, "once": store.Once}
+
 // static returns the configured sources and the mesh's own.
 func (c Config) static() ([]store.Source, error) {
 	all := []store.Source{{Name: sourcespec.Mesh, Kind: store.Builtin}}
@@ -132,16 +174,22 @@ func (c SourceConfig) source() (store.Source, error) {
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
 		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
 		Pin: c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
-		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations),
+		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
 		Cache: (*store.ResultCache)(c.Cache),
 	}, Document: c.Document}
 	for _, e := range c.Endpoints {
 		s.Spec.Endpoints = append(s.Spec.Endpoints, store.Endpoint(e))
 	}
+	for _, w := range c.Workflows {
+		entry, err := w.source()
+		if err != nil {
+			return s, err
+		}
+		s.Spec.Workflows = append(s.Spec.Workflows, entry)
+	}
 	if s.Kind == "" {
 		s.Kind = store.MCP
 	}
-	classes := map[string]store.Effect{"read": store.Read, "idempotent": store.Idempotent, "once": store.Once}
 	for tool, class := range c.Effects {
 		e, ok := classes[class]
 		if !ok {

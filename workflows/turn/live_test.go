@@ -1,16 +1,11 @@
 package turn_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +18,7 @@ import (
 	sdktemporal "go.temporal.io/sdk/temporal"
 	"go.uber.org/goleak"
 
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/temporal"
@@ -32,9 +28,6 @@ import (
 
 // update rewrites the histories that TestHistoriesReplay replays.
 var update = flag.Bool("update", false, "write testdata/histories from the real server")
-
-// programs is where `make test` puts the programs that tests start.
-const programs = "WINDLASS_TEST_BIN"
 
 func TestMain(m *testing.M) {
 	if env := os.Getenv(workerEnv); env != "" {
@@ -61,47 +54,9 @@ type live struct {
 func newLive(t testing.TB, mesh *turntest.Mesh) *live {
 	t.Helper()
 	l := &live{Mesh: mesh, t: t}
-	l.client = dial(t, server(t))
+	l.client = dial(t, testtemporal.Server(t))
 	l.worker = l.start("worker-1", 0)
 	return l
-}
-
-func server(t testing.TB, flags ...string) string {
-	t.Helper()
-	dir := os.Getenv(programs)
-	if dir == "" {
-		t.Skipf("%s is not set: no Temporal server to test with (make test sets it)", programs)
-	}
-	flags = append([]string{"--port", "0", "--headless", "--exit-with-parent", "--log-level", "error"}, flags...)
-	cmd := exec.Command(filepath.Join(dir, "windlass-temporal"), flags...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start the Temporal server: %v", err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close() // its sign to stop
-		if err := cmd.Wait(); err != nil && !errors.Is(err, io.EOF) {
-			t.Logf("temporal server: %v", err)
-		}
-	})
-	var ready struct {
-		Address string `json:"address"`
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &ready)
-	}
-	if err != nil {
-		t.Fatalf("the Temporal server did not come up: %v", err)
-	}
-	return ready.Address
 }
 
 func dial(t testing.TB, address string) client.Client {

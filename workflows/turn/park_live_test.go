@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -188,7 +189,7 @@ func TestAnAnswerThatComesWhileATurnIsParked(t *testing.T) {
 		}
 		return err
 	}
-	address := server(t)
+	address := testtemporal.Server(t)
 	c, err := client.DialContext(t.Context(), client.Options{
 		HostPort: address, Identity: "test", Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(answer)}},

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
@@ -53,7 +54,7 @@ func TestAParkedTurnThatNobodyAnswers(t *testing.T) {
 // TestAParkedTurnStaysWithItsVersion: Temporal counts it among the turns that need the version's workers, and they go on with it.
 func TestAParkedTurnStaysWithItsVersion(t *testing.T) {
 	l := &live{Mesh: turntest.New(t, turntest.Tool("x__guarded")), t: t, parkAfter: time.Millisecond}
-	l.client = dial(t, server(t))
+	l.client = dial(t, testtemporal.Server(t))
 	l.Tool(guarded)
 	l.Model(turntest.CallTools("x__guarded", 1))
 	l.version("1")

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -26,7 +27,7 @@ import (
 func TestALongTurnContinuesAsNew(t *testing.T) {
 	const most = 25 // events after which the server suggests a new run
 	l := &live{Mesh: turntest.New(t, turntest.Tool("x__echo")), t: t}
-	l.client = dial(t, server(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"))
+	l.client = dial(t, testtemporal.Server(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"))
 	l.worker = l.start("worker-1", 0)
 	l.Model(l.walked("trn_1", turntest.CallTools("x__echo", 1, 1, 1, 1, 1, 1)))
 	first := l.begin("trn_1", &sessionsv1.Agent{Tools: []string{"*"}})
@@ -89,7 +90,7 @@ func (l *live) walked(turnID string, model turntest.Generate) turntest.Generate 
 // TestATurnStaysWithTheVersionItBeganWith: version 1 has a turn that waits for approval while version 2 becomes the one for new turns.
 func TestATurnStaysWithTheVersionItBeganWith(t *testing.T) {
 	l := &live{Mesh: turntest.New(t, turntest.Tool("x__guarded")), t: t}
-	l.client = dial(t, server(t))
+	l.client = dial(t, testtemporal.Server(t))
 	l.Tool(guarded)
 	l.Model(turntest.CallTools("x__guarded", 1))
 	agent := &sessionsv1.Agent{Tools: []string{"*"}}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -106,7 +107,7 @@ func TestATurnThatWaitsIsReadableInTemporal(t *testing.T) {
 func TestWorkersMayComeAndGoWhileATurnWaits(t *testing.T) {
 	mesh := turntest.New(t, turntest.Tool("x__guarded"))
 	l := &live{Mesh: mesh, t: t}
-	l.client = dial(t, server(t))
+	l.client = dial(t, testtemporal.Server(t))
 	first := l.start("first", 0)
 	l.Tool(guarded)
 	l.Model(turntest.CallTools("x__guarded", 1))

@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -107,7 +108,7 @@ var answered = contract.TurnResult{Status: "completed", StopReason: "end", Model
 
 func TestAnotherWorkerGoesOnWhenOneIsKilled(t *testing.T) {
 	mesh, addr := turntest.NewShared(t)
-	address := server(t)
+	address := testtemporal.Server(t)
 	l := &live{Mesh: mesh, t: t, client: dial(t, address)}
 	victim := startVictim(t, place{Temporal: address, Mesh: addr})
 	asked := make(chan struct{}, 1)
@@ -139,7 +140,7 @@ func (l *live) once(turnID string) {
 func TestAWorkerThatStopsHandsItsTurnsOver(t *testing.T) {
 	mesh := turntest.New(t)
 	l := &live{Mesh: mesh, t: t}
-	l.client = dial(t, server(t))
+	l.client = dial(t, testtemporal.Server(t))
 	leaving := l.start("leaving", 200*time.Millisecond)
 	asked := make(chan struct{}, 1)
 	l.Model(hangOnce(asked))

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/temporal"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
@@ -19,7 +20,7 @@ func TestOneTraceFromTheStartToTheSteps(t *testing.T) {
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("test")
 	l := &live{Mesh: turntest.New(t), t: t}
 	c, err := temporal.Dial(t.Context(), temporal.Config{
-		Address: server(t), Identity: "test", Log: slog.New(slog.DiscardHandler), Tracer: tracer,
+		Address: testtemporal.Server(t), Identity: "test", Log: slog.New(slog.DiscardHandler), Tracer: tracer,
 	})
 	if err != nil {
 		t.Fatal(err)

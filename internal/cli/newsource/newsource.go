@@ -38,17 +38,63 @@ func Flags(f *pflag.FlagSet) {
 	f.String("client-id", "", "client id at the token endpoint")
 	f.String("client-secret", "", "client secret at the token endpoint, as '${env:NAME}'")
 	f.StringSlice("scope", nil, "scopes to request at the token endpoint")
+	workflowFlags(f)
 }
 
 // Body returns the source that the arguments and flags describe: name, then program and arguments of an MCP server, if any.
 func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error) {
 	r := reader{flags: f, body: map[string]any{"name": args[0], "kind": "mcp"}}
+	if err := r.general(args[1:]); err != nil {
+		return nil, err
+	}
+	endpoints, err := f.GetStringArray("endpoint")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	workflows, err := f.GetStringArray("workflow")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	var read []func() error // what reads the rest, one for each kind of source that is given
+	for _, kind := range []struct {
+		given bool
+		read  func() error
+	}{
+		{r.body["url"] != nil, r.onlyForAPIs},
+		{r.body["command"] != nil, r.onlyForAPIs},
+		{r.get("openapi") != "", func() error { return r.document(r.get("openapi"), in) }},
+		{r.get("graphql") != "", r.graphql},
+		{len(endpoints) > 0, func() error { return r.endpoints(endpoints) }},
+		{len(workflows) > 0, func() error { return r.workflows(workflows) }},
+	} {
+		if kind.given {
+			read = append(read, kind.read)
+		}
+	}
+	if len(read) != 1 {
+		return nil, app.Usage("give one of --url, --openapi, --graphql, --endpoint, --workflow, and a command after --")
+	}
+	if err := read[0](); err != nil {
+		return nil, err
+	}
+	if r.body["workflows"] == nil {
+		if err := r.onlyForWorkflows(); err != nil {
+			return nil, err
+		}
+	}
+	r.text("base-url", "base_url")
+	r.operations()
+	return r.body, r.auth()
+}
+
+// general sets what sources of several kinds have.
+func (r reader) general(command []string) error {
 	for _, name := range []string{"url", "transport", "dir", "elicitation"} {
 		r.text(name, name)
 	}
 	for name, field := range map[string]string{"env": "env", "header": "headers"} {
-		if m, err := f.GetStringToString(name); err != nil {
-			return nil, app.Usage("%s", err)
+		if m, err := r.flags.GetStringToString(name); err != nil {
+			return app.Usage("%s", err)
 		} else if len(m) > 0 {
 			r.body[field] = m
 		}
@@ -56,48 +102,16 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 	if exclude := r.list("exclude"); len(exclude) > 0 {
 		r.body["exclude"] = exclude
 	}
-	if pin, err := f.GetBool("pin"); err == nil && pin {
+	if pin, err := r.flags.GetBool("pin"); err == nil && pin {
 		r.body["pin"] = true
 	}
-	if seconds, err := f.GetUint32("timeout"); err == nil && seconds > 0 {
+	if seconds, err := r.flags.GetUint32("timeout"); err == nil && seconds > 0 {
 		r.body["call_timeout_seconds"] = seconds
 	}
-	if len(args) > 1 {
-		r.body["command"] = args[1:]
+	if len(command) > 0 {
+		r.body["command"] = command
 	}
-	document, graphql := r.get("openapi"), r.get("graphql")
-	given := 0
-	endpoints, err := f.GetStringArray("endpoint")
-	if err != nil {
-		return nil, app.Usage("%s", err)
-	}
-	for _, set := range []bool{r.body["url"] != nil, len(args) > 1, document != "", graphql != "", len(endpoints) > 0} {
-		if set {
-			given++
-		}
-	}
-	if given != 1 {
-		return nil, app.Usage("give one of --url, --openapi, --graphql, --endpoint, and a command after --")
-	}
-	r.text("base-url", "base_url")
-	switch {
-	case document != "":
-		r.body["kind"] = "openapi"
-		if err := r.document(document, in); err != nil {
-			return nil, err
-		}
-	case len(endpoints) > 0:
-		r.body["kind"] = "http"
-		if err := r.endpoints(endpoints); err != nil {
-			return nil, err
-		}
-	case graphql != "":
-		r.body["kind"], r.body["url"] = "graphql", graphql
-	default:
-		return r.body, r.onlyForAPIs()
-	}
-	r.operations()
-	return r.body, r.auth()
+	return nil
 }
 
 // reader collects the fields of a source.
@@ -141,6 +155,7 @@ func (r reader) onlyForAPIs() error {
 
 // document sets where the API's document is, or its text.
 func (r reader) document(from string, in io.Reader) error {
+	r.body["kind"] = "openapi"
 	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
 		r.body["url"] = from
 		return nil
@@ -156,6 +171,12 @@ func (r reader) document(from string, in io.Reader) error {
 		return fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	r.body["document"] = string(text)
+	return nil
+}
+
+// graphql sets where a GraphQL API is.
+func (r reader) graphql() error {
+	r.body["kind"], r.body["url"] = "graphql", r.get("graphql")
 	return nil
 }
 
@@ -180,7 +201,7 @@ func (r reader) endpoints(list []string) error {
 		}
 		all = append(all, e)
 	}
-	r.body["endpoints"] = all
+	r.body["kind"], r.body["endpoints"] = "http", all
 	return nil
 }
 

@@ -52,8 +52,22 @@ func TestBody(t *testing.T) {
 			"x --graphql http://a/q --operation pet*",
 			`{"kind":"graphql","name":"x","operations":{"names":["pet*"]},"url":"http://a/q"}`,
 		},
+		{
+			"x --temporal t:7233 --temporal-namespace n --temporal-tls --bearer ${env:T} --workflow pay=Pay@q --poll",
+			`{"auth":{"kind":"bearer","secret":"${env:T}"},"kind":"workflow","name":"x",` +
+				`"temporal":{"address":"t:7233","namespace":"n","tls":true},` +
+				`"workflows":[{"mode":"poll","name":"pay","task_queue":"q","workflow_type":"Pay"}]}`,
+		},
+		{
+			"x --temporal t:7233 --workflow pay=Pay@q --workflow Ship@s",
+			`{"kind":"workflow","name":"x","temporal":{"address":"t:7233"},` +
+				`"workflows":[{"name":"pay","task_queue":"q","workflow_type":"Pay"},{"name":"Ship","task_queue":"s"}]}`,
+		},
+		{"x --workflow pay@q", "--workflow needs --temporal"},
+		{"x --temporal t:7233 --workflow pay", "--workflow is 'NAME=TYPE@TASK-QUEUE'"},
+		{"x --url http://a --poll", "--poll belongs to --workflow"},
 		{"x --base-url http://a --endpoint no", "--endpoint is 'NAME=METHOD /path'"},
-		{"x", "give one of --url, --openapi, --graphql, --endpoint, and a command after --"},
+		{"x", "give one of --url, --openapi, --graphql, --endpoint, --workflow, and a command after --"},
 		{"x --url http://a --openapi http://b", "give one of"},
 		{"x --url http://a --tag b", "--tag belongs to an API"},
 		{"x --openapi http://a --api-key k", "--api-key is header:NAME"},

@@ -20,6 +20,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		Cache:   cacheFromProto(p.GetCache()),
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
 		Auth: authFromProto(p.GetAuth()), Endpoints: endpointsFromProto(p.GetEndpoints()),
+		Temporal: temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()),
 	}, Document: p.GetDocument()}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {
@@ -45,6 +46,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Document: s.Document, BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
 	}
 	apiToProto(s.Spec, p)
+	workflowsToProto(s.Spec, p)
 	for tool, effect := range s.Spec.Effects {
 		if p.Effects == nil {
 			p.Effects = map[string]turnv1.EffectClass{}

@@ -47,15 +47,7 @@ func endpointsFromProto(list []*registryv1.Endpoint) []store.Endpoint {
 			Headers: p.GetHeaders(), Form: p.GetForm(), Text: p.GetText(), MediaType: p.GetMediaType(), Tags: p.GetTags(),
 			Deprecated: p.GetDeprecated(), KeyHeader: p.GetKeyHeader(),
 		}
-		if p.GetBody() != nil {
-			e.Body = p.GetBody().AsMap()
-		}
-		if p.GetInputSchema() != nil {
-			e.InputSchema = p.GetInputSchema().AsMap()
-		}
-		if p.GetOutputSchema() != nil {
-			e.OutputSchema = p.GetOutputSchema().AsMap()
-		}
+		e.Body, e.InputSchema, e.OutputSchema = mapOf(p.GetBody()), mapOf(p.GetInputSchema()), mapOf(p.GetOutputSchema())
 		out = append(out, e)
 	}
 	return out

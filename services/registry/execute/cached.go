@@ -26,6 +26,8 @@ func (s results) keepFor(t store.Tool) time.Duration {
 	switch {
 	case s.cache == nil || t.Effect != store.Read || t.Source.Kind == store.Builtin || t.OriginalName == healthCheck:
 		return 0
+	case t.Source.Kind == store.Workflow: // the state of a workflow changes without a call
+		return 0
 	case len(spec.ClientRequests) > 0: // the result may depend on the caller's answers
 		return 0
 	case spec.Cache == nil:

@@ -32,39 +32,7 @@ func Validate(s store.Source) error {
 	if s.Name == reserved {
 		bad("source.name", `"`+reserved+`" is the name of an MCP endpoint of Windlass`)
 	}
-	switch s.Kind {
-	case store.MCP:
-		validateEndpoint(s.Spec, bad)
-		validateNoAPI(s, bad)
-		if a := s.Spec.Auth; a != nil {
-			validateAuth(s, *a, bad)
-		}
-	case store.OpenAPI:
-		validateAPI(s, bad)
-		if len(s.Spec.Endpoints) > 0 {
-			bad("source.endpoints", "only a source of kind http has them")
-		}
-	case store.GraphQL:
-		validateGraphQL(s, bad)
-	case store.HTTP:
-		validateHTTP(s, bad)
-	case store.Builtin:
-		validateNoAPI(s, bad)
-		if s.Spec.Auth != nil {
-			bad("source.auth", "a built-in source has no auth")
-		}
-		if s.Name != Mesh {
-			bad("source.name", `the built-in source is named "`+Mesh+`"`)
-		}
-		if s.Spec.URL != "" || len(s.Spec.Command) > 0 {
-			bad("source.kind", "a built-in source has neither url nor command")
-		}
-		if s.Spec.Pin {
-			bad("source.pin", "the mesh's own tools change with its version, and cannot be pinned")
-		}
-	default:
-		bad("source.kind", "use "+Kinds)
-	}
+	validateKind(s, bad)
 	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
 		bad("source.elicitation", "use reissue or off")
 	}
@@ -84,6 +52,48 @@ func Validate(s store.Source) error {
 	return nil
 }
 
+// validateKind checks what the kind of a source requires and excludes.
+func validateKind(s store.Source, bad func(field, message string)) {
+	switch s.Kind {
+	case store.MCP:
+		validateEndpoint(s.Spec, bad)
+		validateNoAPI(s, bad)
+		if a := s.Spec.Auth; a != nil {
+			validateAuth(s, *a, bad)
+		}
+	case store.OpenAPI:
+		validateAPI(s, bad)
+		if len(s.Spec.Endpoints) > 0 {
+			bad("source.endpoints", "only a source of kind http has them")
+		}
+	case store.GraphQL:
+		validateGraphQL(s, bad)
+	case store.HTTP:
+		validateHTTP(s, bad)
+	case store.Workflow:
+		validateWorkflows(s, bad)
+	case store.Builtin:
+		validateNoAPI(s, bad)
+		if s.Spec.Auth != nil {
+			bad("source.auth", "a built-in source has no auth")
+		}
+		if s.Name != Mesh {
+			bad("source.name", `the built-in source is named "`+Mesh+`"`)
+		}
+		if s.Spec.URL != "" || len(s.Spec.Command) > 0 {
+			bad("source.kind", "a built-in source has neither url nor command")
+		}
+		if s.Spec.Pin {
+			bad("source.pin", "the mesh's own tools change with its version, and cannot be pinned")
+		}
+	default:
+		bad("source.kind", "use "+Kinds)
+	}
+	if s.Kind != store.Workflow && (s.Spec.Temporal != nil || len(s.Spec.Workflows) > 0) {
+		bad("source.workflows", "only a source of kind workflow has temporal and workflows")
+	}
+}
+
 // New sets the id and times of a new source.
 func New(s store.Source, now time.Time) store.Source {
 	s.ID, s.State, s.Revision = ids.New(ids.Source), store.Pending, 1
@@ -92,7 +102,7 @@ func New(s store.Source, now time.Time) store.Source {
 }
 
 // Kinds lists the kinds that a source can have, for messages.
-const Kinds = "mcp, openapi, http, graphql or builtin"
+const Kinds = "mcp, openapi, http, graphql, workflow or builtin"
 
 // Same reports whether two specs are the same.
 func Same(a, b store.Spec) bool {

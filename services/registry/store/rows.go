@@ -26,6 +26,8 @@ const (
 	HTTP = "http"
 	// GraphQL is a GraphQL API.
 	GraphQL = "graphql"
+	// Workflow is workflows of a Temporal namespace.
+	Workflow = "workflow"
 	// Builtin is the mesh itself.
 	Builtin = "builtin"
 )
@@ -125,6 +127,29 @@ type ResultCache struct {
 	Shared bool `json:"shared,omitempty"`
 }
 
+// Temporal is where the workflows of a source run.
+type Temporal struct {
+	Address   string `json:"address"`
+	Namespace string `json:"namespace,omitempty"`
+	TLS       bool   `json:"tls,omitempty"`
+}
+
+// WorkflowTool is a Temporal workflow that is a tool; its fields are those of the API.
+type WorkflowTool struct {
+	Name             string         `json:"name"`
+	Description      string         `json:"description,omitempty"`
+	Type             string         `json:"workflow_type,omitempty"`
+	TaskQueue        string         `json:"task_queue"`
+	InputSchema      map[string]any `json:"input_schema,omitempty"`
+	OutputSchema     map[string]any `json:"output_schema,omitempty"`
+	Positional       []string       `json:"positional,omitempty"`
+	Mode             string         `json:"mode,omitempty"`
+	ID               string         `json:"workflow_id,omitempty"`
+	ExecutionTimeout uint32         `json:"execution_timeout_seconds,omitempty"`
+	Tags             []string       `json:"tags,omitempty"`
+	Effect           Effect         `json:"effect,omitempty"`
+}
+
 // IsAPI reports whether calls of a kind of source are HTTP requests.
 func IsAPI(kind string) bool { return kind == OpenAPI || kind == HTTP || kind == GraphQL }
 
@@ -169,13 +194,16 @@ type Spec struct {
 	Cache *ResultCache `json:"cache,omitempty"`
 	// Endpoints are those of an API that are written by hand.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	// Temporal is where the Workflows of a source run; nil for other kinds.
+	Temporal  *Temporal      `json:"temporal,omitempty"`
+	Workflows []WorkflowTool `json:"workflows,omitempty"`
 }
 
 // Source is where tools come from.
 type Source struct {
 	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
-	// Kind is MCP, OpenAPI, HTTP, GraphQL or Builtin.
+	// Kind is MCP, OpenAPI, HTTP, GraphQL, Workflow or Builtin.
 	Kind string
 	// Spec is its definition.
 	Spec Spec

@@ -1,4 +1,4 @@
-// Package upstream calls the sources of tools: MCP servers through the bridge, HTTP APIs, and the mesh's own tools.
+// Package upstream calls the sources of tools: MCP servers through the bridge, HTTP APIs, Temporal workflows, and the mesh's own tools.
 package upstream
 
 import (
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -56,6 +57,8 @@ type Definitions interface {
 // Dialer returns HTTP clients; *egress.Egress is one.
 type Dialer interface {
 	Client(opts egress.Options) *http.Client
+	// GRPC opens connections to Temporal.
+	GRPC(address string, secure bool, maxBytes int) (*grpc.ClientConn, error)
 }
 
 // Deps holds the dependencies of an Upstream; all are required.
@@ -64,7 +67,7 @@ type Deps struct {
 	Bridge mcpbridgev1.BridgeServiceClient
 	// Builtin is the mesh's own tools.
 	Builtin builtin.Tools
-	// Egress sends requests to APIs.
+	// Egress sends requests to APIs and to Temporal.
 	Egress Dialer
 	// Definitions has the operations of APIs.
 	Definitions Definitions
@@ -78,16 +81,21 @@ type Upstream struct {
 	bridge   mcpbridgev1.BridgeServiceClient
 	builtin  builtin.Tools
 	apis     *apis
+	flows    *flows
 	breakers *breakers
 	limits   *limits
 }
 
 // New returns an Upstream.
 func New(cfg Config, deps Deps) *Upstream {
-	return &Upstream{cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, apis: newAPIs(cfg, deps), breakers: &breakers{
-		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
-		bySource: map[string]breaker{},
-	}, limits: &limits{calls: max(cfg.MaxCalls, 1), queue: cfg.QueueTimeout, bySource: map[string]*limit{}}}
+	return &Upstream{
+		cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, apis: newAPIs(cfg, deps), flows: newFlows(cfg, deps),
+		breakers: &breakers{
+			failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
+			bySource: map[string]breaker{},
+		},
+		limits: &limits{calls: max(cfg.MaxCalls, 1), queue: cfg.QueueTimeout, bySource: map[string]*limit{}},
+	}
 }
 
 // Breaker returns the state of a source's breaker: "closed" (calls are sent), "open" or "half_open"; empty for the mesh's own.
@@ -115,6 +123,8 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 		return u.discoverAPI(ctx, s)
 	case store.HTTP:
 		return u.discoverEndpoints(s)
+	case store.Workflow:
+		return u.discoverWorkflows(ctx, s)
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.cfg.DiscoverTimeout+2*time.Second) // the bridge's own limit comes first
 	defer cancel()
@@ -180,8 +190,13 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 	}
 	u.breakers.reached(s.ID)
 	u.limits.forget(s)
-	if store.IsAPI(s.Kind) {
+	switch {
+	case store.IsAPI(s.Kind):
 		u.apis.forget(s)
+		return nil
+	case s.Kind == store.Workflow:
+		u.apis.forget(s)
+		u.flows.client.Forget(s)
 		return nil
 	}
 	if _, err := u.bridge.Release(ctx, &mcpbridgev1.ReleaseRequest{ServerId: s.ID}); err != nil {
@@ -319,6 +334,9 @@ func (u *Upstream) Call(ctx context.Context, r Request, notice func(Notice)) (Re
 	defer end()
 	if store.IsAPI(r.Source.Kind) {
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r) })
+	}
+	if r.Source.Kind == store.Workflow {
+		return u.breakers.call(r.Source, func() (Reply, error) { return u.callWorkflow(ctx, r) })
 	}
 	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, notice) })
 }

@@ -138,6 +138,20 @@ func TestObjectsAndListsOfFieldsAreRead(t *testing.T) {
 	}
 }
 
+func TestWorkflowsOfASourceAreRead(t *testing.T) {
+	docs, err := bundle.Parse("kind: source\nname: shop\nsource_kind: workflow\ntemporal: {address: \"t:7233\", tls: true}\n" +
+		"auth: {kind: bearer, secret: \"${env:WINDLASS_TOOL_T}\"}\nworkflows:\n- name: refund\n  task_queue: orders\n  mode: poll\n" +
+		"  input_schema: {type: object, required: [order]}\n  positional: [order]\n  effect: once")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := docs[0].Source.GetWorkflows()[0]
+	if !docs[0].Source.GetTemporal().GetTls() || w.GetEffect() != turnv1.EffectClass_EFFECT_CLASS_ONCE || w.GetPositional()[0] != "order" ||
+		w.GetInputSchema().AsMap()["type"] != "object" {
+		t.Errorf("the source is %v", docs[0].Source)
+	}
+}
+
 func TestAllMistakesAreFound(t *testing.T) {
 	_, err := bundle.Parse("kind: agent\nid: a\nfoo: 1\nbar: 2\n---\nkind: source\nnaem: x")
 	if n := len(fault.From(err).Fields); n != 3 {

@@ -448,8 +448,8 @@ func (x *SourceAuth) GetAudience() string {
 	return ""
 }
 
-// ResultCache says how long results of a source's tools are kept. Only those of READ tools are, except tools of the mesh itself, tools named
-// "health_check" and those of sources with client_requests. No result outlives a change of the tool's definition or of the source, nor a
+// ResultCache says how long results of a source's tools are kept. Only those of READ tools are, except tools of the mesh itself, workflows,
+// tools named "health_check" and those of sources with client_requests. No result outlives a change of the tool's definition or of the source, nor a
 // call to the source that may have changed something. A turn that repeats a call gets a new result.
 type ResultCache struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -523,6 +523,222 @@ func (x *ResultCache) GetShared() bool {
 	return false
 }
 
+// Temporal says where the workflows of a source run.
+type Temporal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Address of the Temporal frontend: "host:port".
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// Namespace; empty = "default".
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// True = connect with TLS. It is required with auth: "bearer" is an API key of Temporal.
+	Tls           bool `protobuf:"varint,3,opt,name=tls,proto3" json:"tls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Temporal) Reset() {
+	*x = Temporal{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Temporal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Temporal) ProtoMessage() {}
+
+func (x *Temporal) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Temporal.ProtoReflect.Descriptor instead.
+func (*Temporal) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Temporal) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Temporal) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Temporal) GetTls() bool {
+	if x != nil {
+		return x.Tls
+	}
+	return false
+}
+
+// Workflow is a Temporal workflow that is a tool. A call starts it with an ID that is derived from the key of the call, unless workflow_id says
+// otherwise, so a repeated call finds the workflow that it started before. A workflow that fails, times out, or is cancelled or terminated is
+// a result with is_error.
+type Workflow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tool within the source: letters, digits, "_", "-" and ".".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Description for the model.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Type of the workflow, as its worker registers it; empty = name.
+	WorkflowType string `protobuf:"bytes,3,opt,name=workflow_type,json=workflowType,proto3" json:"workflow_type,omitempty"`
+	// Task queue of the worker.
+	TaskQueue string `protobuf:"bytes,4,opt,name=task_queue,json=taskQueue,proto3" json:"task_queue,omitempty"`
+	// JSON Schema (2020-12) of the arguments, an object. Unset = any object.
+	InputSchema *structpb.Struct `protobuf:"bytes,5,opt,name=input_schema,json=inputSchema,proto3" json:"input_schema,omitempty"`
+	// JSON Schema of the workflow's result, for models.
+	OutputSchema *structpb.Struct `protobuf:"bytes,6,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	// Arguments that are the workflow's parameters, in order; one that a call omits is null. Empty = the workflow has one parameter, the object of
+	// all arguments.
+	Positional []string `protobuf:"bytes,7,rep,name=positional,proto3" json:"positional,omitempty"`
+	// "wait" (default): a call waits for the workflow's result, at most for the call timeout of the source; the workflow continues after that.
+	// "poll": a call only starts the workflow and returns its ID, and a second tool, NAME_result, waits for the result of a workflow that the same
+	// caller has started, at most for its argument wait_seconds.
+	Mode string `protobuf:"bytes,8,opt,name=mode,proto3" json:"mode,omitempty"`
+	// ID of the workflow, with "${args.NAME}" for arguments, which are required and a string, number or boolean. A call with an ID that exists
+	// starts nothing: it gets the result of the existing workflow if that was started with the same arguments, through the same tool, by the same
+	// caller; otherwise a result with is_error. Empty = derived from the key of the call.
+	WorkflowId string `protobuf:"bytes,9,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
+	// Time in seconds after which Temporal ends the workflow, including its retries and runs; 0 = none.
+	ExecutionTimeoutSeconds uint32 `protobuf:"varint,10,opt,name=execution_timeout_seconds,json=executionTimeoutSeconds,proto3" json:"execution_timeout_seconds,omitempty"`
+	// Tags of the tool.
+	Tags []string `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Effect class of a call, unless the source's effects have another; unset = idempotent, since a repeated call starts nothing new.
+	Effect        v1.EffectClass `protobuf:"varint,12,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Workflow) Reset() {
+	*x = Workflow{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Workflow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Workflow) ProtoMessage() {}
+
+func (x *Workflow) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Workflow.ProtoReflect.Descriptor instead.
+func (*Workflow) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Workflow) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Workflow) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Workflow) GetWorkflowType() string {
+	if x != nil {
+		return x.WorkflowType
+	}
+	return ""
+}
+
+func (x *Workflow) GetTaskQueue() string {
+	if x != nil {
+		return x.TaskQueue
+	}
+	return ""
+}
+
+func (x *Workflow) GetInputSchema() *structpb.Struct {
+	if x != nil {
+		return x.InputSchema
+	}
+	return nil
+}
+
+func (x *Workflow) GetOutputSchema() *structpb.Struct {
+	if x != nil {
+		return x.OutputSchema
+	}
+	return nil
+}
+
+func (x *Workflow) GetPositional() []string {
+	if x != nil {
+		return x.Positional
+	}
+	return nil
+}
+
+func (x *Workflow) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Workflow) GetWorkflowId() string {
+	if x != nil {
+		return x.WorkflowId
+	}
+	return ""
+}
+
+func (x *Workflow) GetExecutionTimeoutSeconds() uint32 {
+	if x != nil {
+		return x.ExecutionTimeoutSeconds
+	}
+	return 0
+}
+
+func (x *Workflow) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *Workflow) GetEffect() v1.EffectClass {
+	if x != nil {
+		return x.Effect
+	}
+	return v1.EffectClass(0)
+}
+
 // Source is a place that tools come from.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -531,7 +747,8 @@ type Source struct {
 	// Prefix of its tools' names: lower-case letters, digits, "-" and single "_", at most 32, starting with a letter. It cannot be changed.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes), "http" (an HTTP API whose endpoints are written by
-	// hand), "graphql" (a GraphQL API, whose queries and mutations become tools) or "builtin" (tools of the mesh itself).
+	// hand), "graphql" (a GraphQL API, whose queries and mutations become tools), "workflow" (Temporal workflows) or "builtin" (tools of the mesh
+	// itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// URL of an MCP server over streamable HTTP or SSE, of an OpenAPI document, or of a GraphQL API.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
@@ -571,7 +788,7 @@ type Source struct {
 	BaseUrl string `protobuf:"bytes,17,opt,name=base_url,json=baseUrl,proto3" json:"base_url,omitempty"`
 	// Operations of an API that become tools; unset = all.
 	Operations *OperationFilter `protobuf:"bytes,18,opt,name=operations,proto3" json:"operations,omitempty"`
-	// Credential for an API, or for an MCP server over HTTP.
+	// Credential for an API, for an MCP server over HTTP, or for Temporal.
 	Auth *SourceAuth `protobuf:"bytes,19,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Endpoints of a source of kind "http", each of which is a tool.
 	Endpoints []*Endpoint `protobuf:"bytes,33,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
@@ -584,6 +801,10 @@ type Source struct {
 	Cache *ResultCache `protobuf:"bytes,38,opt,name=cache,proto3" json:"cache,omitempty"`
 	// Tools that are switched off: globs over the server's own names, as in "delete_*". They are neither offered nor called.
 	Exclude []string `protobuf:"bytes,36,rep,name=exclude,proto3" json:"exclude,omitempty"`
+	// Where the workflows of a source of kind "workflow" run.
+	Temporal *Temporal `protobuf:"bytes,45,opt,name=temporal,proto3" json:"temporal,omitempty"`
+	// Workflows of a source of kind "workflow", each of which is a tool.
+	Workflows []*Workflow `protobuf:"bytes,46,rep,name=workflows,proto3" json:"workflows,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -616,7 +837,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +849,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +862,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Source) GetId() string {
@@ -819,6 +1040,20 @@ func (x *Source) GetExclude() []string {
 	return nil
 }
 
+func (x *Source) GetTemporal() *Temporal {
+	if x != nil {
+		return x.Temporal
+	}
+	return nil
+}
+
+func (x *Source) GetWorkflows() []*Workflow {
+	if x != nil {
+		return x.Workflows
+	}
+	return nil
+}
+
 func (x *Source) GetState() SourceState {
 	if x != nil {
 		return x.State
@@ -916,7 +1151,7 @@ type CreateSourceRequest struct {
 
 func (x *CreateSourceRequest) Reset() {
 	*x = CreateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1163,7 @@ func (x *CreateSourceRequest) String() string {
 func (*CreateSourceRequest) ProtoMessage() {}
 
 func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1176,7 @@ func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSourceRequest.ProtoReflect.Descriptor instead.
 func (*CreateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CreateSourceRequest) GetSource() *Source {
@@ -969,7 +1204,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1216,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1229,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSourceRequest) GetSourceId() string {
@@ -1017,7 +1252,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1264,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1277,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListSourcesRequest) GetPageSize() int32 {
@@ -1072,7 +1307,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1319,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1332,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListSourcesResponse) GetSources() []*Source {
@@ -1129,7 +1364,7 @@ type UpdateSourceRequest struct {
 
 func (x *UpdateSourceRequest) Reset() {
 	*x = UpdateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1376,7 @@ func (x *UpdateSourceRequest) String() string {
 func (*UpdateSourceRequest) ProtoMessage() {}
 
 func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1389,7 @@ func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSourceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpdateSourceRequest) GetSource() *Source {
@@ -1189,7 +1424,7 @@ type DeleteSourceRequest struct {
 
 func (x *DeleteSourceRequest) Reset() {
 	*x = DeleteSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1436,7 @@ func (x *DeleteSourceRequest) String() string {
 func (*DeleteSourceRequest) ProtoMessage() {}
 
 func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1449,7 @@ func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteSourceRequest) GetSourceId() string {
@@ -1233,7 +1468,7 @@ type DeleteSourceResponse struct {
 
 func (x *DeleteSourceResponse) Reset() {
 	*x = DeleteSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1480,7 @@ func (x *DeleteSourceResponse) String() string {
 func (*DeleteSourceResponse) ProtoMessage() {}
 
 func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1493,7 @@ func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
 }
 
 // SyncSourceRequest names a source.
@@ -1272,7 +1507,7 @@ type SyncSourceRequest struct {
 
 func (x *SyncSourceRequest) Reset() {
 	*x = SyncSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1519,7 @@ func (x *SyncSourceRequest) String() string {
 func (*SyncSourceRequest) ProtoMessage() {}
 
 func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1532,7 @@ func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncSourceRequest.ProtoReflect.Descriptor instead.
 func (*SyncSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SyncSourceRequest) GetSourceId() string {
@@ -1328,7 +1563,7 @@ type SyncResult struct {
 
 func (x *SyncResult) Reset() {
 	*x = SyncResult{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1575,7 @@ func (x *SyncResult) String() string {
 func (*SyncResult) ProtoMessage() {}
 
 func (x *SyncResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1588,7 @@ func (x *SyncResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResult.ProtoReflect.Descriptor instead.
 func (*SyncResult) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SyncResult) GetAdded() []string {
@@ -1409,7 +1644,7 @@ type DiffSourceRequest struct {
 
 func (x *DiffSourceRequest) Reset() {
 	*x = DiffSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1656,7 @@ func (x *DiffSourceRequest) String() string {
 func (*DiffSourceRequest) ProtoMessage() {}
 
 func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1669,7 @@ func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceRequest.ProtoReflect.Descriptor instead.
 func (*DiffSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DiffSourceRequest) GetSourceId() string {
@@ -1455,7 +1690,7 @@ type DiffSourceResponse struct {
 
 func (x *DiffSourceResponse) Reset() {
 	*x = DiffSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1702,7 @@ func (x *DiffSourceResponse) String() string {
 func (*DiffSourceResponse) ProtoMessage() {}
 
 func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1715,7 @@ func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceResponse.ProtoReflect.Descriptor instead.
 func (*DiffSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DiffSourceResponse) GetTools() []*DriftedTool {
@@ -1507,7 +1742,7 @@ type DriftedTool struct {
 
 func (x *DriftedTool) Reset() {
 	*x = DriftedTool{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1754,7 @@ func (x *DriftedTool) String() string {
 func (*DriftedTool) ProtoMessage() {}
 
 func (x *DriftedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1767,7 @@ func (x *DriftedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedTool.ProtoReflect.Descriptor instead.
 func (*DriftedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DriftedTool) GetName() string {
@@ -1576,7 +1811,7 @@ type AcceptSourceRequest struct {
 
 func (x *AcceptSourceRequest) Reset() {
 	*x = AcceptSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1823,7 @@ func (x *AcceptSourceRequest) String() string {
 func (*AcceptSourceRequest) ProtoMessage() {}
 
 func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1836,7 @@ func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
 func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AcceptSourceRequest) GetSourceId() string {
@@ -1631,7 +1866,7 @@ type DefinitionChoice struct {
 
 func (x *DefinitionChoice) Reset() {
 	*x = DefinitionChoice{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1878,7 @@ func (x *DefinitionChoice) String() string {
 func (*DefinitionChoice) ProtoMessage() {}
 
 func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1891,7 @@ func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionChoice.ProtoReflect.Descriptor instead.
 func (*DefinitionChoice) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DefinitionChoice) GetName() string {
@@ -1684,7 +1919,7 @@ type AcceptSourceResponse struct {
 
 func (x *AcceptSourceResponse) Reset() {
 	*x = AcceptSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1931,7 @@ func (x *AcceptSourceResponse) String() string {
 func (*AcceptSourceResponse) ProtoMessage() {}
 
 func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1944,7 @@ func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
 func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{19}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AcceptSourceResponse) GetAccepted() []string {
@@ -1778,12 +2013,35 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x06shared\x18\x04 \x01(\bR\x06shared\x1aA\n" +
 	"\x13ToolTtlSecondsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8e\x12\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"m\n" +
+	"\bTemporal\x12'\n" +
+	"\aaddress\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\xac\x02R\aaddress\x12&\n" +
+	"\tnamespace\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\tnamespace\x12\x10\n" +
+	"\x03tls\x18\x03 \x01(\bR\x03tls\"\xd3\x04\n" +
+	"\bWorkflow\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\x12*\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\vdescription\x12-\n" +
+	"\rworkflow_type\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\fworkflowType\x12,\n" +
+	"\n" +
+	"task_queue\x18\x04 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\xff\x01R\ttaskQueue\x12:\n" +
+	"\finput_schema\x18\x05 \x01(\v2\x17.google.protobuf.StructR\vinputSchema\x12<\n" +
+	"\routput_schema\x18\x06 \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x121\n" +
+	"\n" +
+	"positional\x18\a \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10 \"\ar\x05\x10\x01\x18\x80\x01R\n" +
+	"positional\x12'\n" +
+	"\x04mode\x18\b \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04waitR\x04pollR\x04mode\x12)\n" +
+	"\vworkflow_id\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\n" +
+	"workflowId\x12F\n" +
+	"\x19execution_timeout_seconds\x18\n" +
+	" \x01(\rB\n" +
+	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
+	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\x9d\x13\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
-	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12D\n" +
-	"\x04kind\x18\x03 \x01(\tB0\xe0A\x02\xbaH*r(R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\abuiltinR\x04kind\x12\x1a\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12N\n" +
+	"\x04kind\x18\x03 \x01(\tB:\xe0A\x02\xbaH4r2R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\bworkflowR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
 	"\x03env\x18\x06 \x03(\v2%.windlass.registry.v1.Source.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x12\x1a\n" +
@@ -1809,7 +2067,9 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\tmax_calls\x18\" \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxCalls\x12J\n" +
 	"\x14max_calls_per_second\x18# \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x00j\xf8@)\x00\x00\x00\x00\x00\x00\x00\x00R\x11maxCallsPerSecond\x127\n" +
 	"\x05cache\x18& \x01(\v2!.windlass.registry.v1.ResultCacheR\x05cache\x12,\n" +
-	"\aexclude\x18$ \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\aexclude\x12<\n" +
+	"\aexclude\x18$ \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\aexclude\x12:\n" +
+	"\btemporal\x18- \x01(\v2\x1e.windlass.registry.v1.TemporalR\btemporal\x12G\n" +
+	"\tworkflows\x18. \x03(\v2\x1e.windlass.registry.v1.WorkflowB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tworkflows\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
@@ -1916,90 +2176,97 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
 	(*OperationFilter)(nil),       // 1: windlass.registry.v1.OperationFilter
 	(*Endpoint)(nil),              // 2: windlass.registry.v1.Endpoint
 	(*SourceAuth)(nil),            // 3: windlass.registry.v1.SourceAuth
 	(*ResultCache)(nil),           // 4: windlass.registry.v1.ResultCache
-	(*Source)(nil),                // 5: windlass.registry.v1.Source
-	(*CreateSourceRequest)(nil),   // 6: windlass.registry.v1.CreateSourceRequest
-	(*GetSourceRequest)(nil),      // 7: windlass.registry.v1.GetSourceRequest
-	(*ListSourcesRequest)(nil),    // 8: windlass.registry.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 9: windlass.registry.v1.ListSourcesResponse
-	(*UpdateSourceRequest)(nil),   // 10: windlass.registry.v1.UpdateSourceRequest
-	(*DeleteSourceRequest)(nil),   // 11: windlass.registry.v1.DeleteSourceRequest
-	(*DeleteSourceResponse)(nil),  // 12: windlass.registry.v1.DeleteSourceResponse
-	(*SyncSourceRequest)(nil),     // 13: windlass.registry.v1.SyncSourceRequest
-	(*SyncResult)(nil),            // 14: windlass.registry.v1.SyncResult
-	(*DiffSourceRequest)(nil),     // 15: windlass.registry.v1.DiffSourceRequest
-	(*DiffSourceResponse)(nil),    // 16: windlass.registry.v1.DiffSourceResponse
-	(*DriftedTool)(nil),           // 17: windlass.registry.v1.DriftedTool
-	(*AcceptSourceRequest)(nil),   // 18: windlass.registry.v1.AcceptSourceRequest
-	(*DefinitionChoice)(nil),      // 19: windlass.registry.v1.DefinitionChoice
-	(*AcceptSourceResponse)(nil),  // 20: windlass.registry.v1.AcceptSourceResponse
-	nil,                           // 21: windlass.registry.v1.Endpoint.QueryEntry
-	nil,                           // 22: windlass.registry.v1.Endpoint.HeadersEntry
-	nil,                           // 23: windlass.registry.v1.Endpoint.FormEntry
-	nil,                           // 24: windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
-	nil,                           // 25: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 26: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 27: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 28: windlass.registry.v1.Source.LabelsEntry
-	(*structpb.Struct)(nil),       // 29: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 31: google.protobuf.FieldMask
+	(*Temporal)(nil),              // 5: windlass.registry.v1.Temporal
+	(*Workflow)(nil),              // 6: windlass.registry.v1.Workflow
+	(*Source)(nil),                // 7: windlass.registry.v1.Source
+	(*CreateSourceRequest)(nil),   // 8: windlass.registry.v1.CreateSourceRequest
+	(*GetSourceRequest)(nil),      // 9: windlass.registry.v1.GetSourceRequest
+	(*ListSourcesRequest)(nil),    // 10: windlass.registry.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 11: windlass.registry.v1.ListSourcesResponse
+	(*UpdateSourceRequest)(nil),   // 12: windlass.registry.v1.UpdateSourceRequest
+	(*DeleteSourceRequest)(nil),   // 13: windlass.registry.v1.DeleteSourceRequest
+	(*DeleteSourceResponse)(nil),  // 14: windlass.registry.v1.DeleteSourceResponse
+	(*SyncSourceRequest)(nil),     // 15: windlass.registry.v1.SyncSourceRequest
+	(*SyncResult)(nil),            // 16: windlass.registry.v1.SyncResult
+	(*DiffSourceRequest)(nil),     // 17: windlass.registry.v1.DiffSourceRequest
+	(*DiffSourceResponse)(nil),    // 18: windlass.registry.v1.DiffSourceResponse
+	(*DriftedTool)(nil),           // 19: windlass.registry.v1.DriftedTool
+	(*AcceptSourceRequest)(nil),   // 20: windlass.registry.v1.AcceptSourceRequest
+	(*DefinitionChoice)(nil),      // 21: windlass.registry.v1.DefinitionChoice
+	(*AcceptSourceResponse)(nil),  // 22: windlass.registry.v1.AcceptSourceResponse
+	nil,                           // 23: windlass.registry.v1.Endpoint.QueryEntry
+	nil,                           // 24: windlass.registry.v1.Endpoint.HeadersEntry
+	nil,                           // 25: windlass.registry.v1.Endpoint.FormEntry
+	nil,                           // 26: windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	nil,                           // 27: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 28: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 29: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 30: windlass.registry.v1.Source.LabelsEntry
+	(*structpb.Struct)(nil),       // 31: google.protobuf.Struct
 	(v1.EffectClass)(0),           // 32: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 34: google.protobuf.FieldMask
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	21, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
-	22, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
-	29, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
-	23, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
-	29, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
-	29, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
-	24, // 6: windlass.registry.v1.ResultCache.tool_ttl_seconds:type_name -> windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
-	25, // 7: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	26, // 8: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	27, // 9: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	28, // 10: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
-	1,  // 11: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
-	3,  // 12: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
-	2,  // 13: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
-	4,  // 14: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
-	0,  // 15: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	30, // 16: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	30, // 17: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	30, // 18: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	5,  // 19: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	5,  // 20: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	5,  // 21: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	31, // 22: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	17, // 23: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
-	19, // 24: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
-	32, // 25: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	6,  // 26: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	7,  // 27: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	8,  // 28: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	10, // 29: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	11, // 30: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	13, // 31: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	15, // 32: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
-	18, // 33: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
-	5,  // 34: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	5,  // 35: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	9,  // 36: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	5,  // 37: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	12, // 38: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	14, // 39: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	16, // 40: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
-	20, // 41: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
-	34, // [34:42] is the sub-list for method output_type
-	26, // [26:34] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	23, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
+	24, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
+	31, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
+	25, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
+	31, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
+	31, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
+	26, // 6: windlass.registry.v1.ResultCache.tool_ttl_seconds:type_name -> windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	31, // 7: windlass.registry.v1.Workflow.input_schema:type_name -> google.protobuf.Struct
+	31, // 8: windlass.registry.v1.Workflow.output_schema:type_name -> google.protobuf.Struct
+	32, // 9: windlass.registry.v1.Workflow.effect:type_name -> windlass.turn.v1.EffectClass
+	27, // 10: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	28, // 11: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	29, // 12: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	30, // 13: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	1,  // 14: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
+	3,  // 15: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
+	2,  // 16: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
+	4,  // 17: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
+	5,  // 18: windlass.registry.v1.Source.temporal:type_name -> windlass.registry.v1.Temporal
+	6,  // 19: windlass.registry.v1.Source.workflows:type_name -> windlass.registry.v1.Workflow
+	0,  // 20: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	33, // 21: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	33, // 22: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	33, // 23: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	7,  // 24: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	7,  // 25: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	7,  // 26: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	34, // 27: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	19, // 28: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	21, // 29: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	32, // 30: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	8,  // 31: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	9,  // 32: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	10, // 33: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	12, // 34: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	13, // 35: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	15, // 36: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	17, // 37: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	20, // 38: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	7,  // 39: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	7,  // 40: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	11, // 41: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	7,  // 42: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	14, // 43: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	16, // 44: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	18, // 45: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	22, // 46: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	39, // [39:47] is the sub-list for method output_type
+	31, // [31:39] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -2013,7 +2280,7 @@ func file_windlass_registry_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

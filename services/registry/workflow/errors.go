@@ -1,0 +1,93 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/truncate"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// Fate says what became of a call without a result.
+type Fate int
+
+const (
+	// NotSent means that it certainly started nothing.
+	NotSent Fate = iota + 1
+	// InDoubt means that the workflow may have been started, or that it was and did not end in time.
+	InDoubt
+	// TooLarge means that the workflow ended, and its result is too large.
+	TooLarge
+)
+
+// Error is a call without a result.
+type Error struct {
+	// Fate classifies it, and Fault says why.
+	Fate  Fate
+	Fault *fault.Error
+}
+
+// Error returns the fault's text.
+func (e *Error) Error() string { return e.Fault.Error() }
+
+// Unwrap returns the fault.
+func (e *Error) Unwrap() error { return e.Fault }
+
+func notSent(f *fault.Error) *Error { return &Error{Fate: NotSent, Fault: f} }
+
+func invalidArguments(err error) *fault.Error {
+	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err)
+}
+
+// text is what an error of the server says.
+func (a *attempt) text(err error) string { return a.Hide(message(err)) }
+
+func message(err error) string {
+	said := err.Error()
+	if answer, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err); ok {
+		said = answer.GRPCStatus().Message()
+	}
+	return truncate.Bytes(strings.ToValidUTF8(said, "\uFFFD"), maxText)
+}
+
+// notReached is the error of a request that certainly did not reach the server, or was turned away by it for now.
+func (a *attempt) notReached(err error) *Error {
+	if f, ok := errors.AsType[*fault.Error](err); ok { // there are no credentials
+		return notSent(f)
+	}
+	return notSent(unreached(a.Source.Name, a.text(err)))
+}
+
+func unreached(source, why string) *fault.Error {
+	if strings.Contains(why, egress.ErrDenied.Error()) {
+		return fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s", source, why)
+	}
+	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: Temporal cannot be reached: %s", source, why)
+}
+
+// unanswered is the error of a call whose workflow may run, or have run.
+func (a *attempt) unanswered(ctx context.Context, id string, err error) *Error {
+	name := a.Source.Name
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &Error{Fate: InDoubt, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
+			"source %q: the workflow %q did not end in time", name, id)}
+	case ctx.Err() != nil:
+		return &Error{Fate: InDoubt, Fault: fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled")}
+	case tooLarge(err):
+		return &Error{Fate: TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE,
+			"source %q: the result of the workflow %q is too large", name, id)}
+	default:
+		return &Error{Fate: InDoubt, Fault: fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			"source %q: what became of the workflow %q is unknown: %s", name, id, a.text(err))}
+	}
+}

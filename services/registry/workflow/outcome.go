@@ -1,0 +1,130 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/truncate"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Limits of what is passed on.
+const (
+	// maxText is the longest message of a failure, in bytes, maxCauses how many causes of it are passed on.
+	maxText   = 4 << 10
+	maxCauses = 8
+	// maxValues and maxDepth limit structured content: what readers of the mesh's messages take. A result beyond them is text only.
+	maxValues = 200_000
+	maxDepth  = 500
+)
+
+// end is how a workflow ended.
+type end struct {
+	// status is "completed", "failed", "cancelled", "terminated" or "timed_out".
+	status string
+	// result is JSON text, of a completed workflow; why says what became of any other.
+	result, why string
+}
+
+// endOf reads the last event of a workflow.
+func endOf(e *history.HistoryEvent) end {
+	switch e.GetEventType() {
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		result, err := resultText(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		if err != nil {
+			return end{status: "completed", why: "completed, and its result cannot be read: " + err.Error()}
+		}
+		return end{status: "completed", result: result}
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		return end{status: "failed", why: "failed: " + failureText(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())}
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		return end{status: "cancelled", why: "was cancelled"}
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		why := "was terminated"
+		if reason := e.GetWorkflowExecutionTerminatedEventAttributes().GetReason(); reason != "" {
+			why += ": " + cut(reason)
+		}
+		return end{status: "terminated", why: why}
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return end{status: "timed_out", why: "timed out"}
+	default:
+		return end{status: "failed", why: "ended in an unknown way: " + e.GetEventType().String()}
+	}
+}
+
+// failureText joins the messages of a failure and its causes, and names the type of the innermost one.
+func failureText(f *failure.Failure) string {
+	var parts []string
+	kind := ""
+	for i := 0; f != nil && i < maxCauses; i++ {
+		if m := strings.TrimSpace(f.GetMessage()); m != "" {
+			parts = append(parts, m)
+		}
+		if t := f.GetApplicationFailureInfo().GetType(); t != "" {
+			kind = " (" + truncate.Bytes(t, 200) + ")"
+		}
+		f = f.GetCause()
+	}
+	if len(parts) == 0 {
+		return "no reason was given" + kind
+	}
+	return cut(strings.Join(parts, ": ")) + kind
+}
+
+func cut(text string) string { return truncate.Bytes(strings.ToValidUTF8(text, "\uFFFD"), maxText) }
+
+// outcome is the result of a call that has waited.
+func (a *attempt) outcome(id string, last *history.HistoryEvent) *turnv1.ToolResult {
+	e := endOf(last)
+	if e.why != "" {
+		return said(e.status != "completed", fmt.Sprintf("The workflow %q %s.", id, strings.TrimSuffix(a.Hide(e.why), ".")))
+	}
+	return jsonResult(a.Hide(e.result))
+}
+
+// polled is the result of a call that has asked for the result of a workflow.
+func (a *attempt) polled(id string, last *history.HistoryEvent) *turnv1.ToolResult {
+	e := endOf(last)
+	if e.why != "" {
+		out := a.outcome(id, last)
+		out.StructuredContent = structured(map[string]any{"workflow_id": id, "status": e.status}).GetStructuredContent()
+		return out
+	}
+	return structured(map[string]any{"workflow_id": id, "status": e.status, "result": json.RawMessage(a.Hide(e.result))})
+}
+
+func said(isError bool, message string) *turnv1.ToolResult {
+	return &turnv1.ToolResult{IsError: isError, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: message}}}}
+}
+
+// structured returns an object as a result.
+func structured(object map[string]any) *turnv1.ToolResult {
+	text, err := json.Marshal(object)
+	if err != nil { // the JSON of a workflow's result was checked
+		return said(true, "The result of the workflow cannot be read.")
+	}
+	return jsonResult(string(text))
+}
+
+// jsonResult returns JSON text as a result: structured too if it is an object or array.
+func jsonResult(text string) *turnv1.ToolResult {
+	out := said(false, text)
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return out
+	}
+	if values, depth := canon.Measure([]byte(text)); values > maxValues || depth > maxDepth {
+		return out
+	}
+	v := &structpb.Value{}
+	if err := v.UnmarshalJSON([]byte(text)); err == nil {
+		out.StructuredContent = v
+	}
+	return out
+}
