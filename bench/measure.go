@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windlass-dev/windlass/bench/toolcall"
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
@@ -56,6 +57,7 @@ type deployment struct {
 	historyBytes int64
 	historyLen   int64
 	steady       *steady // nil if it was left out
+	calls        []toolcall.Row
 }
 
 // row is mesh and floor under the same conditions.
@@ -90,6 +92,12 @@ func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err
 	warm, err := b.warmUp(ctx, m, d)
 	if err != nil {
 		return nil, err
+	}
+	if err := b.toolCalls(ctx, m, d); err != nil {
+		return nil, err
+	}
+	if b.options.onlyTools {
+		return d, nil
 	}
 	for _, p := range b.plan(warm.rate()) {
 		r, err := b.row(ctx, m, d, p)

@@ -34,6 +34,9 @@ type options struct {
 	// tokens are in each answer; pace is their timing where the model takes time.
 	tokens int
 	pace   pace
+	// toolCalls is the number of tool calls of a row with one caller, outside of turns; onlyTools measures nothing else.
+	toolCalls int
+	onlyTools bool
 
 	markdown string
 	check    bool
@@ -81,6 +84,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.IntVar(&o.tokens, "tokens", 20, "tokens of each answer")
 	f.DurationVar(&o.pace.first, "first-token", 20*time.Millisecond, "the model's time until the first token")
 	f.DurationVar(&o.pace.next, "per-token", 5*time.Millisecond, "the model's time for each further token")
+	f.IntVar(&o.toolCalls, "tool-calls", 2000, "tool calls made one at a time outside of turns, each way; 0 = skip them")
+	f.BoolVar(&o.onlyTools, "only-tool-calls", false, "do not measure turns")
 	f.StringVar(&o.markdown, "markdown", "", "also write the results to this `file`")
 	f.BoolVar(&o.check, "check", false, "exit with 1 when a goal is missed by far")
 	f.BoolVar(&o.timeline, "timeline", false, "also show when the events of a turn happen")
@@ -118,6 +123,7 @@ func (o *options) shorten(f *flag.FlagSet) {
 		"paced-turns": func() { o.alonePaced = 15 },
 		"warm-up":     func() { o.warmUp = 30 },
 		"load":        func() { o.load = 2 * time.Second },
+		"tool-calls":  func() { o.toolCalls = 200 },
 		"steady":      func() { o.steady = 10 * time.Second },
 	} {
 		if !given[name] {
@@ -132,6 +138,8 @@ func (o *options) validate(rest []string) error {
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.alone < 1 || o.alonePaced < 1 || o.warmUp < 1:
 		return errors.New("-turns, -paced-turns and -warm-up must be positive")
+	case o.toolCalls != 0 && o.toolCalls < 4:
+		return errors.New("-tool-calls must be 4 or more, or 0")
 	case o.rest < 0:
 		return errors.New("-rest must not be negative")
 	case o.tokens < 2:

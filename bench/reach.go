@@ -63,6 +63,7 @@ func (d *deployment) reaches() []reach {
 			growth / reachGrowth, 4,
 		})
 	}
+	out = append(out, d.callReaches()...)
 	if rss := stack(d.peak); rss > 0 && d.name == embeddedMesh {
 		out = append(out, reach{"maximum memory of Windlass and Temporal", "≤ 400 MiB", mebi(rss) + " MiB", float64(rss) / float64(reachRSS), 2})
 	}

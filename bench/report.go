@@ -22,8 +22,11 @@ type section struct {
 
 // sections returns the tables of a deployment.
 func (d *deployment) sections(timeline bool) []section {
-	out := []section{
-		{"Goals", "", d.reachTable()},
+	out := append([]section{{"Goals", "", d.reachTable()}}, d.callSections()...)
+	if len(d.rows) == 0 {
+		return out
+	}
+	out = append(out, []section{
 		{
 			"One turn at a time",
 			"Milliseconds since the request was sent. First text: the first part of the answer was received. Without pause: each turn is sent " +
@@ -44,7 +47,7 @@ func (d *deployment) sections(timeline bool) []section {
 		{
 			"Memory", "MiB of resident memory, counted per process, including program code that several processes share.", d.memory(),
 		},
-	}
+	}...)
 	if d.steady != nil {
 		note := fmt.Sprintf("Open loop: turns are sent at 80 %% of the sustained rate of %d at once, for %s, regardless of whether earlier "+
 			"turns have ended. Milliseconds.", reachAt, d.steady.lasted)
@@ -159,6 +162,9 @@ func timelineTable(events []moment) *table {
 
 // facts returns single figures.
 func (d *deployment) facts() []string {
+	if len(d.rows) == 0 {
+		return nil
+	}
 	return []string{
 		fmt.Sprintf("Workflow history of a turn: %d bytes in %d events.", d.historyBytes, d.historyLen),
 		fmt.Sprintf("When idle, the mesh uses %.1f %% of one processor. It starts and receives its agents and tools in %.1f s.", 100*d.idleCores,
