@@ -94,14 +94,15 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
-	// Read artifacts as the principal of the turn that asks for them.
+	// Read artifacts and sessions as the principal of the call.
 	sessionsConn, err := p.dial(Sessions, nil)
 	if err != nil {
 		return err
 	}
 	svc, err := registry.New(p.cfg.Registry, registry.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
-		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn), Log: p.log,
+		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
+		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ type world struct {
 	bridgeClient mcpbridgev1.BridgeServiceClient
 	policyClient policyv1.PolicyServiceClient
 	artifacts    *artifacts
+	sessions     *sessions
 	egress       *egress.Egress
 	bus          *bus.Bus // nil: replicas have no cache
 }
@@ -68,7 +69,7 @@ func newWorldOn(t testing.TB, url string) *world {
 	w.bridgeClient = mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) {
 		mcpbridgev1.RegisterBridgeServiceServer(r, w.bridge)
 	}, as))
-	w.artifacts = &artifacts{}
+	w.artifacts, w.sessions = &artifacts{}, &sessions{}
 	w.egress, err = egress.New(egress.Config{Profile: egress.Local})
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +141,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
 	s, err := registry.New(cfg, registry.Deps{
 		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
+		Sessions: w.sessions, Agents: w.sessions,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

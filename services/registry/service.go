@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
+	"github.com/windlass-dev/windlass/services/registry/origin"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -44,6 +45,9 @@ type Deps struct {
 	Bus *bus.Bus
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
+	// Sessions and Agents are read for the principals of calls.
+	Sessions origin.Sessions
+	Agents   origin.Agents
 	// Log receives internal errors.
 	Log *slog.Logger
 }
@@ -58,14 +62,16 @@ type Service struct {
 	syncer   *inventory.Syncer
 	cache    *cache.Cache // nil: disabled
 	executor *execute.Executor
+	origins  *origin.Reader
 	log      *slog.Logger
 }
 
 // New validates configuration and dependencies, migrates the database and returns the service. It can serve calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Egress == nil || deps.Artifacts == nil || deps.Log == nil {
-		return nil, errors.New("registry needs DB, Policy, Bridge, Egress, Artifacts and Log")
+	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Egress == nil || deps.Artifacts == nil || deps.Sessions == nil ||
+		deps.Agents == nil || deps.Log == nil {
+		return nil, errors.New("registry needs DB, Policy, Bridge, Egress, Artifacts, Sessions, Agents and Log")
 	}
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -84,6 +90,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, policy: deps.Policy, log: deps.Log}
+	s.origins = origin.New(deps.Sessions, deps.Agents)
 	s.upstream = upstream.New(upstream.Config{
 		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
 		RestartPatience: cfg.RestartPatience, MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout,
@@ -102,7 +109,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		RetryPause: cfg.CallRetry, RestartPatience: cfg.RestartPatience,
 	}, execute.Deps{
 		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Cache: s.cache,
-		Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon,
+		Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon, Origins: s.origins,
 	})
 	return s, nil
 }
@@ -110,7 +117,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	api.Register(r, api.Deps{
-		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Cache: s.cache, Now: s.now,
+		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Cache: s.cache, Origins: s.origins,
+		Now: s.now,
 		MaxTextBytes: s.cfg.MaxTextBytes, Log: s.log,
 	})
 }

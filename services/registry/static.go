@@ -57,6 +57,8 @@ type SourceConfig struct {
 	Cache *ResultCacheConfig `yaml:"cache" doc:"How long results of its READ tools are kept; without it, per user, for the ttl of the registry's cache."`
 	// Elicitation controls questions to the user.
 	Elicitation string `yaml:"elicitation" doc:"How questions of its tools to the user are handled: reissue (default) asks the user, off declines them."`
+	// SessionContext is sent with calls.
+	SessionContext bool `yaml:"session_context" doc:"Whether its MCP server gets agent, parent, params and worker of the session of a call in _meta."`
 	// ClientRequests are passed on to the clients of direct callers.
 	ClientRequests []string `yaml:"client_requests" doc:"Requests of its server, besides questions to users, that are passed on to the MCP clients of direct callers: sampling and roots. Others are rejected."`
 	// Labels are arbitrary.
@@ -173,6 +175,7 @@ func (c SourceConfig) source() (store.Source, error) {
 	s := store.Source{Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
 		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
+		SessionContext: c.SessionContext,
 		Pin: c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
 		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
 		Cache: (*store.ResultCache)(c.Cache),

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,7 +72,73 @@ func testOrchestrator(t *testing.T, up *harness.Embedded) {
 	if a["turn_id"] == nil || a["turn_id"] != b["turn_id"] {
 		t.Errorf("one key, two turns: %v and %v", a, b)
 	}
+	testInheritance(t, up)
 	testOrchestratorErrors(t, c)
+}
+
+// testInheritance has a session start another one, which gets of its params what its agent takes, and call a tool of a server that is sent
+// where calls come from.
+func testInheritance(t *testing.T, up *harness.Embedded) {
+	schema := func(names ...string) harness.JSON {
+		properties := harness.JSON{}
+		for _, name := range names {
+			properties[name] = harness.JSON{"type": "string"}
+		}
+		return harness.JSON{"type": "object", "properties": properties, "additionalProperties": false}
+	}
+	up.Client.Must("POST", "/v1/agents", harness.JSON{
+		"id": "foreman", "model": "builtin/scripted", "labels": harness.JSON{"capabilities": "build,test"},
+		"params_schema": schema("project", "secret_plan"),
+	})
+	up.Client.Must("POST", "/v1/agents", harness.JSON{"id": "mason", "model": "builtin/scripted", "params_schema": schema("project", "wall")})
+	parent := up.Client.Must("POST", "/v1/sessions", harness.JSON{
+		"agent_id": "foreman", "params": harness.JSON{"project": "tower", "secret_plan": "x"},
+	}).Str("id")
+	c := newClient(t, up, "/mcp/orchestrator").initialize(nil)
+	c.header["X-Agent-Session-Id"], c.header["X-Agent-Runner-Id"] = parent, "runner-7"
+	start := func(arguments harness.JSON) harness.JSON {
+		arguments["agent_id"], arguments["message"] = "mason", "hello"
+		got := c.result("tools/call", harness.JSON{"name": "start_session", "arguments": arguments})
+		session, _ := got["structuredContent"].(map[string]any)["session_id"].(string)
+		return up.Client.Must("GET", "/v1/sessions/"+session, nil)
+	}
+	for _, row := range []struct {
+		arguments harness.JSON
+		project   string
+	}{{harness.JSON{}, "tower"}, {harness.JSON{"params": harness.JSON{"project": "bridge"}}, "bridge"}} {
+		child := start(row.arguments)
+		labels, params := child["labels"].(map[string]any), child["params"].(map[string]any)
+		if labels["parent_session_id"] != parent || labels["parent_agent_id"] != "foreman" ||
+			labels["parent_capabilities"] != "build,test" || labels["runner_id"] != "runner-7" {
+			t.Errorf("labels = %v", labels)
+		}
+		if len(params) != 1 || params["project"] != row.project {
+			t.Errorf("params = %v", params)
+		}
+	}
+	ledger := filepath.Join(t.TempDir(), "calls")
+	up.Client.Must("POST", "/v1/sources", harness.JSON{
+		"name": "site", "kind": "mcp", "session_context": true,
+		"command": []string{harness.Bin(t, "examples/faulty"), "--ledger", ledger},
+	})
+	tools := newClient(t, up, "/mcp/site")
+	tools.header["X-Agent-Session-Id"], tools.header["X-Agent-Runner-Id"] = parent, "runner-7"
+	tools.result("tools/call", harness.JSON{"name": "idempotent", "arguments": harness.JSON{"call_id": "brick", "argument": "x"}})
+	raw, err := os.ReadFile(ledger)
+	harness.Must(t, err)
+	for _, want := range []string{
+		`"windlass/session_id":"` + parent + `"`, `"windlass/agent_id":"foreman"`, `"windlass/capabilities":"build,test"`,
+		`"windlass/runner_id":"runner-7"`, `project`,
+	} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s is not sent: %s", want, raw)
+		}
+	}
+	tools.header["X-Agent-Session-Id"] = "ses_someone"
+	brick := harness.JSON{"name": "idempotent", "arguments": harness.JSON{"call_id": "brick", "argument": "x"}}
+	if f := tools.failure("tools/call", brick); f == nil {
+		t.Error("a call for another session was made")
+	}
 }
 
 func testOrchestratorErrors(t *testing.T, c *client) {

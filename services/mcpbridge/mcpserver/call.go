@@ -69,6 +69,7 @@ func (c *calls) callTool(q *request) (any, *failure) {
 	}
 	run := &registryv1.RunToolRequest{
 		Name: name, ArgumentsJson: p.Arguments, IdempotencyKey: q.common.Meta.Key, Accepts: q.accepts, LogLevel: c.logLevel(q),
+		SessionId: q.header.Get(orchestrator.SessionHeader), RunnerId: q.header.Get(orchestrator.RunnerHeader),
 		Fresh: true, // as from the server itself: a client that asks again wants to know whether something changed
 	}
 	if run.GetIdempotencyKey() == "" {

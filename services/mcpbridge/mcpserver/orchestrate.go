@@ -33,6 +33,7 @@ func (c *calls) callAgentTool(q *request, arguments json.RawMessage) (any, *fail
 	}
 	result, err := c.agents.Run(q.ctx, q.common.Name, orchestrator.Call{
 		Arguments: arguments, Key: q.common.Meta.Key, Caller: q.header.Get(orchestrator.SessionHeader),
+		Runner: q.header.Get(orchestrator.RunnerHeader),
 	})
 	if err != nil {
 		return failedAgentTool(err)

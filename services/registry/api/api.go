@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/origin"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -30,6 +31,8 @@ type Deps struct {
 	Cache *cache.Cache
 	// Executor runs calls.
 	Executor *execute.Executor
+	// Origins describes the sessions that make calls.
+	Origins *origin.Reader
 	// Now is the database's time.
 	Now func() time.Time
 	// MaxTextBytes limits the text of a result for the model.
@@ -43,7 +46,7 @@ func Register(r grpc.ServiceRegistrar, d Deps) {
 	tools, searched := catalog{store: d.Store, policy: d.Policy}, newIndexes(d.Store)
 	registryv1.RegisterSourceServiceServer(r, &Sources{store: d.Store, syncer: d.Syncer, upstream: d.Upstream, now: d.Now, log: d.Log})
 	registryv1.RegisterToolServiceServer(r, &Tools{
-		store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor, indexes: searched,
+		store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor, origins: d.Origins, indexes: searched,
 	})
 	registryv1.RegisterServerServiceServer(r, &Servers{store: d.Store, catalog: tools, upstream: d.Upstream})
 	registryv1.RegisterToolGroupServiceServer(r, &ToolGroups{store: d.Store, catalog: tools, now: d.Now})

@@ -15,7 +15,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 	s := store.Source{Name: p.GetName(), Kind: p.GetKind(), Disabled: p.GetDisabled(), Spec: store.Spec{
 		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),
 		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(), Elicitation: p.GetElicitation(),
-		ClientRequests: p.GetClientRequests(),
+		ClientRequests: p.GetClientRequests(), SessionContext: p.GetSessionContext(),
 		Pin:            p.GetPin(), BaseURL: strings.TrimSpace(p.GetBaseUrl()), Operations: filterFromProto(p.GetOperations()),
 		Cache:   cacheFromProto(p.GetCache()),
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
@@ -36,6 +36,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Id: s.ID, Name: s.Name, Kind: s.Kind, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
 		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, ClientRequests: s.Spec.ClientRequests,
+		SessionContext: s.Spec.SessionContext,
 		State: enum.Parse[registryv1.SourceState](s.State), LastError: s.LastError,
 		SyncTime: timestamp.Of(s.SyncTime), ToolCount: uint32(s.ToolCount),
 		Pin: s.Spec.Pin, DriftedCount: uint32(s.DriftedCount),

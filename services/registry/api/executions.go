@@ -28,7 +28,7 @@ func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.S
 	out, err := s.executor.Run(stream.Context(), execute.Call{
 		Principal: req.GetPrincipal(), Tenant: tenantOf(req.GetPrincipal()), Tool: req.GetTool(),
 		Pinned: req.GetDefinitionHash(), InSurface: req.GetDefinitionHash() != "", Arguments: []byte(req.GetArgumentsJson()),
-		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), Key: req.GetKey(),
+		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), RunnerID: req.GetRunnerId(), Key: req.GetKey(),
 		Rules: req.GetApprovalRules(), Approved: req.GetApproved(), Input: req.GetInput(),
 		Resolution: req.GetResolution(), CanWait: req.GetCanWait(),
 	}, func(e execute.Event) error { return stream.Send(eventToProto(e)) })

@@ -68,6 +68,12 @@ func (s *Tools) RunTool(req *registryv1.RunToolRequest, stream grpc.ServerStream
 	if err != nil {
 		return err
 	}
+	if req.GetSessionId() != "" {
+		if err := s.origins.Check(stream.Context(), req.GetSessionId()); err != nil {
+			return err
+		}
+		call.SessionID, call.RunnerID = req.GetSessionId(), req.GetRunnerId()
+	}
 	call.Arguments = req.GetArgumentsJson()
 	if len(call.Arguments) == 0 {
 		call.Arguments = []byte("{}")

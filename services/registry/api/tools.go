@@ -12,6 +12,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/origin"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -22,6 +23,7 @@ type Tools struct {
 	catalog  catalog
 	syncer   *inventory.Syncer
 	executor *execute.Executor
+	origins  *origin.Reader
 	indexes  *indexes
 }
 

@@ -36,6 +36,8 @@ type Call struct {
 	Arguments []byte
 	// TurnID, SessionID and CallID are the origin of the call; empty for a direct one.
 	TurnID, SessionID, CallID string
+	// RunnerID is the worker of a turn, or what a calling session says its runner is.
+	RunnerID string
 	// Key identifies the execution across repeated requests. Required.
 	Key string
 	// Rules are the approval rules of the agent.

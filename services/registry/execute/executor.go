@@ -67,6 +67,12 @@ type Upstream interface {
 	CallTimeout(s store.Source) time.Duration
 }
 
+// Origins describes the sessions that make calls.
+type Origins interface {
+	// Meta returns what a server is sent about a session; a NOT_FOUND fault if the principal may not see it.
+	Meta(ctx context.Context, p *policyv1.Principal, session, runner string) (map[string]string, error)
+}
+
 // Deps holds the executor's dependencies; Cache and Unavailable are optional.
 type Deps struct {
 	// Store stores tools and the ledger.
@@ -77,6 +83,8 @@ type Deps struct {
 	Policy policyv1.PolicyServiceClient
 	// Upstream sends calls.
 	Upstream Upstream
+	// Origins describes the sessions that make calls.
+	Origins Origins
 	// Schemas validates arguments.
 	Schemas *schema.Cache
 	// Cache keeps results of READ tools; nil = none are kept.

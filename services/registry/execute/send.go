@@ -3,6 +3,7 @@ package execute
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,11 +82,14 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 			"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
 		},
 	}
-	for k, v := range req.Meta {
-		if v == "" {
-			delete(req.Meta, k)
+	if t.Source.Spec.SessionContext && r.SessionID != "" {
+		more, err := x.deps.Origins.Meta(ctx, r.Principal, r.SessionID, r.RunnerID)
+		if err != nil {
+			return upstream.Reply{}, &upstream.Error{Kind: upstream.NotSent, Fault: fault.From(err)}, nil
 		}
+		maps.Copy(req.Meta, more)
 	}
+	maps.DeleteFunc(req.Meta, func(_, v string) bool { return v == "" })
 	retries, reconnects := x.cfg.retries().Start(), x.cfg.reconnects().Start()
 	sends, bridgeAttempts, serverAttempts := 1, 1, 1
 	var patience time.Time // until when the tool server may be restarting

@@ -48,8 +48,8 @@ func validateAPI(s store.Source, bad func(field, message string)) {
 // validateNoServer checks that an API has none of an MCP server's fields.
 func validateNoServer(s store.Source, bad func(field, message string)) {
 	if len(s.Spec.Command) > 0 || len(s.Spec.Env) > 0 || s.Spec.Dir != "" || s.Spec.Transport != "" ||
-		s.Spec.Elicitation != "" || len(s.Spec.ClientRequests) > 0 {
-		bad("source.kind", "an API has no command, env, dir, transport, elicitation or client_requests")
+		s.Spec.Elicitation != "" || len(s.Spec.ClientRequests) > 0 || s.Spec.SessionContext {
+		bad("source.kind", "an API has no command, env, dir, transport, elicitation, client_requests or session_context")
 	}
 }
 

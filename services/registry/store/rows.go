@@ -177,6 +177,8 @@ type Spec struct {
 	Elicitation string `json:"elicitation,omitempty"`
 	// ClientRequests are the requests of the server, besides questions to users, that direct callers answer: "sampling" and "roots".
 	ClientRequests []string `json:"client_requests,omitempty"`
+	// SessionContext sends the server what is known of the session of a call.
+	SessionContext bool `json:"session_context,omitempty"`
 	// Labels are arbitrary.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Exclude switches tools off, by globs over the server's own names.

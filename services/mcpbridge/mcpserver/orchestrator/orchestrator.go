@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,13 +17,22 @@ import (
 // Name is where the tools are served, in place of the name of a source.
 const Name = "orchestrator"
 
-// SessionHeader is the header with the id of the session that calls. A session that is started then gets it as its parent's, in labels.
-const SessionHeader = "X-Agent-Session-Id"
+// Headers of a client that is a session itself.
+const (
+	// SessionHeader has the id of the session.
+	SessionHeader = "X-Agent-Session-Id"
+	// RunnerHeader has the id of the worker or program that runs it.
+	RunnerHeader = "X-Agent-Runner-Id"
+)
 
 // Labels of a session that another session has started.
 const (
 	ParentSession = "parent_session_id"
 	ParentAgent   = "parent_agent_id"
+	// ParentCapabilities is the label "capabilities" of the parent's agent.
+	ParentCapabilities = "parent_capabilities"
+	// Runner is what the parent says in RunnerHeader.
+	Runner = "runner_id"
 )
 
 // Orchestrator runs agents on behalf of the principal of the call's context.
@@ -48,8 +56,8 @@ type Call struct {
 	Arguments json.RawMessage
 	// Key makes a repeated call the same one; empty = each call is a new one.
 	Key string
-	// Caller is the id of the session that calls, as it says; empty = none.
-	Caller string
+	// Caller is the id of the session that calls, and Runner what runs it, as they say; empty = none.
+	Caller, Runner string
 }
 
 // Tool is one tool.
@@ -94,19 +102,6 @@ func (c Call) key(request string) string {
 		return ""
 	}
 	return c.Key + "/" + request
-}
-
-// parent returns the labels of a session that the calling session starts. The caller must be permitted to see the session that it says it
-// is.
-func (o *Orchestrator) parent(ctx context.Context, c Call) (map[string]string, error) {
-	if c.Caller == "" {
-		return nil, nil
-	}
-	s, err := o.sessions.GetSession(ctx, &sessionsv1.GetSessionRequest{SessionId: c.Caller})
-	if err != nil {
-		return nil, fmt.Errorf("session of the header %s: %w", SessionHeader, err)
-	}
-	return map[string]string{ParentSession: s.GetId(), ParentAgent: s.GetAgentId()}, nil
 }
 
 // maxWait limits how long a tool waits for a turn.

@@ -66,14 +66,14 @@ func listSessions(ctx context.Context, o *Orchestrator, c Call) (any, error) {
 	}
 	req := &sessionsv1.ListSessionsRequest{PageSize: 50, AgentId: args.AgentID, Active: args.Active, PageToken: args.PageToken}
 	if args.Children {
-		labels, err := o.parent(ctx, c)
+		parent, err := o.parent(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if labels == nil {
+		if parent == nil {
 			return map[string]any{"sessions": []sessionView{}}, nil
 		}
-		req.Label = []string{ParentSession + "=" + labels[ParentSession]}
+		req.Label = []string{ParentSession + "=" + parent.GetId()}
 	}
 	page, err := o.sessions.ListSessions(ctx, req)
 	if err != nil {
@@ -131,7 +131,8 @@ var tools = []Tool{
 	{
 		Name: "start_session", Title: "Start a session",
 		Description: "Gives work to an agent in a new session. Returns the turn, with the agent's answer if it came in time.",
-		Input: object(agentID+","+message+","+wait+`,"title":{"type":"string","maxLength":200,"description":"title of the session, for people"}`,
+		Input: object(agentID+","+message+","+wait+`,"title":{"type":"string","maxLength":200,"description":"title of the session, for people"},`+
+			`"params":{"type":"object","description":"parameters that the agent takes; left out = those of the calling session"}`,
 			`"agent_id","message"`),
 		run: startSession,
 	},

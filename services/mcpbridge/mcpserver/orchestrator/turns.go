@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -71,21 +72,27 @@ func (o *Orchestrator) wait(ctx context.Context, turnID string, seconds float64)
 
 func startSession(ctx context.Context, o *Orchestrator, c Call) (any, error) {
 	args, err := read[struct {
-		AgentID string  `json:"agent_id"`
-		Message string  `json:"message"`
-		Title   string  `json:"title"`
-		Wait    float64 `json:"wait_seconds"`
+		AgentID string         `json:"agent_id"`
+		Message string         `json:"message"`
+		Title   string         `json:"title"`
+		Params  map[string]any `json:"params"`
+		Wait    float64        `json:"wait_seconds"`
 	}](c)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := o.parent(ctx, c)
+	var params *structpb.Struct
+	if args.Params != nil {
+		if params, err = structpb.NewStruct(args.Params); err != nil {
+			return nil, fault.Invalid("params", "are no JSON object: %v", err)
+		}
+	}
+	req, err := o.child(ctx, c, args.AgentID, params)
 	if err != nil {
 		return nil, err
 	}
-	s, err := o.sessions.CreateSession(ctx, &sessionsv1.CreateSessionRequest{
-		AgentId: args.AgentID, Title: args.Title, Labels: labels, IdempotencyKey: c.key("session"),
-	})
+	req.Title = args.Title
+	s, err := o.sessions.CreateSession(ctx, req)
 	if err != nil {
 		return nil, err
 	}

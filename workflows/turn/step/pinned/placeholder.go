@@ -27,6 +27,9 @@ func (c *Cache) unseal(sealed string) (string, error) {
 	return text, nil
 }
 
+// Worker returns the name of this worker.
+func (c *Cache) Worker() string { return c.worker }
+
 // Here returns what ${runner.*} stands for.
 func (c *Cache) Here(ref placeholder.Ref) (string, *placeholder.Error) {
 	if ref.Namespace != contract.RunnerNamespace {

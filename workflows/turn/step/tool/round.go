@@ -83,5 +83,6 @@ func (t *tool) request() *registryv1.CallToolRequest {
 		Principal: t.Loaded.GetPrincipal(), Tool: t.call.GetTool(), DefinitionHash: pinned.DefinitionHash(t.Loaded, t.call.GetTool()),
 		ArgumentsJson: t.call.GetArgumentsJson(), TurnId: t.Turn.TurnID, SessionId: t.Turn.SessionID, CallId: t.call.GetCallId(),
 		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), ApprovalRules: t.Loaded.GetAgent().GetApprovals(), CanWait: true,
+		RunnerId: t.Pinned.Worker(),
 	}
 }

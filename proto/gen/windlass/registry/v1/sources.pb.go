@@ -449,8 +449,8 @@ func (x *SourceAuth) GetAudience() string {
 }
 
 // ResultCache says how long results of a source's tools are kept. Only those of READ tools are, except tools of the mesh itself, workflows,
-// tools named "health_check" and those of sources with client_requests. No result outlives a change of the tool's definition or of the source, nor a
-// call to the source that may have changed something. A turn that repeats a call gets a new result.
+// tools named "health_check" and those of sources with client_requests or session_context. No result outlives a change of the tool's
+// definition or of the source, nor a call to the source that may have changed something. A turn that repeats a call gets a new result.
 type ResultCache struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True = no results are kept.
@@ -805,6 +805,10 @@ type Source struct {
 	Temporal *Temporal `protobuf:"bytes,45,opt,name=temporal,proto3" json:"temporal,omitempty"`
 	// Workflows of a source of kind "workflow", each of which is a tool.
 	Workflows []*Workflow `protobuf:"bytes,46,rep,name=workflows,proto3" json:"workflows,omitempty"`
+	// True = an MCP server gets in `_meta` of calls, besides the IDs of session, turn and call: `windlass/agent_id`, the label `capabilities` of
+	// the agent as `windlass/capabilities`, `windlass/parent_session_id`, the session's params as JSON in `windlass/params`, and
+	// `windlass/runner_id`, the worker.
+	SessionContext bool `protobuf:"varint,60,opt,name=session_context,json=sessionContext,proto3" json:"session_context,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -1052,6 +1056,13 @@ func (x *Source) GetWorkflows() []*Workflow {
 		return x.Workflows
 	}
 	return nil
+}
+
+func (x *Source) GetSessionContext() bool {
+	if x != nil {
+		return x.SessionContext
+	}
+	return false
 }
 
 func (x *Source) GetState() SourceState {
@@ -2036,7 +2047,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
 	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
-	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\x9d\x13\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xc6\x13\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -2069,7 +2080,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x05cache\x18& \x01(\v2!.windlass.registry.v1.ResultCacheR\x05cache\x12,\n" +
 	"\aexclude\x18$ \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\aexclude\x12:\n" +
 	"\btemporal\x18- \x01(\v2\x1e.windlass.registry.v1.TemporalR\btemporal\x12G\n" +
-	"\tworkflows\x18. \x03(\v2\x1e.windlass.registry.v1.WorkflowB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tworkflows\x12<\n" +
+	"\tworkflows\x18. \x03(\v2\x1e.windlass.registry.v1.WorkflowB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tworkflows\x12'\n" +
+	"\x0fsession_context\x18< \x01(\bR\x0esessionContext\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +

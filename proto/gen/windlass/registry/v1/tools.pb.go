@@ -794,6 +794,11 @@ type RunToolRequest struct {
 	Accepts []string `protobuf:"bytes,4,rep,name=accepts,proto3" json:"accepts,omitempty"`
 	// Answer to the question of an earlier attempt.
 	Answer *InputAnswer `protobuf:"bytes,6,opt,name=answer,proto3" json:"answer,omitempty"`
+	// Session that makes the call: the call is recorded for it, and the tool's server gets its ID. Empty = none. NOT_FOUND if the caller may
+	// not see it.
+	SessionId string `protobuf:"bytes,9,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Runner of the session, as it says; sent to servers of sources with session_context.
+	RunnerId string `protobuf:"bytes,10,opt,name=runner_id,json=runnerId,proto3" json:"runner_id,omitempty"`
 	// Lowest level of the log messages to stream: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency".
 	// Empty = none.
 	LogLevel string `protobuf:"bytes,7,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
@@ -866,6 +871,20 @@ func (x *RunToolRequest) GetAnswer() *InputAnswer {
 		return x.Answer
 	}
 	return nil
+}
+
+func (x *RunToolRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *RunToolRequest) GetRunnerId() string {
+	if x != nil {
+		return x.RunnerId
+	}
+	return ""
 }
 
 func (x *RunToolRequest) GetLogLevel() string {
@@ -1982,6 +2001,8 @@ type CallToolRequest struct {
 	Input *InputAnswer `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
 	// Reported outcome of the call, if its outcome was unknown.
 	Resolution *Resolution `protobuf:"bytes,12,opt,name=resolution,proto3" json:"resolution,omitempty"`
+	// ID of the worker that makes the call.
+	RunnerId string `protobuf:"bytes,14,opt,name=runner_id,json=runnerId,proto3" json:"runner_id,omitempty"`
 	// True when the caller can wait for people: a call that needs approval or input ends with `approval_required` or `input_required`.
 	// Otherwise such a call is refused with a result that says so.
 	CanWait       bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
@@ -2101,6 +2122,13 @@ func (x *CallToolRequest) GetResolution() *Resolution {
 		return x.Resolution
 	}
 	return nil
+}
+
+func (x *CallToolRequest) GetRunnerId() string {
+	if x != nil {
+		return x.RunnerId
+	}
+	return ""
 }
 
 func (x *CallToolRequest) GetCanWait() bool {
@@ -3396,14 +3424,18 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06cached\x18\x04 \x01(\bR\x06cached\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\x05R\tlatencyMs\x12!\n" +
-	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\xa5\x03\n" +
+	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\xf4\x03\n" +
 	"\x0eRunToolRequest\x12!\n" +
 	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12%\n" +
 	"\x0earguments_json\x18\x02 \x01(\fR\rargumentsJson\x121\n" +
 	"\x0fidempotency_key\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12^\n" +
 	"\aaccepts\x18\x04 \x03(\tBD\xbaHA\x92\x01>\x10\x03\":r8R\x12elicitation/createR\x16sampling/createMessageR\n" +
 	"roots/listR\aaccepts\x129\n" +
-	"\x06answer\x18\x06 \x01(\v2!.windlass.registry.v1.InputAnswerR\x06answer\x12e\n" +
+	"\x06answer\x18\x06 \x01(\v2!.windlass.registry.v1.InputAnswerR\x06answer\x12&\n" +
+	"\n" +
+	"session_id\x18\t \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12%\n" +
+	"\trunner_id\x18\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12e\n" +
 	"\tlog_level\x18\a \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\x12\x14\n" +
 	"\x05fresh\x18\b \x01(\bR\x05fresh\"I\n" +
 	"\x0fStopToolRequest\x126\n" +
@@ -3482,7 +3514,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\x80\x05\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xa7\x05\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -3501,7 +3533,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x05input\x18\v \x01(\v2!.windlass.registry.v1.InputAnswerR\x05input\x12@\n" +
 	"\n" +
 	"resolution\x18\f \x01(\v2 .windlass.registry.v1.ResolutionR\n" +
-	"resolution\x12\x19\n" +
+	"resolution\x12%\n" +
+	"\trunner_id\x18\x0e \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12\x19\n" +
 	"\bcan_wait\x18\r \x01(\bR\acanWait\"/\n" +
 	"\x0fStopCallRequest\x12\x1c\n" +
 	"\x03key\x18\x01 \x01(\tB\n" +
