@@ -114,4 +114,6 @@ func (d *deployment) callTable() *table {
 }
 
 // micros writes a duration below some milliseconds.
-func micros(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
+func micros(d time.Duration) string {
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}

@@ -72,9 +72,11 @@ func Measure(ctx context.Context, cfg Config) (_ []Row, err error) {
 	}
 	defer direct.close()
 	ways, err := open(ctx, cfg)
-	for _, w := range ways {
-		defer w.close()
-	}
+	defer func() {
+		for _, w := range ways {
+			w.close()
+		}
+	}()
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +110,14 @@ func open(ctx context.Context, cfg Config) ([]way, error) {
 	if cfg.GRPC == "" {
 		return ways, nil
 	}
-	w, err := newRegistry(cfg)
-	return append(ways, w), err
+	w, err := newRegistry(ctx, cfg)
+	if errors.Is(err, errNoCache) {
+		return ways, nil
+	}
+	if err != nil {
+		return ways, err
+	}
+	return append(ways, w), nil
 }
 
 type measurement struct {
@@ -158,7 +166,9 @@ type samples struct {
 	elapsed time.Duration
 }
 
-func (s samples) plus(o samples) samples { return samples{append(s.took, o.took...), s.elapsed + o.elapsed} }
+func (s samples) plus(o samples) samples {
+	return samples{append(s.took, o.took...), s.elapsed + o.elapsed}
+}
 
 func (s samples) times() Times {
 	slices.Sort(s.took)

@@ -25,7 +25,9 @@ func newHTTP() *http.Client {
 }
 
 // expression differs with each call, so that no cache has its result.
-func expression(n int64) map[string]any { return map[string]any{"expression": fmt.Sprintf("%d + 1", n)} }
+func expression(n int64) map[string]any {
+	return map[string]any{"expression": fmt.Sprintf("%d + 1", n)}
+}
 
 func newREST(cfg Config) way {
 	c, url := newHTTP(), cfg.Base+"/v1/tools/"+cfg.Source+"__"+cfg.Tool+":invoke"
@@ -122,8 +124,11 @@ func post(ctx context.Context, c *http.Client, url string, header http.Header, b
 	return raw, resp.Header.Get("Mcp-Session-Id"), nil
 }
 
+// errNoCache means that the registry keeps no results.
+var errNoCache = errors.New("the registry keeps no results")
+
 // newRegistry calls the registry itself, with one call over and over.
-func newRegistry(cfg Config) (way, error) {
+func newRegistry(ctx context.Context, cfg Config) (way, error) {
 	conn, err := grpc.NewClient(cfg.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return way{}, fmt.Errorf("connect to the registry: %w", err)
@@ -133,9 +138,17 @@ func newRegistry(cfg Config) (way, error) {
 	if err != nil {
 		return way{}, fmt.Errorf("encode arguments: %w", err)
 	}
+	keeps := false
 	req := &registryv1.InvokeToolRequest{Name: cfg.Source + "__" + cfg.Tool, Arguments: arguments}
-	if _, err := client.InvokeTool(context.Background(), req); err != nil { // its result is what the others get
-		return way{}, errors.Join(err, conn.Close())
+	for range 2 { // the second gets the first one's result
+		resp, err := client.InvokeTool(ctx, req)
+		if err != nil {
+			return way{}, errors.Join(err, conn.Close())
+		}
+		keeps = resp.GetCached()
+	}
+	if !keeps {
+		return way{}, errors.Join(errNoCache, conn.Close())
 	}
 	stop := func() { _ = conn.Close() } // it is closed once
 	return way{name: CacheHit, close: stop, call: func(ctx context.Context, _ int64) error {

@@ -386,7 +386,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		cfg := config()
 		change(&cfg)
 		_, err := registry.New(cfg, registry.Deps{
-			DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Artifacts: w.artifacts, Sessions: w.sessions, Agents: w.sessions,
+			DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Artifacts: w.artifacts,
+			Sessions: w.sessions, Agents: w.sessions,
 			Log: slog.New(slog.DiscardHandler),
 		})
 		if err == nil || !strings.Contains(fmt.Sprint(err), want) {

@@ -37,7 +37,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
 		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, ClientRequests: s.Spec.ClientRequests,
 		SessionContext: s.Spec.SessionContext,
-		State: enum.Parse[registryv1.SourceState](s.State), LastError: s.LastError,
+		State:          enum.Parse[registryv1.SourceState](s.State), LastError: s.LastError,
 		SyncTime: timestamp.Of(s.SyncTime), ToolCount: uint32(s.ToolCount),
 		Pin: s.Spec.Pin, DriftedCount: uint32(s.DriftedCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),

@@ -45,7 +45,9 @@ type Reader struct {
 }
 
 // New returns a Reader.
-func New(sessions Sessions, agents Agents) *Reader { return &Reader{sessions: sessions, agents: agents} }
+func New(sessions Sessions, agents Agents) *Reader {
+	return &Reader{sessions: sessions, agents: agents}
+}
 
 // Check returns a NOT_FOUND fault if the principal of ctx may not see the session.
 func (r *Reader) Check(ctx context.Context, session string) error {

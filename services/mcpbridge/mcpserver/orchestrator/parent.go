@@ -28,9 +28,11 @@ func (o *Orchestrator) parent(ctx context.Context, c Call) (*sessionsv1.Session,
 	return s, nil
 }
 
-// child returns the request for a session of an agent that the calling session starts. It has the calling session as its parent, and of that
-// one's params those that its agent takes, unless others are given.
-func (o *Orchestrator) child(ctx context.Context, c Call, agentID string, params *structpb.Struct) (*sessionsv1.CreateSessionRequest, error) {
+// child returns the request for a session of an agent that the calling session starts. It has the calling session as its parent, and of
+// that one's params those that its agent takes, unless others are given.
+func (o *Orchestrator) child(
+	ctx context.Context, c Call, agentID string, params *structpb.Struct,
+) (*sessionsv1.CreateSessionRequest, error) {
 	req := &sessionsv1.CreateSessionRequest{AgentId: agentID, Params: params, IdempotencyKey: c.key("session")}
 	parent, err := o.parent(ctx, c)
 	if err != nil || parent == nil {
