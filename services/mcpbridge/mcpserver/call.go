@@ -67,14 +67,7 @@ func (c *calls) callTool(q *request) (any, *failure) {
 			return nil, f
 		}
 	}
-	run := &registryv1.RunToolRequest{
-		Name: name, ArgumentsJson: p.Arguments, IdempotencyKey: q.common.Meta.Key, Accepts: q.accepts, LogLevel: c.logLevel(q),
-		SessionId: q.header.Get(orchestrator.SessionHeader), RunnerId: q.header.Get(orchestrator.RunnerHeader),
-		Fresh: true, // as from the server itself: a client that asks again wants to know whether something changed
-	}
-	if run.GetIdempotencyKey() == "" {
-		run.IdempotencyKey = "mcp/" + rand.Text()
-	}
+	run := c.request(q, name, p.Arguments)
 	if p.State != "" {
 		if f := resume(run, p.State, p.Responses); f != nil {
 			return nil, f
@@ -100,6 +93,19 @@ func (c *calls) callTool(q *request) (any, *failure) {
 		run.Answer = answer
 	}
 	return nil, &failure{Code: mcp.INTERNAL_ERROR, Message: fmt.Sprintf("the tool asked more than %d questions", maxRounds)}
+}
+
+// request returns the request for a call.
+func (c *calls) request(q *request, name string, arguments []byte) *registryv1.RunToolRequest {
+	run := &registryv1.RunToolRequest{
+		Name: name, ArgumentsJson: arguments, IdempotencyKey: q.common.Meta.Key, Accepts: q.accepts, LogLevel: c.logLevel(q),
+		SessionId: q.header.Get(orchestrator.SessionHeader), RunnerId: q.header.Get(orchestrator.RunnerHeader),
+		Fresh: true, // as from the server itself: a client that asks again wants to know whether something changed
+	}
+	if run.GetIdempotencyKey() == "" {
+		run.IdempotencyKey = "mcp/" + rand.Text()
+	}
+	return run
 }
 
 // ended returns the outcome of a call without a result. What a model can mend is a result.
