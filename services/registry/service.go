@@ -118,7 +118,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	api.Register(r, api.Deps{
 		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Cache: s.cache, Origins: s.origins,
-		Now: s.now,
+		Now:          s.now,
 		MaxTextBytes: s.cfg.MaxTextBytes, Log: s.log,
 	})
 }
