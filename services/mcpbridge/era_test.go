@@ -54,6 +54,35 @@ func TestTheEraOfAServerIsRemembered(t *testing.T) {
 	}
 }
 
+// TestARefusalOfASupportedRevisionIsAskedAgain: an instance of an earlier version refuses what the server otherwise supports.
+func TestARefusalOfASupportedRevisionIsAskedAgain(t *testing.T) {
+	for name, refusals := range map[string]int32{"once": 1, "always": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			tools := newToolServer().modern()
+			s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) > refusals {
+					tools.ServeHTTP(w, r)
+					return
+				}
+				var req struct{ ID json.RawMessage }
+				if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+					w.WriteHeader(http.StatusMethodNotAllowed) // a GET or DELETE
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"not this one","data":{"supported":["2026-07-28"]}}}`,
+					req.ID, mcp.UNSUPPORTED_PROTOCOL_VERSION)
+			}))
+			res, err := newBridge(t).Discover(t.Context(), &mcpbridgev1.DiscoverRequest{Server: &mcpbridgev1.Server{Id: "src_x", Url: s.URL}})
+			if (err == nil) != (name == "once") || res.GetProtocolVersion() == "2025-11-25" || asked.Load() > 10 {
+				t.Errorf("got %v, %v after %d requests", res, err, asked.Load())
+			}
+		})
+	}
+}
+
 func TestAServerMayChangeItsEra(t *testing.T) {
 	tools := newToolServer()
 	modernOnly := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -111,8 +111,9 @@ func (c *connection) discover(ctx context.Context, limit time.Duration) error {
 		if a.failure == nil {
 			return c.discovered(a.result)
 		}
+		// A server that refuses a revision and names the same one as supported is asked again: another instance may have answered.
 		other := mcp.NegotiateMutuallySupportedVersion(supported(a.failure))
-		if !mcp.IsModernProtocol(other) || other == version {
+		if !mcp.IsModernProtocol(other) {
 			c.setVersion("")
 			return fmt.Errorf("server/discover: %s", a.failure.Message)
 		}

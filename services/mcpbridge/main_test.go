@@ -21,8 +21,11 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
 
-// TestMain runs this program as a stdio server if a test asks for one.
+// TestMain runs this program as a stdio server, or as a client of the conformance suite, if a test asks for one.
 func TestMain(m *testing.M) {
+	if os.Getenv(driveEnv) != "" {
+		os.Exit(drive())
+	}
 	if mode := os.Getenv("WINDLASS_TEST_STDIO"); mode != "" {
 		serveStdio(mode)
 		return
