@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// version is the version of both servers.
+// version is the version of all servers.
 const version = "2026.8.31"
 
 // agents is the version of the OpenAI Agents SDK.
@@ -23,11 +23,15 @@ const agents = "0.20.0"
 // RequireEnv names the variable that, set to "1", turns a missing npm or registry into a failure; otherwise the test is skipped.
 const RequireEnv = "WINDLASS_REQUIRE_NPM"
 
-// Program returns the command of "server-everything" or "server-filesystem", and installs both once per user.
+// proxy is the version of what serves a stdio server over HTTP.
+const proxy = "6.7.19"
+
+// Program returns the command of "server-everything", "server-filesystem" or "server-memory", and installs them once per user.
 func Program(t testing.TB, name string) []string {
 	t.Helper()
 	const scope = "@modelcontextprotocol/"
-	node, dir, err := packages(t.Context(), version, scope+"server-everything@"+version, scope+"server-filesystem@"+version)
+	node, dir, err := packages(t.Context(), "servers-"+version, scope+"server-everything@"+version, scope+"server-filesystem@"+version,
+		scope+"server-memory@"+version)
 	orSkip(t, err)
 	return []string{node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")}
 }
@@ -180,9 +184,28 @@ func Everything(t testing.TB, mode, address string) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := Program(t, "server-everything")
-	cmd := exec.Command(program[0], program[1], mode)
-	cmd.Env = append(os.Environ(), "PORT="+port)
+	return listening(t, address, []string{"PORT=" + port}, append(Program(t, "server-everything"), mode))
+}
+
+// Proxy serves a stdio server at an address, over streamable HTTP at /mcp and over SSE at /sse, and waits until it listens. It is killed
+// when the test ends, or by stop.
+func Proxy(t testing.TB, address string, env []string, command ...string) (stop func()) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, dir, err := packages(t.Context(), "mcp-proxy-"+proxy, "mcp-proxy@"+proxy)
+	orSkip(t, err)
+	program := filepath.Join(dir, "node_modules", ".bin", "mcp-proxy")
+	return listening(t, address, env, append([]string{node, program, "--host", host, "--port", port, "--"}, command...))
+}
+
+// listening starts a program and waits until it listens.
+func listening(t testing.TB, address string, env, command []string) (stop func()) {
+	t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +225,7 @@ func Everything(t testing.TB, mode, address string) (stop func()) {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			t.Fatalf("server-everything does not listen on %s", address)
+			t.Fatalf("%v does not listen on %s", command, address)
 		}
 	}
 }

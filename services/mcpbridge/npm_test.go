@@ -103,6 +103,20 @@ func TestReferenceServerRestarts(t *testing.T) {
 	}
 }
 
+// eachReference runs a test of a reference server over stdio, and over HTTP and SSE through a proxy.
+func eachReference(t *testing.T, env map[string]string, command []string, test func(t *testing.T, s *mcpbridgev1.Server)) {
+	t.Run("stdio", func(t *testing.T) { test(t, &mcpbridgev1.Server{Id: "src_x", Command: command, Env: env}) })
+	address := freeAddress(t)
+	var list []string
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	testnpm.Proxy(t, address, list, command...)
+	for _, path := range []string{"/mcp", "/sse"} {
+		t.Run(path, func(t *testing.T) { test(t, &mcpbridgev1.Server{Id: "src_x", Url: "http://" + address + path}) })
+	}
+}
+
 func TestReferenceFileServerKeepsToItsFolder(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -111,16 +125,34 @@ func TestReferenceFileServerKeepsToItsFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("inside"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &mcpbridgev1.Server{Id: "src_files", Command: append(testnpm.Program(t, "server-filesystem"), dir)}
-	b := newBridge(t)
-	b.discover(t, s)
-	if got := text(b.must(t, s, "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "a.txt")))); got != "inside" {
-		t.Errorf("got %q", got)
-	}
-	if got := text(b.must(t, s, "list_allowed_directories", "")); !strings.Contains(got, dir) {
-		t.Errorf("got %q", got)
-	}
-	if res := b.must(t, s, "read_text_file", `{"path":"/etc/passwd"}`); !res.GetIsError() {
-		t.Errorf("outside: got %v", res)
-	}
+	eachReference(t, nil, append(testnpm.Program(t, "server-filesystem"), dir), func(t *testing.T, s *mcpbridgev1.Server) {
+		b := newBridge(t)
+		b.discover(t, s)
+		if got := text(b.must(t, s, "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "a.txt")))); got != "inside" {
+			t.Errorf("got %q", got)
+		}
+		if got := text(b.must(t, s, "list_allowed_directories", "")); !strings.Contains(got, dir) {
+			t.Errorf("got %q", got)
+		}
+		if res := b.must(t, s, "read_text_file", `{"path":"/etc/passwd"}`); !res.GetIsError() {
+			t.Errorf("outside: got %v", res)
+		}
+	})
+}
+
+func TestReferenceMemoryServerKeepsWhatItIsTold(t *testing.T) {
+	env := map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
+	eachReference(t, env, testnpm.Program(t, "server-memory"), func(t *testing.T, s *mcpbridgev1.Server) {
+		b := newBridge(t)
+		b.discover(t, s)
+		name := strings.ReplaceAll(t.Name(), "/", "-")
+		b.must(t, s, "create_entities", fmt.Sprintf(`{"entities":[{"name":%q,"entityType":"test","observations":["likes pears"]}]}`, name))
+		if _, err := b.Release(t.Context(), &mcpbridgev1.ReleaseRequest{ServerId: s.GetId()}); err != nil {
+			t.Fatal(err)
+		}
+		found := b.must(t, s, "open_nodes", fmt.Sprintf(`{"names":[%q]}`, name)) // of another process over stdio
+		if !strings.Contains(text(found), "likes pears") || found.GetStructuredContent() == nil {
+			t.Errorf("found %v", found)
+		}
+	})
 }
