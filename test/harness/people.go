@@ -12,6 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 )
 
 // As returns a client of the mesh's REST API that calls as a person. It serves the gateway's REST API in the test, over connections to the
@@ -31,12 +33,30 @@ func (m *Mesh) As(subject string, roles ...string) *Client {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	person := authn.User(subject, roles...)
+	return NewClient(m.t, m.edge(api, authn.User(subject, roles...)))
+}
+
+// MCPAs returns the base URL of the mesh's MCP endpoints, served to a person in the same way.
+func (m *Mesh) MCPAs(subject string, roles ...string) string {
+	m.t.Helper()
+	h, err := mcpserver.New(mcpserver.DefaultConfig(), mcpserver.Deps{
+		Registry: m.dial("registry"), Sessions: m.dial("sessions"), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	url := m.edge(h, authn.User(subject, roles...))
+	m.t.Cleanup(h.Drain) // before the edge closes, which waits for streams
+	return url
+}
+
+// edge serves an API to a person.
+func (m *Mesh) edge(api http.Handler, person *policyv1.Principal) (url string) {
 	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api.ServeHTTP(w, r.WithContext(authn.With(r.Context(), person)))
 	}))
 	m.t.Cleanup(edge.Close)
-	return NewClient(m.t, edge.URL)
+	return edge.URL
 }
 
 // dial opens a connection to a role that forwards the calling principal.
