@@ -91,9 +91,12 @@ func (a *API) register() error {
 		sessionsgw.RegisterBudgetServiceHandlerClient(ctx, a.mux, sessionsv1.NewBudgetServiceClient(sessions)),
 		sessionsgw.RegisterWebhookServiceHandlerClient(ctx, a.mux, sessionsv1.NewWebhookServiceClient(sessions)),
 		sessionsgw.RegisterScheduleServiceHandlerClient(ctx, a.mux, sessionsv1.NewScheduleServiceClient(sessions)),
+		sessionsgw.RegisterSessionAnalyticsServiceHandlerClient(ctx, a.mux, sessionsv1.NewSessionAnalyticsServiceClient(sessions)),
 		registrygw.RegisterSourceServiceHandlerClient(ctx, a.mux, registryv1.NewSourceServiceClient(registry)),
 		registrygw.RegisterToolServiceHandlerClient(ctx, a.mux, registryv1.NewToolServiceClient(registry)),
 		registrygw.RegisterToolGroupServiceHandlerClient(ctx, a.mux, registryv1.NewToolGroupServiceClient(registry)),
+		registrygw.RegisterToolCacheServiceHandlerClient(ctx, a.mux, registryv1.NewToolCacheServiceClient(registry)),
+		registrygw.RegisterToolAnalyticsServiceHandlerClient(ctx, a.mux, registryv1.NewToolAnalyticsServiceClient(registry)),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),
 		inferencegw.RegisterInferenceServiceHandlerClient(ctx, a.mux, inferencev1.NewInferenceServiceClient(keyed{a.deps.Inference})),
 	)

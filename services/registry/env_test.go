@@ -90,7 +90,9 @@ type replica struct {
 	groups  registryv1.ToolGroupServiceClient
 	calls   registryv1.ToolExecutionServiceClient
 	cache   registryv1.ToolCacheServiceClient
-	stop    func() // ends Run and waits for it
+	// analytics reads the ledger.
+	analytics registryv1.ToolAnalyticsServiceClient
+	stop      func() // ends Run and waits for it
 }
 
 // config returns short times for tests.
@@ -158,7 +160,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	return &replica{
 		Service: s, w: w, sources: registryv1.NewSourceServiceClient(conn), tools: registryv1.NewToolServiceClient(conn),
 		calls: registryv1.NewToolExecutionServiceClient(conn), groups: registryv1.NewToolGroupServiceClient(conn),
-		cache: registryv1.NewToolCacheServiceClient(conn),
+		cache: registryv1.NewToolCacheServiceClient(conn), analytics: registryv1.NewToolAnalyticsServiceClient(conn),
 	}
 }
 

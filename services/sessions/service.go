@@ -93,6 +93,7 @@ type servers struct {
 	artifacts *api.Artifacts
 	webhooks  *api.Webhooks
 	schedules *api.Schedules
+	analytics *api.Analytics
 	execution *api.Execution
 }
 
@@ -142,6 +143,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterArtifactServiceServer(r, s.servers.artifacts)
 	sessionsv1.RegisterWebhookServiceServer(r, s.servers.webhooks)
 	sessionsv1.RegisterScheduleServiceServer(r, s.servers.schedules)
+	sessionsv1.RegisterSessionAnalyticsServiceServer(r, s.servers.analytics)
 	executionv1.RegisterExecutionServiceServer(r, s.servers.execution)
 }
 

@@ -53,5 +53,6 @@ func Register(r grpc.ServiceRegistrar, d Deps) {
 	registryv1.RegisterToolExecutionServiceServer(r, &ToolExecutions{
 		store: d.Store, catalog: tools, executor: d.Executor, cache: d.Cache, indexes: searched, maxTextBytes: d.MaxTextBytes,
 	})
+	registryv1.RegisterToolAnalyticsServiceServer(r, &ToolAnalytics{store: d.Store, now: d.Now, maxTextBytes: d.MaxTextBytes})
 	registryv1.RegisterToolCacheServiceServer(r, &ToolCache{store: d.Store, cache: d.Cache, now: d.Now})
 }

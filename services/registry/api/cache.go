@@ -37,9 +37,8 @@ func (s *ToolCache) GetToolCacheStats(ctx context.Context, req *registryv1.GetTo
 	if err != nil {
 		return nil, err
 	}
-	out := &registryv1.ToolCacheStats{Hits: use.Hits, Misses: use.Misses, Since: timestamp.Of(since)}
-	if all := use.Hits + use.Misses; all > 0 {
-		out.HitRate = float64(use.Hits) / float64(all)
+	out := &registryv1.ToolCacheStats{
+		Hits: use.Hits, Misses: use.Misses, Since: timestamp.Of(since), HitRate: rate(use.Hits, use.Hits+use.Misses),
 	}
 	if s.cache != nil {
 		now := s.cache.Stats(ctx)

@@ -84,6 +84,7 @@ func executionToProto(e store.Execution) *registryv1.Execution {
 		LatencyMs: milliseconds(e.Latency), CreateTime: timestamp.Of(e.CreateTime), EndTime: timestamp.Of(e.EndTime),
 		Resolution: e.Resolution.What, ResolvedBy: e.Resolution.By, ResolutionComment: e.Resolution.Comment,
 		ResolveTime: timestamp.Of(e.Resolution.Time), ApprovalId: e.ApprovalID,
+		SessionId: e.SessionID, Source: e.Source, Cache: enum.Parse[registryv1.CacheUse](e.Cache),
 	}
 }
 

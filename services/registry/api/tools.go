@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -94,8 +98,12 @@ func noTool(name string) *fault.Error {
 
 // ListExecutions implements ToolService.
 func (s *Tools) ListExecutions(ctx context.Context, req *registryv1.ListExecutionsRequest) (*registryv1.ListExecutionsResponse, error) {
-	f := store.ExecutionFilter{TurnID: req.GetTurnId(), Tool: req.GetTool()}
-	list := fmt.Sprintf("executions|turn=%s|tool=%s", f.TurnID, f.Tool)
+	f := store.ExecutionFilter{
+		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), Tool: req.GetTool(), Source: req.GetSource(), State: enum.Name(req.GetState()),
+		Errors: req.GetErrors(), From: moment(req.GetStartTime()), Until: moment(req.GetEndTime()),
+	}
+	list := fmt.Sprintf("executions|turn=%s|session=%s|tool=%s|source=%s|state=%s|errors=%v|%d-%d", f.TurnID, f.SessionID, f.Tool, f.Source,
+		f.State, f.Errors, req.GetStartTime().AsTime().UnixMicro(), req.GetEndTime().AsTime().UnixMicro())
 	var after store.Cursor
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
@@ -113,4 +121,12 @@ func (s *Tools) ListExecutions(ctx context.Context, req *registryv1.ListExecutio
 		resp.Executions = append(resp.Executions, executionToProto(e))
 	}
 	return resp, nil
+}
+
+// moment returns the time of a timestamp; zero without one.
+func moment(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
 }

@@ -82,9 +82,16 @@ func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *stor
 
 // newRow returns the row of a call that has none yet.
 func (x *Executor) newRow(r *request, t store.Tool, decision string) store.Execution {
-	return store.Execution{
+	e := store.Execution{
 		Tenant: r.Tenant, ID: ids.New(ids.Execution), Key: r.Key, Tool: r.Tool, Source: t.Source.Name, DefinitionHash: t.DefinitionHash,
 		TurnID: r.TurnID, SessionID: r.SessionID, CallID: r.CallID, Subject: r.Principal.GetSubject(), Effect: t.Effect,
 		ArgumentsHash: r.argsHash, DecisionID: decision, Owner: x.owner, CreateTime: x.deps.Now(),
 	}
+	if text := r.args.JSON(); len(text) <= maxStoredArguments {
+		e.Arguments = string(text)
+	}
+	return e
 }
+
+// maxStoredArguments limits the arguments in the ledger, in bytes.
+const maxStoredArguments = 64 << 10

@@ -17,7 +17,7 @@ func (q sqlLedger) Forget(ctx context.Context, tenant string, turns []string) (o
 		for part := range slices.Chunk(turns, chunk) {
 			args := []any{tenant}
 			list := places(&args, part)
-			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments_hash = '', turn_id = '', session_id = '', call_id = '',
+			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments = '', arguments_hash = '', turn_id = '', session_id = '', call_id = '',
 				approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = ''
 				WHERE tenant = $1 AND turn_id <> '' AND state <> 'open' AND turn_id IN (`+list+`)`, args...); err != nil {
 				return err

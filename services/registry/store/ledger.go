@@ -18,8 +18,8 @@ const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_i
 	resolution, resolution_id, resolved_by, resolution_comment, resolved_us, cache`
 
 var (
-	insertExecutions = sqldb.Insert("executions", executionColumns)
-	insertRecorded   = sqldb.Insert("executions", executionColumns+", result")
+	insertExecutions = sqldb.Insert("executions", executionColumns+", arguments")
+	insertRecorded   = sqldb.Insert("executions", executionColumns+", arguments, result")
 )
 
 func (q sqlLedger) Execution(ctx context.Context, tenant, key string) (Execution, error) {
@@ -38,12 +38,13 @@ func (q sqlLedger) Open(ctx context.Context, e Execution) error {
 	return nil
 }
 
-// values are those of executionColumns of a new row.
+// values are those of executionColumns of a new row, and its arguments.
 func (q sqlLedger) values(e Execution) []any {
 	return []any{
 		e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect), e.State, e.Attempts,
 		e.ArgumentsHash, e.DecisionID, e.IsError, e.Code, e.Latency.Microseconds(), e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime),
 		sqldb.Micros(e.EndTime), e.ApprovalID, "", "", "", "", 0, e.Cache,
+		e.Arguments,
 	}
 }
 
@@ -174,8 +175,25 @@ func (q sqlLedger) Executions(ctx context.Context, tenant string, f ExecutionFil
 	if f.TurnID != "" {
 		query += ` AND turn_id <> '' AND turn_id = ` + place(f.TurnID) // the index has no others
 	}
-	if f.Tool != "" {
-		query += ` AND tool = ` + place(f.Tool)
+	if f.SessionID != "" {
+		query += ` AND session_id <> '' AND session_id = ` + place(f.SessionID) // likewise
+	}
+	narrow := func(column, value string) {
+		if value != "" {
+			query += ` AND ` + column + ` = ` + place(value)
+		}
+	}
+	narrow("tool", f.Tool)
+	narrow("source", f.Source)
+	narrow("state", f.State)
+	if f.Errors {
+		query += ` AND ` + failedExecution
+	}
+	if !f.From.IsZero() {
+		query += ` AND created_us >= ` + place(sqldb.Micros(f.From))
+	}
+	if !f.Until.IsZero() {
+		query += ` AND created_us < ` + place(sqldb.Micros(f.Until))
 	}
 	if after != (Cursor{}) {
 		query += ` AND (created_us, id) < (` + place(after.Micros) + `, ` + place(after.ID) + `)`

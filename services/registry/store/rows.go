@@ -355,6 +355,8 @@ type Execution struct {
 	Result []byte
 	// Cache is CacheHit, CacheMiss or empty.
 	Cache string
+	// Arguments is the JSON text of the arguments; empty if that is too long. Only Insight reads it.
+	Arguments string
 	// Latency is the wall time.
 	Latency time.Duration
 	// Owner is the replica that runs it, until Lease.
@@ -366,8 +368,12 @@ type Execution struct {
 
 // ExecutionFilter narrows the list of executions.
 type ExecutionFilter struct {
-	// TurnID and Tool select executions of one turn, of one tool; empty = all.
-	TurnID, Tool string
+	// Each selects executions with this value; empty = all.
+	TurnID, SessionID, Tool, Source, State string
+	// Errors selects executions that failed, returned an error or have an unknown outcome.
+	Errors bool
+	// From and Until select executions by their creation, from From until before Until; zero = no limit.
+	From, Until time.Time
 }
 
 // Cursor is a position in the list of executions.

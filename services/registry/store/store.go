@@ -109,6 +109,7 @@ type Store interface {
 	SourceStore
 	ToolStore
 	Ledger
+	Insight
 	GroupStore
 }
 
@@ -122,7 +123,9 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 
 // New returns the store in a database that Migrate has prepared.
 func New(db *sqldb.DB) Store {
-	return sqlStore{sqlSources: sqlSources{db}, sqlTools: sqlTools{db}, sqlLedger: sqlLedger{db}, sqlGroups: sqlGroups{db}}
+	return sqlStore{
+		sqlSources: sqlSources{db}, sqlTools: sqlTools{db}, sqlLedger: sqlLedger{db}, sqlInsight: sqlInsight{db}, sqlGroups: sqlGroups{db},
+	}
 }
 
 // sqlStore implements Store with one part per group of tables.
@@ -130,5 +133,6 @@ type sqlStore struct {
 	sqlSources
 	sqlTools
 	sqlLedger
+	sqlInsight
 	sqlGroups
 }

@@ -216,6 +216,13 @@ func (s suite) executions(t *testing.T) {
 		{"all", store.ExecutionFilter{}, "6543210"},
 		{"one turn", store.ExecutionFilter{TurnID: "trn_b"}, "531"},
 		{"one tool", store.ExecutionFilter{Tool: "n__a"}, "630"},
+		{"one session", store.ExecutionFilter{SessionID: "ses_1"}, "6543210"},
+		{"another session", store.ExecutionFilter{SessionID: "ses_2"}, ""},
+		{"one source", store.ExecutionFilter{Source: "n"}, "6543210"},
+		{"another source", store.ExecutionFilter{Source: "m"}, ""},
+		{"in progress", store.ExecutionFilter{State: store.Open}, "6543210"},
+		{"with errors", store.ExecutionFilter{Errors: true}, ""},
+		{"in a period", store.ExecutionFilter{From: begin.Add(time.Second), Until: begin.Add(2 * time.Second)}, "32"},
 		{"one tool of one turn", store.ExecutionFilter{Tool: "n__a", TurnID: "trn_a"}, "60"},
 	} {
 		var got strings.Builder
@@ -242,6 +249,7 @@ func (s suite) executions(t *testing.T) {
 func (s suite) forget(t *testing.T) {
 	for _, key := range []string{"done", "open", "other"} {
 		e := execution("forget", key)
+		e.Arguments = `{"text":"secret"}`
 		e.TurnID = map[string]string{"done": "trn_f1", "open": "trn_f2", "other": "trn_f3"}[key]
 		s.open(t, e)
 		if key == "open" {
@@ -260,6 +268,9 @@ func (s suite) forget(t *testing.T) {
 	if got := s.row(t, execution("forget", "done")); got.TurnID != "" || got.SessionID != "" || got.CallID != "" || got.ArgumentsHash != "" ||
 		len(got.Result) > 0 || got.State != store.Done || got.Tool == "" || got.Subject == "" {
 		t.Errorf("forgotten: %+v", got)
+	}
+	if got, err := s.ExecutionByID(t.Context(), "forget", "exe_done"); err != nil || got.Arguments != "" {
+		t.Errorf("arguments of a forgotten execution: %q, %v", got.Arguments, err)
 	}
 	if got := s.row(t, execution("forget", "open")); got.TurnID != "trn_f2" {
 		t.Errorf("a call under way: %+v", got)

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"the end of a turn reports whether a webhook wants it", toldEnds},
 		{"schedules are told to one at a time", schedules},
 		{"fires are kept while they matter", fires},
+		{"sessions, messages and active sessions are counted", sessionCounts},
 		{"texts may hold what the other engine would not", texts},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })

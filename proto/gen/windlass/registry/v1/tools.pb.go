@@ -94,6 +94,59 @@ func (ExecutionState) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{0}
 }
 
+// CacheUse says how an execution used the cache of results.
+type CacheUse int32
+
+const (
+	// The result cannot be kept.
+	CacheUse_CACHE_USE_UNSPECIFIED CacheUse = 0
+	// The result came from the cache; nothing was sent.
+	CacheUse_CACHE_USE_HIT CacheUse = 1
+	// The call was sent although its result can be kept.
+	CacheUse_CACHE_USE_MISS CacheUse = 2
+)
+
+// Enum value maps for CacheUse.
+var (
+	CacheUse_name = map[int32]string{
+		0: "CACHE_USE_UNSPECIFIED",
+		1: "CACHE_USE_HIT",
+		2: "CACHE_USE_MISS",
+	}
+	CacheUse_value = map[string]int32{
+		"CACHE_USE_UNSPECIFIED": 0,
+		"CACHE_USE_HIT":         1,
+		"CACHE_USE_MISS":        2,
+	}
+)
+
+func (x CacheUse) Enum() *CacheUse {
+	p := new(CacheUse)
+	*p = x
+	return p
+}
+
+func (x CacheUse) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CacheUse) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_registry_v1_tools_proto_enumTypes[1].Descriptor()
+}
+
+func (CacheUse) Type() protoreflect.EnumType {
+	return &file_windlass_registry_v1_tools_proto_enumTypes[1]
+}
+
+func (x CacheUse) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CacheUse.Descriptor instead.
+func (CacheUse) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{1}
+}
+
 // Tool is one callable tool.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1340,7 +1393,19 @@ type Execution struct {
 	// When the outcome was reported.
 	ResolveTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=resolve_time,json=resolveTime,proto3" json:"resolve_time,omitempty"`
 	// ID of the approval for the call, "apr_…"; empty when none was required.
-	ApprovalId    string `protobuf:"bytes,20,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	ApprovalId string `protobuf:"bytes,20,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// ID of the session; empty for a direct call.
+	SessionId string `protobuf:"bytes,22,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Source of the tool, by name.
+	Source string `protobuf:"bytes,23,opt,name=source,proto3" json:"source,omitempty"`
+	// Use of the cache; unset = the result cannot be kept.
+	Cache CacheUse `protobuf:"varint,24,opt,name=cache,proto3,enum=windlass.registry.v1.CacheUse" json:"cache,omitempty"`
+	// Arguments as JSON text. Empty in lists of executions, after the session was deleted, and above 64 KiB: the journal of the turn has
+	// them then.
+	Input string `protobuf:"bytes,25,opt,name=input,proto3" json:"input,omitempty"`
+	// Text of the result, or its structured content as JSON text if it has no text. Empty in lists of executions, without a result, and after
+	// the session was deleted.
+	Output        string `protobuf:"bytes,26,opt,name=output,proto3" json:"output,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1515,6 +1580,41 @@ func (x *Execution) GetApprovalId() string {
 	return ""
 }
 
+func (x *Execution) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *Execution) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Execution) GetCache() CacheUse {
+	if x != nil {
+		return x.Cache
+	}
+	return CacheUse_CACHE_USE_UNSPECIFIED
+}
+
+func (x *Execution) GetInput() string {
+	if x != nil {
+		return x.Input
+	}
+	return ""
+}
+
+func (x *Execution) GetOutput() string {
+	if x != nil {
+		return x.Output
+	}
+	return ""
+}
+
 // ListExecutionsRequest pages through the ledger.
 type ListExecutionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1525,7 +1625,19 @@ type ListExecutionsRequest struct {
 	// Only executions of this turn.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Only executions of this tool.
-	Tool          string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
+	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Only executions of tools of this source, by name.
+	Source string `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	// Only executions in this session.
+	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Only executions in this state; unset = all.
+	State ExecutionState `protobuf:"varint,7,opt,name=state,proto3,enum=windlass.registry.v1.ExecutionState" json:"state,omitempty"`
+	// Only executions that failed, that returned an error or whose outcome is unknown.
+	Errors bool `protobuf:"varint,8,opt,name=errors,proto3" json:"errors,omitempty"`
+	// Only executions that were created at this time or later.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only executions that were created before this time.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1586,6 +1698,48 @@ func (x *ListExecutionsRequest) GetTool() string {
 		return x.Tool
 	}
 	return ""
+}
+
+func (x *ListExecutionsRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *ListExecutionsRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ListExecutionsRequest) GetState() ExecutionState {
+	if x != nil {
+		return x.State
+	}
+	return ExecutionState_EXECUTION_STATE_UNSPECIFIED
+}
+
+func (x *ListExecutionsRequest) GetErrors() bool {
+	if x != nil {
+		return x.Errors
+	}
+	return false
+}
+
+func (x *ListExecutionsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListExecutionsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
 }
 
 // ListExecutionsResponse is one page.
@@ -3456,7 +3610,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x11WatchToolsRequest\".\n" +
 	"\x12WatchToolsResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\"\x15\n" +
-	"\x13RefreshToolsRequest\"\xdb\x05\n" +
+	"\x13RefreshToolsRequest\"\xf6\x06\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -3484,13 +3638,28 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x12resolution_comment\x18\x12 \x01(\tR\x11resolutionComment\x12=\n" +
 	"\fresolve_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vresolveTime\x12\x1f\n" +
 	"\vapproval_id\x18\x14 \x01(\tR\n" +
-	"approvalIdJ\x04\b\b\x10\t\"\xa6\x01\n" +
+	"approvalId\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x16 \x01(\tR\tsessionId\x12\x16\n" +
+	"\x06source\x18\x17 \x01(\tR\x06source\x124\n" +
+	"\x05cache\x18\x18 \x01(\x0e2\x1e.windlass.registry.v1.CacheUseR\x05cache\x12\x14\n" +
+	"\x05input\x18\x19 \x01(\tR\x05input\x12\x16\n" +
+	"\x06output\x18\x1a \x01(\tR\x06outputJ\x04\b\b\x10\t\"\xbf\x03\n" +
 	"\x15ListExecutionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12 \n" +
 	"\aturn_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1c\n" +
-	"\x04tool\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04tool\"\x81\x01\n" +
+	"\x04tool\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04tool\x12\x1f\n" +
+	"\x06source\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\x12&\n" +
+	"\n" +
+	"session_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12D\n" +
+	"\x05state\x18\a \x01(\x0e2$.windlass.registry.v1.ExecutionStateB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05state\x12\x16\n" +
+	"\x06errors\x18\b \x01(\bR\x06errors\x129\n" +
+	"\n" +
+	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\x81\x01\n" +
 	"\x16ListExecutionsResponse\x12?\n" +
 	"\n" +
 	"executions\x18\x01 \x03(\v2\x1f.windlass.registry.v1.ExecutionR\n" +
@@ -3632,7 +3801,11 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x14EXECUTION_STATE_DONE\x10\x02\x12\x1a\n" +
 	"\x16EXECUTION_STATE_FAILED\x10\x03\x12\x1e\n" +
 	"\x1aEXECUTION_STATE_UNRESOLVED\x10\x04\x12\x1b\n" +
-	"\x17EXECUTION_STATE_WAITING\x10\x052\xe7\t\n" +
+	"\x17EXECUTION_STATE_WAITING\x10\x05*L\n" +
+	"\bCacheUse\x12\x19\n" +
+	"\x15CACHE_USE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rCACHE_USE_HIT\x10\x01\x12\x12\n" +
+	"\x0eCACHE_USE_MISS\x10\x022\xe7\t\n" +
 	"\vToolService\x12\x86\x01\n" +
 	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12\x93\x01\n" +
 	"\vSearchTools\x12(.windlass.registry.v1.SearchToolsRequest\x1a).windlass.registry.v1.SearchToolsResponse\"/\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools:search\x12{\n" +
@@ -3668,153 +3841,158 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_tools_proto_rawDescData
 }
 
-var file_windlass_registry_v1_tools_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_windlass_registry_v1_tools_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(ExecutionState)(0),            // 0: windlass.registry.v1.ExecutionState
-	(*Tool)(nil),                   // 1: windlass.registry.v1.Tool
-	(*ListToolsRequest)(nil),       // 2: windlass.registry.v1.ListToolsRequest
-	(*ListToolsResponse)(nil),      // 3: windlass.registry.v1.ListToolsResponse
-	(*SearchToolsRequest)(nil),     // 4: windlass.registry.v1.SearchToolsRequest
-	(*SearchToolsResponse)(nil),    // 5: windlass.registry.v1.SearchToolsResponse
-	(*FoundTool)(nil),              // 6: windlass.registry.v1.FoundTool
-	(*GetToolRequest)(nil),         // 7: windlass.registry.v1.GetToolRequest
-	(*InvokeToolRequest)(nil),      // 8: windlass.registry.v1.InvokeToolRequest
-	(*InvokeToolResponse)(nil),     // 9: windlass.registry.v1.InvokeToolResponse
-	(*RunToolRequest)(nil),         // 10: windlass.registry.v1.RunToolRequest
-	(*StopToolRequest)(nil),        // 11: windlass.registry.v1.StopToolRequest
-	(*StopToolResponse)(nil),       // 12: windlass.registry.v1.StopToolResponse
-	(*RunToolResponse)(nil),        // 13: windlass.registry.v1.RunToolResponse
-	(*LogMessage)(nil),             // 14: windlass.registry.v1.LogMessage
-	(*WatchToolsRequest)(nil),      // 15: windlass.registry.v1.WatchToolsRequest
-	(*WatchToolsResponse)(nil),     // 16: windlass.registry.v1.WatchToolsResponse
-	(*RefreshToolsRequest)(nil),    // 17: windlass.registry.v1.RefreshToolsRequest
-	(*Execution)(nil),              // 18: windlass.registry.v1.Execution
-	(*ListExecutionsRequest)(nil),  // 19: windlass.registry.v1.ListExecutionsRequest
-	(*ListExecutionsResponse)(nil), // 20: windlass.registry.v1.ListExecutionsResponse
-	(*ResolveToolsRequest)(nil),    // 21: windlass.registry.v1.ResolveToolsRequest
-	(*ResolveToolsResponse)(nil),   // 22: windlass.registry.v1.ResolveToolsResponse
-	(*FindToolsRequest)(nil),       // 23: windlass.registry.v1.FindToolsRequest
-	(*FindToolsResponse)(nil),      // 24: windlass.registry.v1.FindToolsResponse
-	(*GetDefinitionsRequest)(nil),  // 25: windlass.registry.v1.GetDefinitionsRequest
-	(*GetDefinitionsResponse)(nil), // 26: windlass.registry.v1.GetDefinitionsResponse
-	(*CallToolRequest)(nil),        // 27: windlass.registry.v1.CallToolRequest
-	(*StopCallRequest)(nil),        // 28: windlass.registry.v1.StopCallRequest
-	(*StopCallResponse)(nil),       // 29: windlass.registry.v1.StopCallResponse
-	(*Approved)(nil),               // 30: windlass.registry.v1.Approved
-	(*InputAnswer)(nil),            // 31: windlass.registry.v1.InputAnswer
-	(*Resolution)(nil),             // 32: windlass.registry.v1.Resolution
-	(*CheckCallRequest)(nil),       // 33: windlass.registry.v1.CheckCallRequest
-	(*CheckCallResponse)(nil),      // 34: windlass.registry.v1.CheckCallResponse
-	(*CallToolResponse)(nil),       // 35: windlass.registry.v1.CallToolResponse
-	(*ApprovalRequired)(nil),       // 36: windlass.registry.v1.ApprovalRequired
-	(*InputRequired)(nil),          // 37: windlass.registry.v1.InputRequired
-	(*Decided)(nil),                // 38: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 39: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 40: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 41: windlass.registry.v1.Completed
-	(*Whole)(nil),                  // 42: windlass.registry.v1.Whole
-	(*ForgetTurnsRequest)(nil),     // 43: windlass.registry.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),    // 44: windlass.registry.v1.ForgetTurnsResponse
-	(v1.EffectClass)(0),            // 45: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 47: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 48: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 49: google.protobuf.Value
-	(*v11.Principal)(nil),          // 50: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 51: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 52: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 53: windlass.turn.v1.ToolResult
-	(*durationpb.Duration)(nil),    // 54: google.protobuf.Duration
-	(*SyncResult)(nil),             // 55: windlass.registry.v1.SyncResult
+	(CacheUse)(0),                  // 1: windlass.registry.v1.CacheUse
+	(*Tool)(nil),                   // 2: windlass.registry.v1.Tool
+	(*ListToolsRequest)(nil),       // 3: windlass.registry.v1.ListToolsRequest
+	(*ListToolsResponse)(nil),      // 4: windlass.registry.v1.ListToolsResponse
+	(*SearchToolsRequest)(nil),     // 5: windlass.registry.v1.SearchToolsRequest
+	(*SearchToolsResponse)(nil),    // 6: windlass.registry.v1.SearchToolsResponse
+	(*FoundTool)(nil),              // 7: windlass.registry.v1.FoundTool
+	(*GetToolRequest)(nil),         // 8: windlass.registry.v1.GetToolRequest
+	(*InvokeToolRequest)(nil),      // 9: windlass.registry.v1.InvokeToolRequest
+	(*InvokeToolResponse)(nil),     // 10: windlass.registry.v1.InvokeToolResponse
+	(*RunToolRequest)(nil),         // 11: windlass.registry.v1.RunToolRequest
+	(*StopToolRequest)(nil),        // 12: windlass.registry.v1.StopToolRequest
+	(*StopToolResponse)(nil),       // 13: windlass.registry.v1.StopToolResponse
+	(*RunToolResponse)(nil),        // 14: windlass.registry.v1.RunToolResponse
+	(*LogMessage)(nil),             // 15: windlass.registry.v1.LogMessage
+	(*WatchToolsRequest)(nil),      // 16: windlass.registry.v1.WatchToolsRequest
+	(*WatchToolsResponse)(nil),     // 17: windlass.registry.v1.WatchToolsResponse
+	(*RefreshToolsRequest)(nil),    // 18: windlass.registry.v1.RefreshToolsRequest
+	(*Execution)(nil),              // 19: windlass.registry.v1.Execution
+	(*ListExecutionsRequest)(nil),  // 20: windlass.registry.v1.ListExecutionsRequest
+	(*ListExecutionsResponse)(nil), // 21: windlass.registry.v1.ListExecutionsResponse
+	(*ResolveToolsRequest)(nil),    // 22: windlass.registry.v1.ResolveToolsRequest
+	(*ResolveToolsResponse)(nil),   // 23: windlass.registry.v1.ResolveToolsResponse
+	(*FindToolsRequest)(nil),       // 24: windlass.registry.v1.FindToolsRequest
+	(*FindToolsResponse)(nil),      // 25: windlass.registry.v1.FindToolsResponse
+	(*GetDefinitionsRequest)(nil),  // 26: windlass.registry.v1.GetDefinitionsRequest
+	(*GetDefinitionsResponse)(nil), // 27: windlass.registry.v1.GetDefinitionsResponse
+	(*CallToolRequest)(nil),        // 28: windlass.registry.v1.CallToolRequest
+	(*StopCallRequest)(nil),        // 29: windlass.registry.v1.StopCallRequest
+	(*StopCallResponse)(nil),       // 30: windlass.registry.v1.StopCallResponse
+	(*Approved)(nil),               // 31: windlass.registry.v1.Approved
+	(*InputAnswer)(nil),            // 32: windlass.registry.v1.InputAnswer
+	(*Resolution)(nil),             // 33: windlass.registry.v1.Resolution
+	(*CheckCallRequest)(nil),       // 34: windlass.registry.v1.CheckCallRequest
+	(*CheckCallResponse)(nil),      // 35: windlass.registry.v1.CheckCallResponse
+	(*CallToolResponse)(nil),       // 36: windlass.registry.v1.CallToolResponse
+	(*ApprovalRequired)(nil),       // 37: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 38: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 39: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 40: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 41: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 42: windlass.registry.v1.Completed
+	(*Whole)(nil),                  // 43: windlass.registry.v1.Whole
+	(*ForgetTurnsRequest)(nil),     // 44: windlass.registry.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),    // 45: windlass.registry.v1.ForgetTurnsResponse
+	(v1.EffectClass)(0),            // 46: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 47: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 48: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 49: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 50: google.protobuf.Value
+	(*v11.Principal)(nil),          // 51: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 52: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 53: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 54: windlass.turn.v1.ToolResult
+	(*durationpb.Duration)(nil),    // 55: google.protobuf.Duration
+	(*SyncResult)(nil),             // 56: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	45, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	46, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	46, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
-	45, // 3: windlass.registry.v1.ListToolsRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	1,  // 4: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	6,  // 5: windlass.registry.v1.SearchToolsResponse.tools:type_name -> windlass.registry.v1.FoundTool
-	1,  // 6: windlass.registry.v1.FoundTool.tool:type_name -> windlass.registry.v1.Tool
-	47, // 7: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	48, // 8: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	49, // 9: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	31, // 10: windlass.registry.v1.RunToolRequest.answer:type_name -> windlass.registry.v1.InputAnswer
-	40, // 11: windlass.registry.v1.RunToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	14, // 12: windlass.registry.v1.RunToolResponse.log:type_name -> windlass.registry.v1.LogMessage
-	9,  // 13: windlass.registry.v1.RunToolResponse.result:type_name -> windlass.registry.v1.InvokeToolResponse
-	37, // 14: windlass.registry.v1.RunToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	45, // 15: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	46, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	47, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	47, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	46, // 3: windlass.registry.v1.ListToolsRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	2,  // 4: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	7,  // 5: windlass.registry.v1.SearchToolsResponse.tools:type_name -> windlass.registry.v1.FoundTool
+	2,  // 6: windlass.registry.v1.FoundTool.tool:type_name -> windlass.registry.v1.Tool
+	48, // 7: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	49, // 8: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	50, // 9: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	32, // 10: windlass.registry.v1.RunToolRequest.answer:type_name -> windlass.registry.v1.InputAnswer
+	41, // 11: windlass.registry.v1.RunToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	15, // 12: windlass.registry.v1.RunToolResponse.log:type_name -> windlass.registry.v1.LogMessage
+	10, // 13: windlass.registry.v1.RunToolResponse.result:type_name -> windlass.registry.v1.InvokeToolResponse
+	38, // 14: windlass.registry.v1.RunToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	46, // 15: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
 	0,  // 16: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
-	46, // 17: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	46, // 18: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	46, // 19: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
-	18, // 20: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	50, // 21: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	1,  // 22: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	50, // 23: windlass.registry.v1.FindToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	1,  // 24: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	50, // 25: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	51, // 26: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	30, // 27: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
-	31, // 28: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
-	32, // 29: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	47, // 30: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	52, // 31: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	53, // 32: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	27, // 33: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
-	1,  // 34: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
-	38, // 35: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
-	41, // 36: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
-	36, // 37: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	38, // 38: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	39, // 39: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	40, // 40: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	41, // 41: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	36, // 42: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	37, // 43: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	51, // 44: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	45, // 45: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	54, // 46: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
-	53, // 47: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	42, // 48: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
-	2,  // 49: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	4,  // 50: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
-	7,  // 51: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	8,  // 52: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	10, // 53: windlass.registry.v1.ToolService.RunTool:input_type -> windlass.registry.v1.RunToolRequest
-	11, // 54: windlass.registry.v1.ToolService.StopTool:input_type -> windlass.registry.v1.StopToolRequest
-	15, // 55: windlass.registry.v1.ToolService.WatchTools:input_type -> windlass.registry.v1.WatchToolsRequest
-	17, // 56: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	19, // 57: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	21, // 58: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	23, // 59: windlass.registry.v1.ToolExecutionService.FindTools:input_type -> windlass.registry.v1.FindToolsRequest
-	25, // 60: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	33, // 61: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	27, // 62: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	28, // 63: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	43, // 64: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
-	3,  // 65: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	5,  // 66: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
-	1,  // 67: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	9,  // 68: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	13, // 69: windlass.registry.v1.ToolService.RunTool:output_type -> windlass.registry.v1.RunToolResponse
-	12, // 70: windlass.registry.v1.ToolService.StopTool:output_type -> windlass.registry.v1.StopToolResponse
-	16, // 71: windlass.registry.v1.ToolService.WatchTools:output_type -> windlass.registry.v1.WatchToolsResponse
-	55, // 72: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	20, // 73: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	22, // 74: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	24, // 75: windlass.registry.v1.ToolExecutionService.FindTools:output_type -> windlass.registry.v1.FindToolsResponse
-	26, // 76: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	34, // 77: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	35, // 78: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	29, // 79: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	44, // 80: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
-	65, // [65:81] is the sub-list for method output_type
-	49, // [49:65] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	47, // 17: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	47, // 18: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	47, // 19: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	1,  // 20: windlass.registry.v1.Execution.cache:type_name -> windlass.registry.v1.CacheUse
+	0,  // 21: windlass.registry.v1.ListExecutionsRequest.state:type_name -> windlass.registry.v1.ExecutionState
+	47, // 22: windlass.registry.v1.ListExecutionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 23: windlass.registry.v1.ListExecutionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	19, // 24: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
+	51, // 25: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	2,  // 26: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	51, // 27: windlass.registry.v1.FindToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	2,  // 28: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
+	51, // 29: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	52, // 30: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	31, // 31: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	32, // 32: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	33, // 33: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	48, // 34: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	53, // 35: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	54, // 36: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	28, // 37: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
+	2,  // 38: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
+	39, // 39: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
+	42, // 40: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
+	37, // 41: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	39, // 42: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	40, // 43: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	41, // 44: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	42, // 45: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	37, // 46: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	38, // 47: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	52, // 48: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	46, // 49: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	55, // 50: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
+	54, // 51: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	43, // 52: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	3,  // 53: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	5,  // 54: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
+	8,  // 55: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	9,  // 56: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	11, // 57: windlass.registry.v1.ToolService.RunTool:input_type -> windlass.registry.v1.RunToolRequest
+	12, // 58: windlass.registry.v1.ToolService.StopTool:input_type -> windlass.registry.v1.StopToolRequest
+	16, // 59: windlass.registry.v1.ToolService.WatchTools:input_type -> windlass.registry.v1.WatchToolsRequest
+	18, // 60: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	20, // 61: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	22, // 62: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	24, // 63: windlass.registry.v1.ToolExecutionService.FindTools:input_type -> windlass.registry.v1.FindToolsRequest
+	26, // 64: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	34, // 65: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	28, // 66: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	29, // 67: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	44, // 68: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	4,  // 69: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	6,  // 70: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
+	2,  // 71: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	10, // 72: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	14, // 73: windlass.registry.v1.ToolService.RunTool:output_type -> windlass.registry.v1.RunToolResponse
+	13, // 74: windlass.registry.v1.ToolService.StopTool:output_type -> windlass.registry.v1.StopToolResponse
+	17, // 75: windlass.registry.v1.ToolService.WatchTools:output_type -> windlass.registry.v1.WatchToolsResponse
+	56, // 76: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	21, // 77: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	23, // 78: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	25, // 79: windlass.registry.v1.ToolExecutionService.FindTools:output_type -> windlass.registry.v1.FindToolsResponse
+	27, // 80: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	35, // 81: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	36, // 82: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	30, // 83: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	45, // 84: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	69, // [69:85] is the sub-list for method output_type
+	53, // [53:69] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -3842,7 +4020,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   2,
