@@ -69,6 +69,14 @@ var answers = map[string]answer{
 		`"supports_tools":true,"context_window":1000}],"next_page_token":""}`},
 	"GET /v1/decisions?denied_only=true&page_size=100": {body: `{"decisions":[{"id":"dec_1","subject":"local","kind":"tool",` +
 		`"resource":"notes__delete","allowed":false,"reason":"no rule matches"}],"next_page_token":""}`},
+	"GET /v1/tool-cache?period=3600.000s": {body: `{"available":true,"results":"3","size_bytes":"2048","hits":"1","misses":"3",` +
+		`"hit_rate":0.25,"failures":"0"}`},
+	"POST /v1/tool-cache:clear": {body: `{}`},
+	"GET /v1/analytics/tools?period=86400.000s&source=notes": {body: `{"tools":[{"tool":"notes__list","source":"notes","calls":"4",` +
+		`"errors":"1","error_rate":0.25,"cache_hits":"1","cache_hit_rate":0.5,"mean_latency_ms":1.25,"p95_latency_ms":9.5}]}`},
+	"GET /v1/analytics/sessions": {body: `{"total":"2","messages":"9","messages_per_session":4.5,"active_last_hour":"1"}`},
+	"GET /v1/analytics/recent?limit=20": {body: `{"executions":[{"id":"exe_1","tool":"notes__list","subject":"local","state":"done",` +
+		`"latency_ms":3,"cache":"miss","input":"{\"text\":\"hi\"}","output":"two\nlines"}]}`},
 	"GET /v1/executions?page_size=100&turn_id=trn_1": {body: `{"executions":[{"id":"exe_1","tool":"notes__list","effect":"once",` +
 		`"state":"unresolved","attempts":1,"latency_ms":3,"turn_id":"trn_1"}],"next_page_token":""}`},
 }
@@ -105,6 +113,33 @@ func TestCommands(t *testing.T) {
 		{args: "session list --agent-id support --limit 1 -o name", out: "ses_1\n", err: []string{"there are more"}},
 		{args: `session create --params {"n":1} -o name`, out: "ses_1\n", sent: `POST /v1/sessions {"params":{"n":1}}`},
 		{args: "session update ses_1 --title T -o name", out: "ses_1\n", sent: `PATCH /v1/sessions/ses_1?update_mask=title {"title":"T"}`},
+		{
+			args: "cache stats --period 1h",
+			out: "AVAILABLE  RESULTS  BYTES  HITS  MISSES  HIT RATE  FAILURES\n" +
+				"yes        3        2048   1     3       25.0%     0\n",
+		},
+		{args: "cache clear notes__list", sent: `POST /v1/tool-cache:clear {"tool":"notes__list"}`},
+		{args: "cache clear --source notes", sent: `POST /v1/tool-cache:clear {"source":"notes"}`},
+		{args: "cache clear --all", sent: `POST /v1/tool-cache:clear {}`},
+		{args: "cache clear", code: 2, err: []string{"say what to clear"}},
+		{args: "cache clear notes__list --all", code: 2, err: []string{"say what to clear"}},
+		{
+			args: "analytics tools --source notes",
+			out: "TOOL         CALLS  MEAN MS  P95 MS  CACHE HITS  ERRORS\n" +
+				"notes__list  4      1.2      9.5     50.0%       25.0%\n",
+		},
+		{args: "analytics tools --source notes -o name", out: "notes__list\n"},
+		{args: "analytics tools --period 0", code: 2, err: []string{"--period"}},
+		{
+			args: "analytics sessions",
+			out: "SESSIONS  MESSAGES  PER SESSION  ACTIVE IN THE LAST HOUR\n" +
+				"2         9         4.5          1\n",
+		},
+		{
+			args: "analytics recent",
+			out: "AGE  TOOL         SUBJECT  STATE  MS  CACHE  INPUT          OUTPUT\n" +
+				"     notes__list  local    done   3   miss   {\"text\":\"hi\"}  two lines\n",
+		},
 		{args: "session update ses_1", code: 2, err: []string{"say what to change"}},
 		{args: "session create --params [1]", code: 2, err: []string{"--params must be a JSON object"}},
 		{

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/insight"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -26,7 +27,15 @@ func nounCommands(a *app.App) []*cobra.Command {
 	for _, n := range nouns() {
 		out = append(out, n.command(a))
 	}
-	return append(out, artifactCommand(a))
+	out = append(out, artifactCommand(a))
+	return append(out, insight.Commands(func(do func(insight.Call) error) func(*cobra.Command, []string) error {
+		return run(a, func(c *call) error {
+			return do(insight.Call{
+				Ctx: c.ctx, Cmd: c.cmd, Args: c.args, Client: c.client, Print: c.print,
+				Ago: func(t time.Time) string { return ago(c.now, t) },
+			})
+		})
+	})...)
 }
 
 // nouns lists all kinds of resources.
@@ -174,9 +183,14 @@ func decisions() noun {
 
 func executions() noun {
 	return noun{
-		name: "execution", plural: "executions", short: "Executions: the ledger of tool calls", path: "/v1/executions",
+		name: "execution", plural: "executions", short: "Executions: the ledger of tool calls", path: "/v1/executions", get: true,
 		filters: []filter{
-			{name: "turn", query: "turn_id", usage: "only executions of this turn"}, {name: "tool", usage: "only executions of this tool"},
+			{name: "turn", query: "turn_id", usage: "only executions of this turn"},
+			{name: "tool", usage: "only executions of this tool"},
+			{name: "session", query: "session_id", usage: "only executions in this session"},
+			{name: "source", usage: "only executions of tools of this source"},
+			{name: "state", usage: "only executions in this state: open, done, failed, unresolved or waiting"},
+			{name: "errors", usage: "only executions that failed or returned an error", yes: true},
 		},
 		header: []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
 		read: typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
