@@ -3,12 +3,45 @@ package registry_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
+
+// TestARestartIsWaitedFor: a call of any class that was not sent is tried until its source is back, and the breaker stays closed.
+func TestARestartIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	cfg := config()
+	cfg.BreakerFailures, cfg.RestartPatience = 3, time.Minute
+	r := w.start(cfg)
+	r.notes()
+	for _, tool := range []string{"notes__send", "notes__read"} {
+		var attempts atomic.Int32
+		w.bridge.set(func() {
+			w.bridge.call = func(ctx context.Context, req *mcpbridgev1.CallToolRequest, on func(float64, float64, string),
+			) (*mcpbridgev1.CallToolResult, error) {
+				if attempts.Add(1) < 8 {
+					return nil, unreachable()
+				}
+				return newBridge().call(ctx, req, on)
+			}
+		})
+		if s := r.call(t.Context(), r.request(tool, tool)); s.text() != "ok" || attempts.Load() != 8 {
+			t.Errorf("%s: %+v %q after %d attempts", tool, s, s.text(), attempts.Load())
+		}
+		if row := r.row(tool); enum.Name(row.GetState()) != "done" || row.GetAttempts() != 1 {
+			t.Errorf("row %v", row)
+		}
+	}
+	src, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "notes"})
+	if err != nil || src.GetBreaker() != "closed" {
+		t.Errorf("the breaker is %s, %v", src.GetBreaker(), err)
+	}
+}
 
 // TestASourceThatIsAwayFailsFast: an unreachable source fails at once until a sync reaches it.
 func TestASourceThatIsAwayFailsFast(t *testing.T) {
