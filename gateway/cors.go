@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 )
 
 // crossOrigin rejects writes from web pages of other origins: browsers send some of them without a preflight.
@@ -21,7 +22,7 @@ func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 
 // corsHeaders are the request headers that web pages may send to the API.
 const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout, Idempotency-Key, If-Match, Last-Event-ID, Traceparent, " +
-	"Tracestate"
+	"Tracestate, " + providerdata.Header + ", " + providerdata.Alias
 
 // mcpPath is where MCP is served.
 const mcpPath = "/mcp"

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/probe"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 )
 
 // Conn is a connection to a role.
@@ -38,6 +39,8 @@ type Deps struct {
 	MCP MCP
 	// Metrics serves /metrics; nil means not served.
 	Metrics http.Handler
+	// ProviderData seals the credentials that come with requests; nil means that they are refused.
+	ProviderData *providerdata.Sealer
 	// Log receives internal errors, and an access log at debug level. Required.
 	Log *slog.Logger
 	// Ready adds checks to /readyz besides the health of the upstreams. An error means not ready. It may be nil, and must not change while the

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -34,7 +35,12 @@ func foreign(err error) error {
 // identify passes a request on in the name of the caller, who is allowed.
 func (g *Gateway) identify(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	r.Header.Del("Authorization") // ends here: the mesh carries the principal, not the credentials
-	next.ServeHTTP(w, r.WithContext(authn.With(r.Context(), authn.Local())))
+	ctx, err := g.deps.ProviderData.Receive(authn.With(r.Context(), authn.Local()), r.Header)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // fromThisMachine reports whether a request came from this machine and was addressed to it. It excludes requests through a proxy, and those

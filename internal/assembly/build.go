@@ -72,7 +72,7 @@ func (p *Process) buildInference() error {
 }
 
 func (p *Process) buildBridge() error {
-	svc, err := mcpbridge.New(p.cfg.MCPBridge, mcpbridge.Deps{Egress: p.egress, Log: p.log})
+	svc, err := mcpbridge.New(p.cfg.MCPBridge, mcpbridge.Deps{Egress: p.egress, ProviderData: p.sealer, Log: p.log})
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,8 @@ func (p *Process) buildRegistry() error {
 	svc, err := registry.New(p.cfg.Registry, registry.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
-		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Log: p.log,
+		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn),
+		ProviderData: p.sealer, Log: p.log,
 	})
 	if err != nil {
 		return err
@@ -146,7 +147,8 @@ func (p *Process) buildSessions() error {
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn), Tools: registryv1.NewToolServiceClient(registryConn),
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
-		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Egress: p.egress, Getenv: p.opts.Getenv, Log: p.log,
+		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Egress: p.egress, Getenv: p.opts.Getenv,
+		ProviderData: p.sealer, Log: p.log,
 	})
 	if err != nil {
 		return err
@@ -208,7 +210,9 @@ func (p *Process) buildWorker() error {
 }
 
 func (p *Process) buildGateway() error {
-	conns := gateway.Deps{Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}, Kill: p.opts.Kill}
+	conns := gateway.Deps{
+		ProviderData: p.sealer, Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
+	}
 	for role, conn := range map[string]*gateway.Conn{
 		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,
 	} {

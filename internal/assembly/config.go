@@ -49,7 +49,7 @@ type Config struct {
 // MeshConfig configures how roles in separate processes find and trust each other.
 type MeshConfig struct {
 	// Key is shared by all processes of a mesh.
-	Key secret.Value `yaml:"key" doc:"Secret that all processes of a mesh share, at least 32 characters: it signs the caller's identity between them. windlass up makes its own."`
+	Key secret.Value `yaml:"key" doc:"Secret that all processes of a mesh share, at least 32 characters: it signs the caller's identity between them, and seals the provider data of requests. windlass up makes its own."`
 	// Listen maps roles to listen addresses.
 	Listen map[string]string `yaml:"listen" doc:"gRPC listen address by role, for the roles of this process."`
 	// Targets maps roles to their addresses.

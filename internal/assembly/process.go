@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
@@ -53,6 +54,7 @@ type Process struct {
 	log    *slog.Logger
 	group  lifecycle.Group
 	ring   *authn.Keyring
+	sealer *providerdata.Sealer
 	egress *egress.Egress
 	server *rpc.Server
 	ctx    context.Context //nolint:containedctx // bounds the building of components only
@@ -89,6 +91,9 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 func (p *Process) build(parts []component) error {
 	var err error
 	if p.ring, err = authn.NewKeyring([]byte(p.cfg.Mesh.Key.Reveal())); err != nil {
+		return fmt.Errorf("mesh.key: %w", err)
+	}
+	if p.sealer, err = providerdata.NewSealer(p.cfg.Mesh.Key); err != nil {
 		return fmt.Errorf("mesh.key: %w", err)
 	}
 	if p.egress, err = p.cfg.Egress.build(); err != nil {

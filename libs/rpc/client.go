@@ -18,6 +18,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -80,8 +81,15 @@ func serverStats() stats.Handler {
 	return otelgrpc.NewServerHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))
 }
 
-// sign adds the principal, replacing any outgoing metadata under our header, so that no caller can impersonate another.
+// sign adds the principal and sealed provider data, replacing any outgoing metadata under our headers, so that no caller can impersonate
+// another.
 func (c caller) sign(ctx context.Context) (context.Context, error) {
+	if sealed := providerdata.Outgoing(ctx); sealed != nil {
+		md, _ := metadata.FromOutgoingContext(ctx)
+		md = metadata.Join(md, nil)
+		md.Set(providerdata.Metadata, string(sealed))
+		ctx = metadata.NewOutgoingContext(ctx, md)
+	}
 	p := c.cfg.As
 	if p == nil {
 		p = authn.From(ctx)

@@ -21,6 +21,7 @@ type call struct {
 	tool      string
 	arguments json.RawMessage // a JSON object
 	meta      map[string]string
+	given     given
 	notice    func(notice) error // an error ends the call
 	canAsk    bool               // the tool may ask the user
 	accepts   []string           // methods of the server's requests that the caller answers itself
@@ -78,6 +79,7 @@ func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, ref
 		if err != nil { // whatever happened to the connection, the call was not sent
 			return nil, doubted(sp, in.tool, unavailable(sp, err), *refused)
 		}
+		c.spec.hidden.add(in.given.values)
 		c.learnHeaders(ctx)
 		a, err := c.callTool(ctx, sp.callTimeout, in)
 		again := s.prepareRetry(ctx, u, c, a, err, refused) && attempt == 0
@@ -161,7 +163,10 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	coming := c.progress.add(token)
 	defer c.progress.remove(token)
 
-	params := map[string]any{"name": in.tool, "arguments": in.arguments, "_meta": callMeta(ctx, in.meta, token)}
+	params := map[string]any{"name": in.tool, "arguments": in.arguments, "_meta": callMeta(ctx, in, token)}
+	if len(in.given.headers) > 0 {
+		ctx = context.WithValue(ctx, givenKey{}, in.given)
+	}
 	ask := newAsking(c.spec, in)
 	if c.modern() {
 		in.declare(c.spec, params)
@@ -228,12 +233,15 @@ func (in call) declare(s *spec, params map[string]any) {
 	in.state.again(params, in.answer, in.responses)
 }
 
-// callMeta returns a call's `_meta`: the caller's entries, the trace, and our progress token.
-func callMeta(ctx context.Context, given map[string]string, token string) map[string]any {
+// callMeta returns a call's `_meta`: the request's provider data, the caller's entries, the trace, and our progress token.
+func callMeta(ctx context.Context, in call, token string) map[string]any {
 	trace := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, trace)
-	meta := make(map[string]any, len(given)+len(trace)+1)
-	for key, value := range given {
+	meta := make(map[string]any, len(in.given.meta)+len(in.meta)+len(trace)+1)
+	for key, value := range in.given.meta {
+		meta[key] = value
+	}
+	for key, value := range in.meta {
 		meta[key] = value
 	}
 	for key, value := range maps.All(trace) {

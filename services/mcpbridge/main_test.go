@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +17,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/secret"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
@@ -57,8 +60,8 @@ func newBridgeThrough(t testing.TB, out *egress.Egress, change ...func(*mcpbridg
 	}
 	log := &logged{}
 	svc, err := mcpbridge.New(cfg, mcpbridge.Deps{
-		Egress: out,
-		Log:    slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Egress: out, ProviderData: testSealer(t),
+		Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +90,15 @@ func testEgress(t testing.TB) *egress.Egress {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func testSealer(t testing.TB) *providerdata.Sealer {
+	t.Helper()
+	s, err := providerdata.NewSealer(secret.New(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func testLog() *slog.Logger { return slog.New(slog.DiscardHandler) }

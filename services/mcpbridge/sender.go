@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync/atomic"
 
@@ -42,6 +43,12 @@ func (s *sender) request(ctx context.Context, id int64, method mcp.MCPMethod, pa
 		return nil, &sendError{fate: notSent, cause: err}
 	}
 	header = s.withKey(header, method, params)
+	if method == mcp.MethodToolsCall && s.spec.kind != overStdio {
+		if header == nil {
+			header = http.Header{}
+		}
+		maps.Copy(header, headersOf(ctx))
+	}
 	x := &exchange{id: id, method: method}
 	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: string(method), Header: header}
 	if params != nil {

@@ -18,16 +18,19 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/result"
 )
 
-// Deps holds the bridge's dependencies; both are required.
+// Deps holds the bridge's dependencies; Egress and Log are required.
 type Deps struct {
 	// Egress dials HTTP servers.
 	Egress *egress.Egress
+	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
+	ProviderData *providerdata.Sealer
 	// Log receives connections and losses, and at debug level the stderr of tool servers.
 	Log *slog.Logger
 }
@@ -37,6 +40,7 @@ type Service struct {
 	mcpbridgev1.UnimplementedBridgeServiceServer
 	cfg         Config
 	credentials *credential.Keeper
+	sealer      *providerdata.Sealer
 	pool        *pool
 	tracer      trace.Tracer
 }
@@ -52,7 +56,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	keeper := credential.New(credential.Config{Env: references(cfg), Timeout: cfg.ConnectTimeout}, deps.Egress)
 	return &Service{
-		cfg: cfg, credentials: keeper,
+		cfg: cfg, credentials: keeper, sealer: deps.ProviderData,
 		pool: newPool(cfg, deps.Log, &opener{
 			egress: deps.Egress, log: deps.Log, commandPath: cfg.CommandPath, probe: cfg.DiscoverTimeout,
 		}, keeper.Forget),
@@ -94,6 +98,9 @@ func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 	}
 	in, err := callFromProto(req)
 	if err != nil {
+		return err
+	}
+	if in.given, err = s.receive(sp, req.GetProviderData()); err != nil {
 		return err
 	}
 	in.notice = func(n notice) error { return stream.Send(sp.noticeToProto(n)) }

@@ -46,6 +46,7 @@ type spec struct {
 	redact         func(string) string // removes secrets from texts
 	withhold       func(string) string // removes the values of references from a tool's output
 	withholds      bool                // there are such values
+	hidden         *hidden             // values of provider data, which change
 }
 
 // newSpec validates a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
@@ -85,7 +86,8 @@ func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper) (*spe
 		return nil, fault.InvalidFields(r.Wrong)
 	}
 	redact := envref.Redactor(r.Secrets)
-	sp.redact = func(text string) string { return redact(sp.credentials.Hide(text)) }
+	sp.hidden = &hidden{}
+	sp.redact = func(text string) string { return sp.hidden.hide(redact(sp.credentials.Hide(text))) }
 	sp.withhold, sp.withholds = sp.credentials.Hide, len(r.Values) > 0 || sp.auth != nil
 	sp.key = sp.hash()
 	return sp, nil

@@ -143,7 +143,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
 	s, err := registry.New(cfg, registry.Deps{
 		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
-		Sessions: w.sessions, Agents: w.sessions,
+		Sessions: w.sessions, Agents: w.sessions, ProviderData: testSealer(w.t),
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -31,7 +32,7 @@ import (
 // schemasKept limits the compiled schemas in memory.
 const schemasKept = 4096
 
-// Deps holds the service's dependencies; all fields are required. The clients call as the registry's own role.
+// Deps holds the service's dependencies; all fields but ProviderData are required. The clients call as the registry's own role.
 type Deps struct {
 	// DB is the service's own database. New migrates it; its owner closes it.
 	DB *sqldb.DB
@@ -41,6 +42,8 @@ type Deps struct {
 	Bridge mcpbridgev1.BridgeServiceClient
 	// Egress sends requests to HTTP APIs.
 	Egress upstream.Dialer
+	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
+	ProviderData *providerdata.Sealer
 	// Bus is where the cache keeps results. It is not used if the cache is disabled.
 	Bus *bus.Bus
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
@@ -97,7 +100,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		MaxResponseBytes: int64(cfg.MaxResultBytes), EnvAllow: cfg.EnvAllow,
 		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
 	}, upstream.Deps{
-		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress, Definitions: s.store, Log: deps.Log,
+		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress,
+		ProviderData: deps.ProviderData, Definitions: s.store, Log: deps.Log,
 	})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)

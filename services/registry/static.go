@@ -24,6 +24,8 @@ type SourceConfig struct {
 	Operations *FilterConfig `yaml:"operations" doc:"Operations of an API that become tools; without it, all."`
 	// Endpoints are those of an API that are written by hand.
 	Endpoints []EndpointConfig `yaml:"endpoints" doc:"Endpoints of a source of kind http, each of which is a tool."`
+	// ProviderData are the credentials of requests that its tools get.
+	ProviderData *ProviderDataConfig `yaml:"provider_data" doc:"Credentials of requests (header X-Windlass-Provider-Data) that its tools get."`
 	// Temporal is where its workflows run.
 	Temporal *TemporalConfig `yaml:"temporal" doc:"Where the workflows of a source of kind workflow run."`
 	// Workflows are its tools.
@@ -76,6 +78,13 @@ type AuthConfig struct {
 	ClientID string   `yaml:"client_id" doc:"Client ID at the token endpoint."`
 	Scopes   []string `yaml:"scopes" doc:"Requested scopes."`
 	Audience string   `yaml:"audience" doc:"Requested audience, for servers that take one."`
+}
+
+// ProviderDataConfig declares provider data in the configuration; the fields are those of store.ProviderData.
+type ProviderDataConfig struct {
+	Meta     []string          `yaml:"meta" doc:"Keys that an MCP server gets in _meta of tools/call."`
+	Headers  map[string]string `yaml:"headers" doc:"Headers of the calls, each with the key whose value it gets."`
+	Optional []string          `yaml:"optional" doc:"Those of these keys that a request may lack."`
 }
 
 // FilterConfig selects operations in the configuration; the fields are those of store.OperationFilter.
@@ -178,7 +187,7 @@ func (c SourceConfig) source() (store.Source, error) {
 		SessionContext: c.SessionContext,
 		Pin:            c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
 		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
-		Cache: (*store.ResultCache)(c.Cache),
+		Cache: (*store.ResultCache)(c.Cache), ProviderData: (*store.ProviderData)(c.ProviderData),
 	}, Document: c.Document}
 	for _, e := range c.Endpoints {
 		s.Spec.Endpoints = append(s.Spec.Endpoints, store.Endpoint(e))

@@ -108,7 +108,8 @@ func (p *parts) makeTurns() (err error) {
 		Store: st, Journal: p.journal, Access: p.access, Keys: p.keys, Input: p.input, Limits: p.limits, Agents: p.agents,
 		Blueprints: p.blueprints,
 		Sessions:   p.sessions, Budgets: p.budgets, Waits: p.waits, Reruns: p.reruns, Webhooks: p.webhooks, Notifier: notifier,
-		Children: childrenOf{p.Service}, Waker: waker, Engine: deps.Dispatcher, Log: deps.Log,
+		Children: childrenOf{p.Service}, Waker: waker, Engine: deps.Dispatcher, ProviderData: deps.ProviderData,
+		Log: deps.Log,
 	})
 	p.children = child.New(child.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Sessions: p.sessions, Turns: p.turns, Waits: p.waits, Input: p.input,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -61,6 +62,8 @@ type Deps struct {
 	Egress *egress.Egress
 	// Getenv reads the environment for the placeholders ${env.*} that the configuration allows.
 	Getenv func(string) string
+	// ProviderData seals the credentials of requests for their turns; without it they are refused.
+	ProviderData *providerdata.Sealer
 	// Log gets what went wrong.
 	Log *slog.Logger
 }

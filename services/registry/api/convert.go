@@ -19,8 +19,9 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		Pin: p.GetPin(), BaseURL: strings.TrimSpace(p.GetBaseUrl()), Operations: filterFromProto(p.GetOperations()),
 		Cache:   cacheFromProto(p.GetCache()),
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
-		Auth: authFromProto(p.GetAuth()), Endpoints: endpointsFromProto(p.GetEndpoints()),
-		Temporal: temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()),
+		Auth: authFromProto(p.GetAuth()), ProviderData: providerDataFromProto(p.GetProviderData()),
+		Endpoints: endpointsFromProto(p.GetEndpoints()),
+		Temporal:  temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()),
 	}, Document: p.GetDocument()}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// apiToProto sets the fields of a source that is an HTTP API.
+// apiToProto sets the fields of a source that are messages.
 func apiToProto(s store.Spec, p *registryv1.Source) {
 	if f := s.Operations; f != nil {
 		p.Operations = &registryv1.OperationFilter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
@@ -17,6 +17,9 @@ func apiToProto(s store.Spec, p *registryv1.Source) {
 			Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
 			Scopes: a.Scopes, Audience: a.Audience,
 		}
+	}
+	if d := s.ProviderData; d != nil {
+		p.ProviderData = &registryv1.SourceProviderData{Meta: d.Meta, Headers: d.Headers, Optional: d.Optional}
 	}
 	for _, e := range s.Endpoints {
 		p.Endpoints = append(p.Endpoints, &registryv1.Endpoint{
@@ -58,6 +61,13 @@ func filterFromProto(p *registryv1.OperationFilter) *store.OperationFilter {
 		return nil
 	}
 	return &store.OperationFilter{Tags: p.GetTags(), Paths: p.GetPaths(), Names: p.GetNames()}
+}
+
+func providerDataFromProto(p *registryv1.SourceProviderData) *store.ProviderData {
+	if p == nil {
+		return nil
+	}
+	return &store.ProviderData{Meta: p.GetMeta(), Headers: p.GetHeaders(), Optional: p.GetOptional()}
 }
 
 func authFromProto(p *registryv1.SourceAuth) *store.Auth {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
@@ -31,6 +32,10 @@ func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.S
 		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), RunnerID: req.GetRunnerId(), Key: req.GetKey(),
 		Rules: req.GetApprovalRules(), Approved: req.GetApproved(), Input: req.GetInput(),
 		Resolution: req.GetResolution(), CanWait: req.GetCanWait(),
+		ProviderData: providerdata.Sealed{
+			Bytes: providerdata.Incoming(stream.Context()),
+			Scope: providerdata.OfTurn(tenantOf(req.GetPrincipal()), req.GetTurnId()),
+		},
 	}, func(e execute.Event) error { return stream.Send(eventToProto(e)) })
 	if err != nil {
 		return err

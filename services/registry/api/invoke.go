@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/execute"
@@ -49,6 +50,7 @@ func directCall(ctx context.Context, tool, key string) (execute.Call, error) {
 	}
 	p := authn.From(ctx)
 	c := execute.Call{Principal: p, Tenant: tenantOf(p), Tool: tool, InSurface: true, Key: "direct/" + p.GetSubject() + "/" + key}
+	c.ProviderData = providerdata.Sealed{Bytes: providerdata.Incoming(ctx), Scope: providerdata.OfCaller(p)}
 	if key == "" {
 		c.Key = "direct/" + ids.New(ids.Execution)
 	}

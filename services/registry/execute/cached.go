@@ -28,7 +28,7 @@ func (s results) keepFor(t store.Tool) time.Duration {
 		return 0
 	case t.Source.Kind == store.Workflow: // the state of a workflow changes without a call
 		return 0
-	case len(spec.ClientRequests) > 0 || spec.SessionContext: // the result may depend on the caller's answers, or on its session
+	case len(spec.ClientRequests) > 0 || spec.SessionContext || spec.ProviderData != nil: // the result may depend on the caller
 		return 0
 	case spec.Cache == nil:
 		return s.ttl

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -56,6 +57,8 @@ type Call struct {
 	Fresh bool
 	// LogLevel is the lowest level of log messages that the caller wants; empty = none.
 	LogLevel string
+	// ProviderData is what came with the request that the call is part of.
+	ProviderData providerdata.Sealed
 }
 
 // Event is a step in a call's execution; one of the fields is set.

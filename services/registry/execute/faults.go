@@ -75,7 +75,7 @@ func notRun(tool string, why *fault.Error) *fault.Error {
 	switch why.Reason {
 	case faultv1.Reason_REASON_CANCELLED:
 		return cancelled()
-	case faultv1.Reason_REASON_EGRESS_DENIED:
+	case faultv1.Reason_REASON_EGRESS_DENIED, faultv1.Reason_REASON_FAILED_PRECONDITION:
 		return fault.New(codes.FailedPrecondition, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s",
 			why.Todo).Cause(why)
 	case faultv1.Reason_REASON_INPUT_REQUIRED:

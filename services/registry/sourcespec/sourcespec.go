@@ -33,6 +33,7 @@ func Validate(s store.Source) error {
 		bad("source.name", `"`+reserved+`" is the name of an MCP endpoint of Windlass`)
 	}
 	validateKind(s, bad)
+	validateProviderData(s, bad)
 	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
 		bad("source.elicitation", "use reissue or off")
 	}

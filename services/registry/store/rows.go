@@ -89,6 +89,16 @@ func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
 // Auth is the credential of a source. All values are references or no secrets.
 type Auth = credential.Auth
 
+// ProviderData says which credentials of a request a source's calls get.
+type ProviderData struct {
+	// Meta are keys that an MCP server gets in _meta.
+	Meta []string `json:"meta,omitempty"`
+	// Headers are headers of the calls, each with its key.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Optional are those of these keys that a request may lack.
+	Optional []string `json:"optional,omitempty"`
+}
+
 // OperationFilter selects operations of a document; all conditions that are set must hold.
 type OperationFilter struct {
 	// Tags are tags, Paths and Names are globs over paths and operation ids.
@@ -189,6 +199,8 @@ type Spec struct {
 	Operations *OperationFilter `json:"operations,omitempty"`
 	// Auth is its credential; nil = none.
 	Auth *Auth `json:"auth,omitempty"`
+	// ProviderData says which credentials of a request its calls get; nil = none.
+	ProviderData *ProviderData `json:"provider_data,omitempty"`
 	// MaxCalls is the number of calls in parallel, 0 = the service's default; MaxRate the calls per second, 0 = unlimited.
 	MaxCalls uint32  `json:"max_calls,omitempty"`
 	MaxRate  float64 `json:"max_calls_per_second,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -62,13 +63,14 @@ func (a *apis) operation(ctx context.Context, tenant, hash string) (httpcall.Mak
 }
 
 // callAPI sends one request. A call that may be repeated is sent once more if the API refuses its access token.
-func (u *Upstream) callAPI(ctx context.Context, r Request) (Reply, error) {
+func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Data) (Reply, error) {
 	op, err := u.apis.operation(ctx, r.Source.Tenant, r.Definition)
 	if err != nil {
 		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.CallTimeout(r.Source))
 	defer cancel()
+	add, hide := provided(r.Source, given)
 	for retried := false; ; retried = true {
 		set, err := u.apis.credentials.For(owner(r.Source))
 		if err != nil {
@@ -76,7 +78,14 @@ func (u *Upstream) callAPI(ctx context.Context, r Request) (Reply, error) {
 		}
 		refused := false
 		call := httpcall.Call{
-			Source: r.Source.Name, Maker: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(), Authorize: set.Authorize, Hide: set.Hide,
+			Source: r.Source.Name, Maker: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(),
+			Hide: func(text string) string { return hide(set.Hide(text)) },
+			Authorize: func(out *http.Request) error {
+				if err := set.Authorize(out); err != nil {
+					return err
+				}
+				return add(out)
+			},
 			Refused: func(sent *http.Request) { refused = set.Refused(sent) }, MaxBytes: u.cfg.MaxResponseBytes,
 		}
 		if r.Effect != store.Read {

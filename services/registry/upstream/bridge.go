@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -55,12 +56,16 @@ func (e *Error) ServerAway() bool {
 // Unwrap returns the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 
-func (u *Upstream) callBridge(ctx context.Context, r Request, notice func(Notice)) (Reply, error) {
+func (u *Upstream) callBridge(ctx context.Context, r Request, given providerdata.Data, notice func(Notice)) (Reply, error) {
+	sealed, err := u.sealFor(r.Source, given)
+	if err != nil {
+		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+	}
 	// Do not wait for an unreachable bridge: nothing is sent then, and the caller decides how long to retry.
 	stream, err := u.bridge.CallTool(ctx, &mcpbridgev1.CallToolRequest{
 		Server: u.server(r.Source), Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,
 		CanAsk: r.CanAsk && r.Source.Spec.Elicitation != "off", Answer: bridgeAnswer(r.Answer),
-		Accepts: accepted(r.Source, r.Accepts), LogLevel: r.LogLevel,
+		Accepts: accepted(r.Source, r.Accepts), LogLevel: r.LogLevel, ProviderData: sealed,
 	}, grpc.WaitForReady(false))
 	if err != nil {
 		return Reply{}, notOpened(err)

@@ -221,7 +221,7 @@ func (a *apis) read(ctx context.Context, s store.Source, document []byte) (store
 	if f := s.Spec.Operations; f != nil {
 		options.Filter = openapi.Filter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
 	}
-	if s.Spec.Auth != nil || len(s.Spec.Headers) > 0 {
+	if s.Spec.Auth != nil || len(s.Spec.Headers) > 0 || s.Spec.ProviderData != nil {
 		options.Trusted = func(address string) bool { return credential.Origin(address) == home(s.Spec) }
 	}
 	api, err := openapi.Read(ctx, document, options)
@@ -283,6 +283,11 @@ func given(s store.Spec) map[string]bool {
 	out := map[string]bool{}
 	for name := range s.Headers {
 		out["header:"+strings.ToLower(name)] = true
+	}
+	if s.ProviderData != nil {
+		for name := range s.ProviderData.Headers {
+			out["header:"+strings.ToLower(name)] = true
+		}
 	}
 	if a := s.Auth; a != nil && a.Kind == credential.APIKey {
 		if a.In == "query" {

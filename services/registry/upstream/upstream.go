@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -69,6 +70,8 @@ type Deps struct {
 	Builtin builtin.Tools
 	// Egress sends requests to APIs and to Temporal.
 	Egress Dialer
+	// ProviderData opens the credentials of requests; nil refuses them.
+	ProviderData *providerdata.Sealer
 	// Definitions has the operations of APIs.
 	Definitions Definitions
 	// Log receives changes of breakers.
@@ -80,6 +83,7 @@ type Upstream struct {
 	cfg      Config
 	bridge   mcpbridgev1.BridgeServiceClient
 	builtin  builtin.Tools
+	sealer   *providerdata.Sealer
 	apis     *apis
 	flows    *flows
 	breakers *breakers
@@ -89,7 +93,7 @@ type Upstream struct {
 // New returns an Upstream.
 func New(cfg Config, deps Deps) *Upstream {
 	return &Upstream{
-		cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, apis: newAPIs(cfg, deps), flows: newFlows(cfg, deps),
+		cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, sealer: deps.ProviderData, apis: newAPIs(cfg, deps), flows: newFlows(cfg, deps),
 		breakers: &breakers{
 			failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
 			bySource: map[string]breaker{},
@@ -286,6 +290,8 @@ type Request struct {
 	Accepts []string
 	// LogLevel is the lowest level of log messages that the caller wants; empty = none.
 	LogLevel string
+	// ProviderData is what came with the request that the call is part of.
+	ProviderData providerdata.Sealed
 	// Answer is the user's answer to a question of an earlier attempt; nil = none was asked.
 	Answer *registryv1.InputAnswer
 }
@@ -327,18 +333,22 @@ func (u *Upstream) Call(ctx context.Context, r Request, notice func(Notice)) (Re
 	if r.Source.Kind == store.Builtin {
 		return u.callMesh(ctx, r)
 	}
+	given, err := u.provide(r)
+	if err != nil {
+		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+	}
 	end, failure := u.limits.enter(ctx, r.Source)
 	if failure != nil {
 		return Reply{}, failure
 	}
 	defer end()
 	if store.IsAPI(r.Source.Kind) {
-		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r) })
+		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r, given) })
 	}
 	if r.Source.Kind == store.Workflow {
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callWorkflow(ctx, r) })
 	}
-	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, notice) })
+	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, given, notice) })
 }
 
 func (u *Upstream) callMesh(ctx context.Context, r Request) (Reply, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
@@ -165,7 +166,10 @@ func (s *Service) start(ctx context.Context, parent store.Turn, c store.Child, c
 		return err
 	}
 	ses.ID, ses.ParentSession, ses.ParentTurn = c.SessionID, parent.SessionID, parent.ID
-	_, err = s.deps.Turns.Accept(ctx, turn.Spec{Session: ses, Fresh: true, Content: content, Child: &c, Path: parent.Path() + "/" + c.AgentID})
+	_, err = s.deps.Turns.Accept(ctx, turn.Spec{
+		Session: ses, Fresh: true, Content: content, Child: &c, Path: parent.Path() + "/" + c.AgentID,
+		ProviderData: providerdata.Sealed{Bytes: parent.ProviderData, Scope: providerdata.OfTurn(parent.Tenant, parent.ID)},
+	})
 	if errors.Is(err, store.ErrExists) { // another attempt of the step was faster
 		return nil
 	}

@@ -3,9 +3,12 @@ package sessionstest
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -55,6 +58,7 @@ type Kit struct {
 	testing.TB
 
 	DB       *sqldb.DB
+	Sealer   *providerdata.Sealer
 	Clock    *Clock
 	Engine   *Engine
 	Bus      *Bus
@@ -98,6 +102,8 @@ func New(t testing.TB, cfg Config) *Kit {
 		}
 	})
 	k.DB = db
+	k.Sealer, err = providerdata.NewSealer(secret.New(strings.Repeat("k", 32)))
+	k.Must(err)
 	k.Store, err = store.Open(t.Context(), db)
 	k.Must(err)
 	k.makeReaders(cfg)
@@ -144,7 +150,7 @@ func (k *Kit) makeTurns(cfg Config) {
 		Blueprints: blueprints(),
 		Sessions:   k.Sessions, Budgets: k.Budgets, Waits: k.Waits, Reruns: k.Reruns, Webhooks: k.Notifier, Notifier: k.Notifier,
 		Children: around,
-		Waker:    waker, Engine: k.Engine, Log: log,
+		Waker:    waker, Engine: k.Engine, ProviderData: k.Sealer, Log: log,
 	})
 	k.Children = child.New(child.Deps{
 		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Sessions: k.Sessions, Turns: k.Turns, Waits: k.Waits,

@@ -160,5 +160,7 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim, warning
 	if changed {
 		tx.KeepTurn(t)
 	}
-	return &Lease{Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageID: step.MessageID}, nil
+	return &Lease{
+		Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageID: step.MessageID, ProviderData: t.ProviderData,
+	}, nil
 }

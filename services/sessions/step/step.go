@@ -84,6 +84,8 @@ type Lease struct {
 	MessageID string
 	// MaxOutputTokens is what a model step under a limit may write, 0 = the agent's setting.
 	MaxOutputTokens int32
+	// ProviderData are the credentials of the turn's request, sealed for the turn; nil for none.
+	ProviderData []byte
 }
 
 // Busy says why a step cannot be claimed now.

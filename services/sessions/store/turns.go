@@ -55,6 +55,8 @@ type Turn struct {
 	AgentPath string
 	// Children is how many turns of sub-agents it began.
 	Children uint32
+	// ProviderData are the credentials that came with its request, sealed for it; nil for none, and from its end on. AddTurn writes it.
+	ProviderData []byte
 	// Budgeted reports whether there is a budget, or a limit of its own, that its use counts for. Only LockTurn reads it.
 	Budgeted bool
 }
@@ -78,7 +80,8 @@ const Unplaced = ^uint32(0)
 
 const turnColumns = `tenant, id, session_id, agent_id, subject, status, cancel_requested, model, blueprint_revision, deadline_us, input_seq,
 	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent, place, urgent,
-	open_waits, people_waits, paused_us, inputs, rouse_us, agent_path, children`
+	open_waits, people_waits, paused_us, inputs, rouse_us, agent_path, children,
+	provider_data`
 
 const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND id = $2"
 
@@ -90,7 +93,7 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, sqldb.TimeColumn(&t.DispatchTime), sqldb.TimeColumn(&t.CheckTime), &t.Restarts,
 		sqldb.TimeColumn(&t.CreateTime), sqldb.TimeColumn(&t.StartTime), sqldb.TimeColumn(&t.EndTime), &usage, &end,
 		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, sqldb.TimeColumn(&t.PausedSince), &t.Inputs,
-		sqldb.TimeColumn(&t.WakeTime), &t.AgentPath, &t.Children)
+		sqldb.TimeColumn(&t.WakeTime), &t.AgentPath, &t.Children, &t.ProviderData)
 	if err != nil {
 		return t, err
 	}
@@ -197,7 +200,7 @@ func (tx *turnTx) AddTurn(ctx context.Context, t Turn) error {
 		sqldb.Micros(t.CreateTime), sqldb.Micros(t.StartTime), sqldb.Micros(t.EndTime),
 		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, sqldb.Micros(t.PausedSince),
 		int64(t.Inputs), sqldb.Micros(t.WakeTime),
-		t.AgentPath, int64(t.Children))
+		t.AgentPath, int64(t.Children), t.ProviderData)
 	return err
 }
 
@@ -227,6 +230,7 @@ func (tx *turnTx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err err
 
 const updateTurn = `UPDATE turns SET status = $3, cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
 	last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12,
+	provider_data = CASE WHEN CAST($10 AS BIGINT) > 0 THEN NULL ELSE provider_data END,
 	open_waits = $13, people_waits = $14, paused_us = $15, inputs = $16 WHERE tenant = $1 AND id = $2`
 
 // encode returns usage and end as they are stored.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -53,6 +54,8 @@ type Spec struct {
 	WebhookURL string
 	// ScheduleID is the schedule that starts it, "" for others.
 	ScheduleID string
+	// ProviderData are the credentials of the request.
+	ProviderData providerdata.Sealed
 	// CallbackOf is the turn of the sub-agent in the background whose result it brings, "" for others.
 	CallbackOf string
 }
@@ -76,6 +79,10 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	if spec.Rerun != nil {
 		in.Rerun = spec.Rerun.Event
 	}
+	credentials, err := credentialsOf(s.deps.ProviderData, spec)
+	if err != nil {
+		return View{}, err
+	}
 	var t store.Turn
 	var earlier string
 	var cut interrupted
@@ -93,6 +100,9 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 			return err
 		}
 		in.TurnID = t.ID
+		if t.ProviderData, err = credentials(t); err != nil {
+			return err
+		}
 		cut, err = s.add(tx, &t, spec, in)
 		return err
 	})
@@ -110,6 +120,20 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	}
 	s.deps.Waker.Outbox.Trigger()
 	return View{Turn: t, Input: in}, nil
+}
+
+// credentialsOf opens the provider data of a request, and returns what seals it for a turn.
+func credentialsOf(sealer *providerdata.Sealer, spec Spec) (func(store.Turn) ([]byte, error), error) {
+	if len(spec.ProviderData.Bytes) == 0 {
+		return func(store.Turn) ([]byte, error) { return nil, nil }, nil
+	}
+	d, err := sealer.Open(spec.ProviderData.Bytes, spec.ProviderData.Scope)
+	if err != nil {
+		return nil, err
+	}
+	return func(t store.Turn) ([]byte, error) {
+		return sealer.Seal(d, providerdata.OfTurn(t.Tenant, t.ID))
+	}, nil
 }
 
 // add stores a turn with what it follows from.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
@@ -51,6 +52,7 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	}
 	spec := Spec{
 		Session: ses, Content: content, Mode: c.Mode, Tools: c.Tools, Once: c.Once, Limits: c.Limits, WebhookURL: c.WebhookURL,
+		ProviderData: ofRequest(ctx),
 	}
 	if c.Mode == ModeFork {
 		if spec.Copy, err = s.deps.Sessions.Copy(ctx, ses, 0, session.Spec{}); err != nil {
@@ -79,7 +81,7 @@ func (s *Service) Chat(ctx context.Context, c Chat) (View, error) {
 	if v, ok, err := s.earlier(ctx, c.Once); err != nil || ok {
 		return v, err
 	}
-	spec := Spec{Content: content, Once: c.Once, Fresh: c.SessionID == ""}
+	spec := Spec{Content: content, Once: c.Once, Fresh: c.SessionID == "", ProviderData: ofRequest(ctx)}
 	switch {
 	case spec.Fresh:
 		spec.Session, err = s.deps.Sessions.New(ctx, session.Spec{AgentID: c.AgentID, Params: c.Params})
@@ -109,6 +111,11 @@ func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspe
 	return s.Accept(ctx, Spec{
 		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(),
 		Tools: p.ClientTools,
-		Rerun: p, Once: once, Limits: limits,
+		Rerun: p, Once: once, Limits: limits, ProviderData: ofRequest(ctx),
 	})
+}
+
+// ofRequest returns the provider data of a caller's request.
+func ofRequest(ctx context.Context) providerdata.Sealed {
+	return providerdata.Sealed{Bytes: providerdata.Incoming(ctx), Scope: providerdata.OfCaller(authn.From(ctx))}
 }

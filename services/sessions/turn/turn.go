@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
@@ -71,7 +72,9 @@ type Deps struct {
 	Children   Children
 	Waker      outbox.Waker
 	Engine     Engine
-	Log        *slog.Logger
+	// ProviderData seals the credentials of requests; nil refuses them.
+	ProviderData *providerdata.Sealer
+	Log          *slog.Logger
 }
 
 // Service manages turns. It is safe for concurrent use.

@@ -214,7 +214,7 @@ func TestACommitIsConvertedWithAllThatFollows(t *testing.T) {
 }
 
 func TestAClaimHasOneOfThreeResults(t *testing.T) {
-	lease := step.Lease{Fence: 1, Attempt: 2, BaseSeq: 3, MessageID: "msg_1", MaxOutputTokens: 4}
+	lease := step.Lease{Fence: 1, Attempt: 2, BaseSeq: 3, MessageID: "msg_1", MaxOutputTokens: 4, ProviderData: []byte("sealed")}
 	got := convert.ClaimedToProto(step.Claimed{Lease: &lease, CancelRequested: true})
 	wantAll(t, got, "current_time", "now_micros") // which the server adds
 	wantAll(t, got.GetLease())

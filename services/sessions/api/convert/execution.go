@@ -74,7 +74,7 @@ func ClaimedToProto(c step.Claimed) *executionv1.ClaimStepResponse {
 	case c.Lease != nil:
 		out.Result = &executionv1.ClaimStepResponse_Lease{Lease: &executionv1.Lease{
 			Fence: c.Lease.Fence, Attempt: c.Lease.Attempt, BaseSeq: c.Lease.BaseSeq, MessageId: c.Lease.MessageID,
-			MaxOutputTokens: c.Lease.MaxOutputTokens,
+			MaxOutputTokens: c.Lease.MaxOutputTokens, ProviderData: c.Lease.ProviderData,
 		}}
 	case c.Busy != nil:
 		out.Result = &executionv1.ClaimStepResponse_Busy{Busy: BusyToProto(c.Busy)}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -35,7 +36,7 @@ func (r *Runner) run(
 	if w.Lease.GetAttempt() > r.cfg.MaxAttempts {
 		givenUp = true
 		commit = action.GiveUp(&turnv1.TurnError{Code: "internal", Message: "The step was begun too often without coming to an end."})
-	} else if commit, err = action.Do(held); err != nil {
+	} else if commit, err = action.Do(providerdata.With(held, w.Lease.GetProviderData())); err != nil {
 		if commit, err = r.resolve(held, action, w, err); err != nil {
 			return nil, err
 		}

@@ -566,8 +566,11 @@ type Lease struct {
 	MessageId string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// Maximum number of tokens that a model step under a limit may write, as reserved; 0 = the agent's setting.
 	MaxOutputTokens int32 `protobuf:"varint,5,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Credentials of the turn's request, sealed for the turn. The worker passes them on with the calls of the step and cannot read them; it
+	// must not store them. Empty for none.
+	ProviderData  []byte `protobuf:"bytes,20,opt,name=provider_data,json=providerData,proto3" json:"provider_data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lease) Reset() {
@@ -633,6 +636,13 @@ func (x *Lease) GetMaxOutputTokens() int32 {
 		return x.MaxOutputTokens
 	}
 	return 0
+}
+
+func (x *Lease) GetProviderData() []byte {
+	if x != nil {
+		return x.ProviderData
+	}
+	return nil
 }
 
 // ClaimStepRequest requests the lease of a step.
@@ -2898,14 +2908,15 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\x12%\n" +
-	"\x0ewith_artifacts\x18\x03 \x01(\bR\rwithArtifacts\"\x9d\x01\n" +
+	"\x0ewith_artifacts\x18\x03 \x01(\bR\rwithArtifacts\"\xc2\x01\n" +
 	"\x05Lease\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\rR\x05fence\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x19\n" +
 	"\bbase_seq\x18\x03 \x01(\rR\abaseSeq\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x04 \x01(\tR\tmessageId\x12*\n" +
-	"\x11max_output_tokens\x18\x05 \x01(\x05R\x0fmaxOutputTokens\"\x8b\x03\n" +
+	"\x11max_output_tokens\x18\x05 \x01(\x05R\x0fmaxOutputTokens\x12#\n" +
+	"\rprovider_data\x18\x14 \x01(\fR\fproviderData\"\x8b\x03\n" +
 	"\x10ClaimStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x125\n" +
 	"\x04step\x18\x02 \x01(\v2\x19.windlass.turn.v1.StepRefB\x06\xbaH\x03\xc8\x01\x01R\x04step\x12\x1d\n" +

@@ -646,7 +646,10 @@ type CallToolRequest struct {
 	Accepts []string `protobuf:"bytes,7,rep,name=accepts,proto3" json:"accepts,omitempty"`
 	// Lowest level of the log messages to stream: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency".
 	// Empty = none.
-	LogLevel      string `protobuf:"bytes,8,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
+	LogLevel string `protobuf:"bytes,8,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
+	// Credentials of the request that the call is part of, sealed for this server: a JSON object whose members "meta.KEY" are added to `_meta`
+	// as KEY, and "header.NAME" to the headers of the HTTP request. In texts, values of 8 bytes or more are replaced with "***".
+	ProviderData  []byte `protobuf:"bytes,20,opt,name=provider_data,json=providerData,proto3" json:"provider_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -735,6 +738,13 @@ func (x *CallToolRequest) GetLogLevel() string {
 		return x.LogLevel
 	}
 	return ""
+}
+
+func (x *CallToolRequest) GetProviderData() []byte {
+	if x != nil {
+		return x.ProviderData
+	}
+	return nil
 }
 
 // ForwardRequest is a request for a server.
@@ -1803,7 +1813,7 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x0eserver_version\x18\x03 \x01(\tR\rserverVersion\x12)\n" +
 	"\x10protocol_version\x18\x04 \x01(\tR\x0fprotocolVersion\x12!\n" +
 	"\flist_changed\x18\x05 \x01(\bR\vlistChanged\x12\"\n" +
-	"\finstructions\x18\x06 \x01(\tR\finstructions\"\xb8\x04\n" +
+	"\finstructions\x18\x06 \x01(\tR\finstructions\"\xe8\x04\n" +
 	"\x0fCallToolRequest\x12@\n" +
 	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n" +
@@ -1813,7 +1823,8 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x06answer\x18\x06 \x01(\v2\".windlass.mcpbridge.v1.InputAnswerR\x06answer\x12^\n" +
 	"\aaccepts\x18\a \x03(\tBD\xbaHA\x92\x01>\x10\x03\":r8R\x12elicitation/createR\x16sampling/createMessageR\n" +
 	"roots/listR\aaccepts\x12e\n" +
-	"\tlog_level\x18\b \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\x1a7\n" +
+	"\tlog_level\x18\b \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\x12.\n" +
+	"\rprovider_data\x18\x14 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x04R\fproviderData\x1a7\n" +
 	"\tMetaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\x02\n" +

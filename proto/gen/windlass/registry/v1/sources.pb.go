@@ -448,8 +448,75 @@ func (x *SourceAuth) GetAudience() string {
 	return ""
 }
 
+// SourceProviderData says which credentials of a request (header X-Windlass-Provider-Data, a JSON object) the calls of a source's tools get,
+// and where. A key that is declared here must be in the request, unless it is optional: otherwise the call fails with failed_precondition,
+// and nothing is sent. Keys that no source declares go nowhere. Values are neither stored nor logged, and are replaced with "***" where a
+// tool repeats them.
+type SourceProviderData struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Keys that an MCP server gets in `_meta` of tools/call, under their own names.
+	Meta []string `protobuf:"bytes,1,rep,name=meta,proto3" json:"meta,omitempty"`
+	// Headers of the request that calls the tool, each with the key whose value it gets, which must be a string. Not for a program.
+	Headers map[string]string `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Keys of those above that a request may lack. They are then left out.
+	Optional      []string `protobuf:"bytes,3,rep,name=optional,proto3" json:"optional,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceProviderData) Reset() {
+	*x = SourceProviderData{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceProviderData) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceProviderData) ProtoMessage() {}
+
+func (x *SourceProviderData) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceProviderData.ProtoReflect.Descriptor instead.
+func (*SourceProviderData) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SourceProviderData) GetMeta() []string {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *SourceProviderData) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *SourceProviderData) GetOptional() []string {
+	if x != nil {
+		return x.Optional
+	}
+	return nil
+}
+
 // ResultCache says how long results of a source's tools are kept. Only those of READ tools are, except tools of the mesh itself, workflows,
-// tools named "health_check" and those of sources with client_requests or session_context. No result outlives a change of the tool's
+// tools named "health_check" and those of sources with client_requests, session_context or provider_data. No result outlives a change of the tool's
 // definition or of the source, nor a call to the source that may have changed something. A turn that repeats a call gets a new result.
 type ResultCache struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -467,7 +534,7 @@ type ResultCache struct {
 
 func (x *ResultCache) Reset() {
 	*x = ResultCache{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +546,7 @@ func (x *ResultCache) String() string {
 func (*ResultCache) ProtoMessage() {}
 
 func (x *ResultCache) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +559,7 @@ func (x *ResultCache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultCache.ProtoReflect.Descriptor instead.
 func (*ResultCache) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ResultCache) GetDisabled() bool {
@@ -538,7 +605,7 @@ type Temporal struct {
 
 func (x *Temporal) Reset() {
 	*x = Temporal{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +617,7 @@ func (x *Temporal) String() string {
 func (*Temporal) ProtoMessage() {}
 
 func (x *Temporal) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +630,7 @@ func (x *Temporal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Temporal.ProtoReflect.Descriptor instead.
 func (*Temporal) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Temporal) GetAddress() string {
@@ -627,7 +694,7 @@ type Workflow struct {
 
 func (x *Workflow) Reset() {
 	*x = Workflow{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +706,7 @@ func (x *Workflow) String() string {
 func (*Workflow) ProtoMessage() {}
 
 func (x *Workflow) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +719,7 @@ func (x *Workflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Workflow.ProtoReflect.Descriptor instead.
 func (*Workflow) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Workflow) GetName() string {
@@ -809,6 +876,8 @@ type Source struct {
 	// the agent as `windlass/capabilities`, `windlass/parent_session_id`, the session's params as JSON in `windlass/params`, and
 	// `windlass/runner_id`, the worker.
 	SessionContext bool `protobuf:"varint,60,opt,name=session_context,json=sessionContext,proto3" json:"session_context,omitempty"`
+	// Credentials of requests that its tools get.
+	ProviderData *SourceProviderData `protobuf:"bytes,55,opt,name=provider_data,json=providerData,proto3" json:"provider_data,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
 	// Why it is unreachable; empty otherwise.
@@ -841,7 +910,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +922,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +935,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Source) GetId() string {
@@ -1065,6 +1134,13 @@ func (x *Source) GetSessionContext() bool {
 	return false
 }
 
+func (x *Source) GetProviderData() *SourceProviderData {
+	if x != nil {
+		return x.ProviderData
+	}
+	return nil
+}
+
 func (x *Source) GetState() SourceState {
 	if x != nil {
 		return x.State
@@ -1162,7 +1238,7 @@ type CreateSourceRequest struct {
 
 func (x *CreateSourceRequest) Reset() {
 	*x = CreateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1250,7 @@ func (x *CreateSourceRequest) String() string {
 func (*CreateSourceRequest) ProtoMessage() {}
 
 func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1263,7 @@ func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSourceRequest.ProtoReflect.Descriptor instead.
 func (*CreateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CreateSourceRequest) GetSource() *Source {
@@ -1215,7 +1291,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1303,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1316,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetSourceRequest) GetSourceId() string {
@@ -1263,7 +1339,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1351,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1364,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListSourcesRequest) GetPageSize() int32 {
@@ -1318,7 +1394,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1406,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1419,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListSourcesResponse) GetSources() []*Source {
@@ -1375,7 +1451,7 @@ type UpdateSourceRequest struct {
 
 func (x *UpdateSourceRequest) Reset() {
 	*x = UpdateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1463,7 @@ func (x *UpdateSourceRequest) String() string {
 func (*UpdateSourceRequest) ProtoMessage() {}
 
 func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1476,7 @@ func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSourceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateSourceRequest) GetSource() *Source {
@@ -1435,7 +1511,7 @@ type DeleteSourceRequest struct {
 
 func (x *DeleteSourceRequest) Reset() {
 	*x = DeleteSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1523,7 @@ func (x *DeleteSourceRequest) String() string {
 func (*DeleteSourceRequest) ProtoMessage() {}
 
 func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1536,7 @@ func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteSourceRequest) GetSourceId() string {
@@ -1479,7 +1555,7 @@ type DeleteSourceResponse struct {
 
 func (x *DeleteSourceResponse) Reset() {
 	*x = DeleteSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1567,7 @@ func (x *DeleteSourceResponse) String() string {
 func (*DeleteSourceResponse) ProtoMessage() {}
 
 func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1580,7 @@ func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
 }
 
 // SyncSourceRequest names a source.
@@ -1518,7 +1594,7 @@ type SyncSourceRequest struct {
 
 func (x *SyncSourceRequest) Reset() {
 	*x = SyncSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1606,7 @@ func (x *SyncSourceRequest) String() string {
 func (*SyncSourceRequest) ProtoMessage() {}
 
 func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1619,7 @@ func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncSourceRequest.ProtoReflect.Descriptor instead.
 func (*SyncSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SyncSourceRequest) GetSourceId() string {
@@ -1574,7 +1650,7 @@ type SyncResult struct {
 
 func (x *SyncResult) Reset() {
 	*x = SyncResult{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1662,7 @@ func (x *SyncResult) String() string {
 func (*SyncResult) ProtoMessage() {}
 
 func (x *SyncResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1675,7 @@ func (x *SyncResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResult.ProtoReflect.Descriptor instead.
 func (*SyncResult) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SyncResult) GetAdded() []string {
@@ -1655,7 +1731,7 @@ type DiffSourceRequest struct {
 
 func (x *DiffSourceRequest) Reset() {
 	*x = DiffSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1743,7 @@ func (x *DiffSourceRequest) String() string {
 func (*DiffSourceRequest) ProtoMessage() {}
 
 func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1756,7 @@ func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceRequest.ProtoReflect.Descriptor instead.
 func (*DiffSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DiffSourceRequest) GetSourceId() string {
@@ -1701,7 +1777,7 @@ type DiffSourceResponse struct {
 
 func (x *DiffSourceResponse) Reset() {
 	*x = DiffSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1789,7 @@ func (x *DiffSourceResponse) String() string {
 func (*DiffSourceResponse) ProtoMessage() {}
 
 func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1802,7 @@ func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceResponse.ProtoReflect.Descriptor instead.
 func (*DiffSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DiffSourceResponse) GetTools() []*DriftedTool {
@@ -1753,7 +1829,7 @@ type DriftedTool struct {
 
 func (x *DriftedTool) Reset() {
 	*x = DriftedTool{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1841,7 @@ func (x *DriftedTool) String() string {
 func (*DriftedTool) ProtoMessage() {}
 
 func (x *DriftedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +1854,7 @@ func (x *DriftedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedTool.ProtoReflect.Descriptor instead.
 func (*DriftedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DriftedTool) GetName() string {
@@ -1822,7 +1898,7 @@ type AcceptSourceRequest struct {
 
 func (x *AcceptSourceRequest) Reset() {
 	*x = AcceptSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +1910,7 @@ func (x *AcceptSourceRequest) String() string {
 func (*AcceptSourceRequest) ProtoMessage() {}
 
 func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +1923,7 @@ func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
 func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{19}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AcceptSourceRequest) GetSourceId() string {
@@ -1877,7 +1953,7 @@ type DefinitionChoice struct {
 
 func (x *DefinitionChoice) Reset() {
 	*x = DefinitionChoice{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1965,7 @@ func (x *DefinitionChoice) String() string {
 func (*DefinitionChoice) ProtoMessage() {}
 
 func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1978,7 @@ func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionChoice.ProtoReflect.Descriptor instead.
 func (*DefinitionChoice) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{20}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DefinitionChoice) GetName() string {
@@ -1930,7 +2006,7 @@ type AcceptSourceResponse struct {
 
 func (x *AcceptSourceResponse) Reset() {
 	*x = AcceptSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2018,7 @@ func (x *AcceptSourceResponse) String() string {
 func (*AcceptSourceResponse) ProtoMessage() {}
 
 func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2031,7 @@ func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
 func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{21}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AcceptSourceResponse) GetAccepted() []string {
@@ -2015,7 +2091,15 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\xa4\x02\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\x90\x02\n" +
+	"\x12SourceProviderData\x12;\n" +
+	"\x04meta\x18\x01 \x03(\tB'\xbaH$\x92\x01!\x10@\x18\x01\"\x1br\x192\x17^[A-Za-z0-9_.-]{1,128}$R\x04meta\x12Y\n" +
+	"\aheaders\x18\x02 \x03(\v25.windlass.registry.v1.SourceProviderData.HeadersEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\aheaders\x12&\n" +
+	"\boptional\x18\x03 \x03(\tB\n" +
+	"\xbaH\a\x92\x01\x04\x10@\x18\x01R\boptional\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa4\x02\n" +
 	"\vResultCache\x12\x1a\n" +
 	"\bdisabled\x18\x01 \x01(\bR\bdisabled\x12*\n" +
 	"\vttl_seconds\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\n" +
@@ -2047,7 +2131,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
 	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
-	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xc6\x13\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\x95\x14\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -2081,7 +2165,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\aexclude\x18$ \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\aexclude\x12:\n" +
 	"\btemporal\x18- \x01(\v2\x1e.windlass.registry.v1.TemporalR\btemporal\x12G\n" +
 	"\tworkflows\x18. \x03(\v2\x1e.windlass.registry.v1.WorkflowB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tworkflows\x12'\n" +
-	"\x0fsession_context\x18< \x01(\bR\x0esessionContext\x12<\n" +
+	"\x0fsession_context\x18< \x01(\bR\x0esessionContext\x12M\n" +
+	"\rprovider_data\x187 \x01(\v2(.windlass.registry.v1.SourceProviderDataR\fproviderData\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +
@@ -2188,97 +2273,101 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
 	(*OperationFilter)(nil),       // 1: windlass.registry.v1.OperationFilter
 	(*Endpoint)(nil),              // 2: windlass.registry.v1.Endpoint
 	(*SourceAuth)(nil),            // 3: windlass.registry.v1.SourceAuth
-	(*ResultCache)(nil),           // 4: windlass.registry.v1.ResultCache
-	(*Temporal)(nil),              // 5: windlass.registry.v1.Temporal
-	(*Workflow)(nil),              // 6: windlass.registry.v1.Workflow
-	(*Source)(nil),                // 7: windlass.registry.v1.Source
-	(*CreateSourceRequest)(nil),   // 8: windlass.registry.v1.CreateSourceRequest
-	(*GetSourceRequest)(nil),      // 9: windlass.registry.v1.GetSourceRequest
-	(*ListSourcesRequest)(nil),    // 10: windlass.registry.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 11: windlass.registry.v1.ListSourcesResponse
-	(*UpdateSourceRequest)(nil),   // 12: windlass.registry.v1.UpdateSourceRequest
-	(*DeleteSourceRequest)(nil),   // 13: windlass.registry.v1.DeleteSourceRequest
-	(*DeleteSourceResponse)(nil),  // 14: windlass.registry.v1.DeleteSourceResponse
-	(*SyncSourceRequest)(nil),     // 15: windlass.registry.v1.SyncSourceRequest
-	(*SyncResult)(nil),            // 16: windlass.registry.v1.SyncResult
-	(*DiffSourceRequest)(nil),     // 17: windlass.registry.v1.DiffSourceRequest
-	(*DiffSourceResponse)(nil),    // 18: windlass.registry.v1.DiffSourceResponse
-	(*DriftedTool)(nil),           // 19: windlass.registry.v1.DriftedTool
-	(*AcceptSourceRequest)(nil),   // 20: windlass.registry.v1.AcceptSourceRequest
-	(*DefinitionChoice)(nil),      // 21: windlass.registry.v1.DefinitionChoice
-	(*AcceptSourceResponse)(nil),  // 22: windlass.registry.v1.AcceptSourceResponse
-	nil,                           // 23: windlass.registry.v1.Endpoint.QueryEntry
-	nil,                           // 24: windlass.registry.v1.Endpoint.HeadersEntry
-	nil,                           // 25: windlass.registry.v1.Endpoint.FormEntry
-	nil,                           // 26: windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
-	nil,                           // 27: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 28: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 29: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 30: windlass.registry.v1.Source.LabelsEntry
-	(*structpb.Struct)(nil),       // 31: google.protobuf.Struct
-	(v1.EffectClass)(0),           // 32: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 34: google.protobuf.FieldMask
+	(*SourceProviderData)(nil),    // 4: windlass.registry.v1.SourceProviderData
+	(*ResultCache)(nil),           // 5: windlass.registry.v1.ResultCache
+	(*Temporal)(nil),              // 6: windlass.registry.v1.Temporal
+	(*Workflow)(nil),              // 7: windlass.registry.v1.Workflow
+	(*Source)(nil),                // 8: windlass.registry.v1.Source
+	(*CreateSourceRequest)(nil),   // 9: windlass.registry.v1.CreateSourceRequest
+	(*GetSourceRequest)(nil),      // 10: windlass.registry.v1.GetSourceRequest
+	(*ListSourcesRequest)(nil),    // 11: windlass.registry.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 12: windlass.registry.v1.ListSourcesResponse
+	(*UpdateSourceRequest)(nil),   // 13: windlass.registry.v1.UpdateSourceRequest
+	(*DeleteSourceRequest)(nil),   // 14: windlass.registry.v1.DeleteSourceRequest
+	(*DeleteSourceResponse)(nil),  // 15: windlass.registry.v1.DeleteSourceResponse
+	(*SyncSourceRequest)(nil),     // 16: windlass.registry.v1.SyncSourceRequest
+	(*SyncResult)(nil),            // 17: windlass.registry.v1.SyncResult
+	(*DiffSourceRequest)(nil),     // 18: windlass.registry.v1.DiffSourceRequest
+	(*DiffSourceResponse)(nil),    // 19: windlass.registry.v1.DiffSourceResponse
+	(*DriftedTool)(nil),           // 20: windlass.registry.v1.DriftedTool
+	(*AcceptSourceRequest)(nil),   // 21: windlass.registry.v1.AcceptSourceRequest
+	(*DefinitionChoice)(nil),      // 22: windlass.registry.v1.DefinitionChoice
+	(*AcceptSourceResponse)(nil),  // 23: windlass.registry.v1.AcceptSourceResponse
+	nil,                           // 24: windlass.registry.v1.Endpoint.QueryEntry
+	nil,                           // 25: windlass.registry.v1.Endpoint.HeadersEntry
+	nil,                           // 26: windlass.registry.v1.Endpoint.FormEntry
+	nil,                           // 27: windlass.registry.v1.SourceProviderData.HeadersEntry
+	nil,                           // 28: windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	nil,                           // 29: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 30: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 31: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 32: windlass.registry.v1.Source.LabelsEntry
+	(*structpb.Struct)(nil),       // 33: google.protobuf.Struct
+	(v1.EffectClass)(0),           // 34: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 36: google.protobuf.FieldMask
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	23, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
-	24, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
-	31, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
-	25, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
-	31, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
-	31, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
-	26, // 6: windlass.registry.v1.ResultCache.tool_ttl_seconds:type_name -> windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
-	31, // 7: windlass.registry.v1.Workflow.input_schema:type_name -> google.protobuf.Struct
-	31, // 8: windlass.registry.v1.Workflow.output_schema:type_name -> google.protobuf.Struct
-	32, // 9: windlass.registry.v1.Workflow.effect:type_name -> windlass.turn.v1.EffectClass
-	27, // 10: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	28, // 11: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	29, // 12: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	30, // 13: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
-	1,  // 14: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
-	3,  // 15: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
-	2,  // 16: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
-	4,  // 17: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
-	5,  // 18: windlass.registry.v1.Source.temporal:type_name -> windlass.registry.v1.Temporal
-	6,  // 19: windlass.registry.v1.Source.workflows:type_name -> windlass.registry.v1.Workflow
-	0,  // 20: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	33, // 21: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	33, // 22: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	33, // 23: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	7,  // 24: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	7,  // 25: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	7,  // 26: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	34, // 27: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	19, // 28: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
-	21, // 29: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
-	32, // 30: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	8,  // 31: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	9,  // 32: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	10, // 33: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	12, // 34: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	13, // 35: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	15, // 36: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	17, // 37: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
-	20, // 38: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
-	7,  // 39: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	7,  // 40: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	11, // 41: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	7,  // 42: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	14, // 43: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	16, // 44: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	18, // 45: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
-	22, // 46: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
-	39, // [39:47] is the sub-list for method output_type
-	31, // [31:39] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	24, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
+	25, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
+	33, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
+	26, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
+	33, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
+	33, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
+	27, // 6: windlass.registry.v1.SourceProviderData.headers:type_name -> windlass.registry.v1.SourceProviderData.HeadersEntry
+	28, // 7: windlass.registry.v1.ResultCache.tool_ttl_seconds:type_name -> windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	33, // 8: windlass.registry.v1.Workflow.input_schema:type_name -> google.protobuf.Struct
+	33, // 9: windlass.registry.v1.Workflow.output_schema:type_name -> google.protobuf.Struct
+	34, // 10: windlass.registry.v1.Workflow.effect:type_name -> windlass.turn.v1.EffectClass
+	29, // 11: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	30, // 12: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	31, // 13: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	32, // 14: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	1,  // 15: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
+	3,  // 16: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
+	2,  // 17: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
+	5,  // 18: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
+	6,  // 19: windlass.registry.v1.Source.temporal:type_name -> windlass.registry.v1.Temporal
+	7,  // 20: windlass.registry.v1.Source.workflows:type_name -> windlass.registry.v1.Workflow
+	4,  // 21: windlass.registry.v1.Source.provider_data:type_name -> windlass.registry.v1.SourceProviderData
+	0,  // 22: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	35, // 23: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	35, // 24: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	35, // 25: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	8,  // 26: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	8,  // 27: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	8,  // 28: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	36, // 29: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	20, // 30: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	22, // 31: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	34, // 32: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	9,  // 33: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	10, // 34: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	11, // 35: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	13, // 36: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	14, // 37: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	16, // 38: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	18, // 39: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	21, // 40: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	8,  // 41: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	8,  // 42: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	12, // 43: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	8,  // 44: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	15, // 45: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	17, // 46: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	19, // 47: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	23, // 48: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	41, // [41:49] is the sub-list for method output_type
+	33, // [33:41] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -2292,7 +2381,7 @@ func file_windlass_registry_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

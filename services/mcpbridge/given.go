@@ -1,0 +1,85 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/windlass-dev/windlass/libs/envref"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
+)
+
+// given is what a call gets of its request's provider data.
+type given struct {
+	meta    map[string]json.RawMessage
+	headers http.Header
+	values  []string // that must not be in what the server says
+}
+
+// receive opens the provider data of a call. From then on sp hides its values.
+func (s *Service) receive(sp *spec, sealed []byte) (given, error) {
+	d, err := s.sealer.Open(sealed, providerdata.OfServer(sp.id))
+	if err != nil {
+		return given{}, err
+	}
+	g := given{meta: map[string]json.RawMessage{}, headers: http.Header{}, values: d.Values()}
+	for _, place := range d.Keys() {
+		if key, ok := strings.CutPrefix(place, "meta."); ok {
+			g.meta[key] = d.Raw(place)
+		}
+		if name, ok := strings.CutPrefix(place, "header."); ok {
+			value, isText := d.Text(place)
+			if message := wrongHeader(name, value.Reveal()); !isText || message != "" || sp.kind == overStdio {
+				return given{}, fault.Invalid("provider_data", "the value for the header %s cannot be sent", name)
+			}
+			g.headers.Set(name, value.Reveal())
+		}
+	}
+	if len(g.values) > 0 {
+		hide, redact, withhold := envref.Redactor(g.values), sp.redact, sp.withhold
+		sp.redact = func(text string) string { return hide(redact(text)) }
+		sp.withhold = func(text string) string { return hide(withhold(text)) }
+		sp.withholds = true
+	}
+	return g, nil
+}
+
+type givenKey struct{}
+
+// headersOf returns the headers that a call gets of its provider data; nil for none.
+func headersOf(ctx context.Context) http.Header {
+	g, _ := ctx.Value(givenKey{}).(given)
+	return g.headers
+}
+
+// hiddenKept is how many values a connection hides in its logs.
+const hiddenKept = 256
+
+// hidden are the values of provider data that a connection's server was given last: it may repeat them outside the calls that had them. The
+// zero value has none.
+type hidden struct {
+	mu     sync.Mutex
+	values []string // newest last
+}
+
+func (h *hidden) add(values []string) {
+	if len(values) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.values = append(h.values, values...)
+	h.values = append([]string(nil), h.values[max(0, len(h.values)-hiddenKept):]...)
+}
+
+func (h *hidden) hide(text string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.values) == 0 {
+		return text
+	}
+	return envref.Redactor(h.values)(text)
+}
