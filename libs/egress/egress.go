@@ -46,6 +46,9 @@ type Egress struct {
 	open      net.Dialer // for allowed host names
 	checked   net.Dialer // for all others
 	transport *http.Transport
+	grpc      grpcPool
+
+	connectTimeout time.Duration
 }
 
 // Options configure one client.
@@ -69,7 +72,7 @@ func New(cfg Config) (*Egress, error) {
 		timeout = 10 * time.Second
 	}
 	dialer := net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Resolver: cfg.Resolver}
-	e := &Egress{guard: g, open: dialer, checked: dialer}
+	e := &Egress{guard: g, open: dialer, checked: dialer, connectTimeout: timeout}
 	e.open.ControlContext = g.checkMetadata
 	e.checked.ControlContext = g.check
 	e.transport = &http.Transport{
@@ -121,7 +124,13 @@ func (e *Egress) Client(opts Options) *http.Client {
 }
 
 // CloseIdle closes idle connections.
-func (e *Egress) CloseIdle() { e.transport.CloseIdleConnections() }
+func (e *Egress) CloseIdle() {
+	e.transport.CloseIdleConnections()
+	e.grpc.mu.Lock()
+	unused := e.grpc.unused()
+	e.grpc.mu.Unlock()
+	closeAll(unused)
+}
 
 type hostKey struct{}
 
