@@ -47,6 +47,14 @@ var inwardSources = map[string]func(url, good string) *registryv1.Source{
 	"GraphQL": func(url, _ string) *registryv1.Source {
 		return &registryv1.Source{Kind: "graphql", Url: url}
 	},
+	"gRPC server": func(url, _ string) *registryv1.Source {
+		return &registryv1.Source{Kind: "grpc", Url: "grpc" + strings.TrimSuffix(strings.TrimPrefix(url, "http"), "/")}
+	},
+	"gRPC server with descriptors": func(url, _ string) *registryv1.Source {
+		return &registryv1.Source{
+			Kind: "grpc", Url: "grpc" + strings.TrimSuffix(strings.TrimPrefix(url, "http"), "/"), DescriptorSet: []byte(oneMethod),
+		}
+	},
 	"token endpoint": func(url, good string) *registryv1.Source {
 		return &registryv1.Source{
 			Kind: "http", BaseUrl: good, Endpoints: []*registryv1.Endpoint{{Name: "x", Method: "GET", Path: "/secret"}},
@@ -64,6 +72,9 @@ var inwardSources = map[string]func(url, good string) *registryv1.Source{
 		}
 	},
 }
+
+// oneMethod is a descriptor set: file "x" with the message "m" and the service "s", which has the method "x".
+const oneMethod = "\x0a\x22\x0a\x01x\x22\x03\x0a\x01m2\x10\x0a\x01s\x12\x0b\x0a\x01x\x12\x02.m\x1a\x02.mb\x06proto3"
 
 // TestNoSourceLeadsIntoTheNetwork has each kind of source name each spelling of an address inside the network, with the profile public. The
 // source is refused, or unreachable, or its calls fail; nothing is connected to.
@@ -119,7 +130,11 @@ func (r *replica) fateOf(s *registryv1.Source) string {
 	case src.GetToolCount() == 0:
 		return "no tools"
 	}
-	got := r.callAPI(s.GetName()+"__x", `{}`)
+	tools, err := r.tools.ListTools(r.w.t.Context(), &registryv1.ListToolsRequest{Source: s.GetName()})
+	if err != nil {
+		r.w.t.Fatal(err)
+	}
+	got := r.callAPI(tools.GetTools()[0].GetName(), `{}`)
 	switch {
 	case got.completed.GetCode() != "":
 		return "call failed: " + got.completed.GetCode()

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -13,11 +14,15 @@ type SourceConfig struct {
 	// Name is the prefix of its tools' names.
 	Name string `yaml:"name" doc:"Prefix of its tools' names."`
 	// Kind is a kind of source; empty = mcp.
-	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql, workflow or builtin."`
-	// URL is the endpoint of an MCP server or of a GraphQL API, or where an API's document is.
-	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP or of a GraphQL API, or URL of an OpenAPI document."`
+	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql, grpc, workflow or builtin."`
+	// URL is the endpoint of an MCP server, of a GraphQL API or of a gRPC server, or where an API's document is.
+	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP or of a GraphQL API, URL of an OpenAPI document, or grpc://host:port (grpcs:// with TLS)."`
 	// Document is an OpenAPI document.
 	Document string `yaml:"document" doc:"OpenAPI document as JSON or YAML text, instead of url."`
+	// DescriptorSet has the descriptors of a gRPC server, in base64.
+	DescriptorSet string `yaml:"descriptor_set" doc:"Descriptors of the services of a gRPC server (FileDescriptorSet) in base64; without it, the server is asked by reflection."`
+	// KeyHeader is the metadata in which a gRPC server takes the key of a call.
+	KeyHeader string `yaml:"key_header" doc:"Metadata in which a gRPC server takes the key of a call; without it, no key is sent."`
 	// BaseURL replaces the servers of an API's document.
 	BaseURL string `yaml:"base_url" doc:"URL of an API, instead of the servers that its document names."`
 	// Operations are those of an API that become tools.
@@ -89,9 +94,9 @@ type ProviderDataConfig struct {
 
 // FilterConfig selects operations in the configuration; the fields are those of store.OperationFilter.
 type FilterConfig struct {
-	Tags  []string `yaml:"tags" doc:"Tags of operations."`
-	Paths []string `yaml:"paths" doc:"Globs over paths."`
-	Names []string `yaml:"names" doc:"Globs over operation IDs, or over the names of queries and mutations."`
+	Tags  []string `yaml:"tags" doc:"Tags of operations, or names of gRPC services."`
+	Paths []string `yaml:"paths" doc:"Globs over paths, or over gRPC methods as package.Service/Method."`
+	Names []string `yaml:"names" doc:"Globs over operation IDs, over the names of queries and mutations, or over Service_Method."`
 }
 
 // EndpointConfig is an endpoint in the configuration; the fields are those of store.Endpoint.
@@ -188,7 +193,8 @@ func (c SourceConfig) source() (store.Source, error) {
 		Pin:            c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
 		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
 		Cache: (*store.ResultCache)(c.Cache), ProviderData: (*store.ProviderData)(c.ProviderData),
-	}, Document: c.Document}
+		KeyHeader: c.KeyHeader,
+	}, Document: cmp.Or(c.Document, c.DescriptorSet)}
 	for _, e := range c.Endpoints {
 		s.Spec.Endpoints = append(s.Spec.Endpoints, store.Endpoint(e))
 	}

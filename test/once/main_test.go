@@ -78,12 +78,12 @@ func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	as := rpctest.WithPrincipal(authn.Service("registry"))
 	cfg := registry.DefaultConfig()
 	cfg.CallRetry, cfg.BreakerFailures, cfg.LeaseTTL, cfg.SyncEvery = time.Millisecond, 1<<30, time.Minute, time.Hour
-	cfg.RestartPatience = time.Nanosecond
+	cfg.RestartPatience, cfg.Cache.Disabled = time.Nanosecond, true
 	for _, f := range change {
 		f(&cfg)
 	}
 	tools, err := registry.New(cfg, registry.Deps{
-		DB: open(t, "registry"), Log: log, Artifacts: noArtifacts{}, Egress: out,
+		DB: open(t, "registry"), Log: log, Artifacts: noArtifacts{}, Egress: out, Sessions: noSessions{}, Agents: noSessions{},
 		Bridge: mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) { bridge.Register(r) }, as)),
 		Policy: policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { rules.Register(r) }, as)),
 	})
@@ -103,6 +103,12 @@ func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest
 	error,
 ) {
 	return nil, errors.New("there are no artifacts here")
+}
+
+// noSessions has no session or agent: no source here asks for their context.
+type noSessions struct {
+	sessionsv1.SessionServiceClient
+	sessionsv1.AgentServiceClient
 }
 
 func open(t *testing.T, service string) *sqldb.DB {

@@ -2,6 +2,7 @@
 package newsource
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
@@ -26,11 +27,15 @@ func Flags(f *pflag.FlagSet) {
 
 	f.String("openapi", "", "OpenAPI 3 document of an HTTP API: a URL, a file, or - for standard input")
 	f.String("graphql", "", "URL of a GraphQL API; select queries and mutations with --operation")
+	f.String("grpc", "", "gRPC server, as HOST:PORT; select services with --tag, methods with --path or --operation")
+	f.Bool("tls", false, "use TLS for the gRPC server")
+	f.String("descriptor-set", "", "file with a FileDescriptorSet of the gRPC server, which needs no reflection then, or - for standard input")
+	f.String("key-header", "", "metadata in which the gRPC server takes the key of a call")
 	f.StringArray("endpoint", nil, "endpoint of an HTTP API without document, as 'NAME=METHOD /path/${args.id}'; with --base-url")
 	f.String("base-url", "", "URL of the API, instead of the servers that its document names")
-	f.StringSlice("tag", nil, "only operations of the API with one of these tags")
-	f.StringSlice("path", nil, "only operations of the API with such a path, as in '/pets*'")
-	f.StringSlice("operation", nil, "only operations of the API with such an operation id, as in 'get*'")
+	f.StringSlice("tag", nil, "only operations of the API with one of these tags, or of these gRPC services")
+	f.StringSlice("path", nil, "only operations of the API with such a path, as in '/pets*' or 'shop.v1.Orders/Get*'")
+	f.StringSlice("operation", nil, "only operations of the API with such an operation id, as in 'get*' or 'Orders_Get*'")
 	f.String("bearer", "", "token for the API, as '${env:NAME}'")
 	f.String("basic", "", "user and password for the API, as 'USER:${env:NAME}'")
 	f.String("api-key", "", "key for the API, as 'header:NAME=${env:NAME}' or 'query:NAME=${env:NAME}'")
@@ -64,6 +69,7 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 		{r.body["command"] != nil, r.onlyForAPIs},
 		{r.get("openapi") != "", func() error { return r.document(r.get("openapi"), in) }},
 		{r.get("graphql") != "", r.graphql},
+		{r.get("grpc") != "", func() error { return r.grpc(r.get("grpc"), in) }},
 		{len(endpoints) > 0, func() error { return r.endpoints(endpoints) }},
 		{len(workflows) > 0, func() error { return r.workflows(workflows) }},
 	} {
@@ -72,9 +78,12 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 		}
 	}
 	if len(read) != 1 {
-		return nil, app.Usage("give one of --url, --openapi, --graphql, --endpoint, --workflow, and a command after --")
+		return nil, app.Usage("give one of --url, --openapi, --graphql, --grpc, --endpoint, --workflow, and a command after --")
 	}
 	if err := read[0](); err != nil {
+		return nil, err
+	}
+	if err := r.onlyForGRPC(); err != nil {
 		return nil, err
 	}
 	if r.body["workflows"] == nil {
@@ -153,6 +162,51 @@ func (r reader) onlyForAPIs() error {
 	return nil
 }
 
+func (r reader) onlyForGRPC() error {
+	for _, name := range []string{"tls", "descriptor-set", "key-header"} {
+		if r.body["kind"] != "grpc" && r.flags.Changed(name) {
+			return app.Usage("--%s belongs to --grpc", name)
+		}
+	}
+	return nil
+}
+
+// grpc sets where a gRPC server is, and its descriptors if they are given.
+func (r reader) grpc(address string, in io.Reader) error {
+	secure, err := r.flags.GetBool("tls")
+	if err != nil {
+		return app.Usage("%s", err)
+	}
+	switch {
+	case !strings.Contains(address, "://") && secure:
+		address = "grpcs://" + address
+	case !strings.Contains(address, "://"):
+		address = "grpc://" + address
+	case secure && !strings.HasPrefix(address, "grpcs://"):
+		return app.Usage("--tls needs --grpc HOST:PORT or grpcs://HOST:PORT")
+	}
+	r.body["kind"], r.body["url"] = "grpc", address
+	r.text("key-header", "key_header")
+	from := r.get("descriptor-set")
+	if from == "" {
+		return nil
+	}
+	set, err := read(from, in)
+	if err != nil {
+		return fmt.Errorf("read the descriptor set: %w", err)
+	}
+	r.body["descriptor_set"] = base64.StdEncoding.EncodeToString(set)
+	return nil
+}
+
+// read reads a file, or the standard input for "-".
+func read(from string, in io.Reader) ([]byte, error) {
+	if from == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(from)
+}
+
 // document sets where the API's document is, or its text.
 func (r reader) document(from string, in io.Reader) error {
 	r.body["kind"] = "openapi"
@@ -160,13 +214,7 @@ func (r reader) document(from string, in io.Reader) error {
 		r.body["url"] = from
 		return nil
 	}
-	var text []byte
-	var err error
-	if from == "-" {
-		text, err = io.ReadAll(in)
-	} else {
-		text, err = os.ReadFile(from)
-	}
+	text, err := read(from, in)
 	if err != nil {
 		return fmt.Errorf("read the OpenAPI document: %w", err)
 	}

@@ -20,9 +20,9 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		Cache:   cacheFromProto(p.GetCache()),
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
 		Auth: authFromProto(p.GetAuth()), ProviderData: providerDataFromProto(p.GetProviderData()),
-		Endpoints: endpointsFromProto(p.GetEndpoints()),
-		Temporal:  temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()),
-	}, Document: p.GetDocument()}
+		Endpoints: endpointsFromProto(p.GetEndpoints()), KeyHeader: p.GetKeyHeader(),
+		Temporal: temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()),
+	}, Document: documentFromProto(p)}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {
 			s.Spec.Effects = map[string]store.Effect{}
@@ -45,9 +45,9 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
 		Cache:   cacheToProto(s.Spec.Cache),
 		Exclude: s.Spec.Exclude, MaxCalls: s.Spec.MaxCalls, MaxCallsPerSecond: s.Spec.MaxRate,
-		Document: s.Document, BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
+		BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
 	}
-	apiToProto(s.Spec, p)
+	apiToProto(s, p)
 	workflowsToProto(s.Spec, p)
 	for tool, effect := range s.Spec.Effects {
 		if p.Effects == nil {

@@ -1,14 +1,47 @@
 package api
 
 import (
+	"encoding/base64"
+
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// apiToProto sets the fields of a source that are messages.
-func apiToProto(s store.Spec, p *registryv1.Source) {
+// checkDescriptorSet checks the descriptor set of a source. It is stored in the place of a document.
+func checkDescriptorSet(p *registryv1.Source, kind string) error {
+	switch {
+	case len(p.GetDescriptorSet()) == 0:
+		return nil
+	case kind != store.GRPC:
+		return fault.Invalid("source.descriptor_set", "only a source of kind grpc has it")
+	case p.GetDocument() != "":
+		return fault.Invalid("source.document", "a source of kind grpc has a descriptor_set, and no document")
+	}
+	return nil
+}
+
+// documentFromProto returns what describes an API, as it is stored.
+func documentFromProto(p *registryv1.Source) string {
+	if set := p.GetDescriptorSet(); len(set) > 0 && p.GetDocument() == "" {
+		return base64.StdEncoding.EncodeToString(set)
+	}
+	return p.GetDocument()
+}
+
+// apiToProto sets the fields of a source that are messages, and its document.
+func apiToProto(src store.Source, p *registryv1.Source) {
+	s := src.Spec
+	p.KeyHeader = s.KeyHeader
+	if src.Kind == store.GRPC {
+		if set, err := base64.StdEncoding.DecodeString(src.Document); err == nil && len(set) > 0 {
+			p.DescriptorSet = set
+		}
+	} else {
+		p.Document = src.Document
+	}
 	if f := s.Operations; f != nil {
 		p.Operations = &registryv1.OperationFilter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
 	}

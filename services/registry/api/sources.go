@@ -40,6 +40,9 @@ const firstSync = 10 * time.Second
 func (s *Sources) CreateSource(ctx context.Context, req *registryv1.CreateSourceRequest) (*registryv1.Source, error) {
 	src := sourceFromProto(req.GetSource())
 	src.Tenant = authn.Tenant(ctx)
+	if err := checkDescriptorSet(req.GetSource(), src.Kind); err != nil {
+		return nil, err
+	}
 	if src.Name == "" {
 		return nil, fault.Invalid("source.name", "a name is required")
 	}
@@ -213,13 +216,16 @@ var sourceFields = fieldmask.Resource{
 	Mutable: []string{
 		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation",
 		"client_requests", "session_context", "labels", "pin",
-		"document", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second", "exclude",
+		"document", "descriptor_set", "key_header", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second", "exclude",
 		"cache", "temporal", "workflows", "provider_data",
 	},
 }
 
 // applyUpdate returns the source with the fields of the request.
 func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.Source, error) {
+	if err := checkDescriptorSet(req.GetSource(), have.Kind); err != nil {
+		return have, err
+	}
 	now := sourceToProto(have)
 	if err := sourceFields.Apply(now, req.GetSource(), req.GetUpdateMask().GetPaths()); err != nil {
 		return have, err

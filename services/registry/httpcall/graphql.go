@@ -41,7 +41,7 @@ func (a *graphQLAnswer) result(hide func(string) string) *turnv1.ToolResult {
 			shown = "null"
 		}
 		out.Content = append(out.Content, text(shown))
-		out.StructuredContent = structured([]byte(shown))
+		out.StructuredContent = Structured([]byte(shown))
 	}
 	if failed {
 		out.Content = append(out.Content, text("The API answered with errors:\n"+hide(strings.ToValidUTF8(string(a.errors), "\uFFFD"))))

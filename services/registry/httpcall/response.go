@@ -47,7 +47,7 @@ func result(status int, header http.Header, body []byte, hide func(string) strin
 	}
 	shown := hide(strings.ToValidUTF8(string(body), "\uFFFD"))
 	if IsJSON(media) || media == "" {
-		out.StructuredContent = structured([]byte(shown))
+		out.StructuredContent = Structured([]byte(shown))
 	}
 	if heading != "" {
 		shown = heading + ":\n" + shown
@@ -56,8 +56,8 @@ func result(status int, header http.Header, body []byte, hide func(string) strin
 	return out
 }
 
-// structured returns a JSON object or array; nil for anything else.
-func structured(body []byte) *structpb.Value {
+// Structured returns a JSON object or array as structured content; nil for anything else, and for what exceeds the limits.
+func Structured(body []byte) *structpb.Value {
 	first := bytes.TrimLeft(body, " \t\r\n")
 	if len(first) == 0 || first[0] != '{' && first[0] != '[' {
 		return nil

@@ -34,14 +34,7 @@ func Validate(s store.Source) error {
 	}
 	validateKind(s, bad)
 	validateProviderData(s, bad)
-	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
-		bad("source.elicitation", "use reissue or off")
-	}
-	for _, r := range s.Spec.ClientRequests {
-		if r != "sampling" && r != "roots" {
-			bad("source.client_requests", "use sampling or roots")
-		}
-	}
+	validateRequests(s, bad)
 	fields = append(fields, place(s).CheckHeaders("source.headers", s.Spec.Headers)...)
 	fields = append(fields, place(s).CheckVariables("source.env", s.Spec.Env)...)
 	if text, err := json.Marshal(s.Spec); err != nil || bytes.Contains(text, []byte(`\u0000`)) {
@@ -51,6 +44,21 @@ func Validate(s store.Source) error {
 		return fault.InvalidFields(fields)
 	}
 	return nil
+}
+
+// validateRequests checks what calls send besides arguments, and what an MCP server may ask.
+func validateRequests(s store.Source, bad func(field, message string)) {
+	if s.Spec.KeyHeader != "" && s.Kind != store.GRPC {
+		bad("source.key_header", "only a source of kind grpc has it")
+	}
+	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
+		bad("source.elicitation", "use reissue or off")
+	}
+	for _, r := range s.Spec.ClientRequests {
+		if r != "sampling" && r != "roots" {
+			bad("source.client_requests", "use sampling or roots")
+		}
+	}
 }
 
 // validateKind checks what the kind of a source requires and excludes.
@@ -71,6 +79,8 @@ func validateKind(s store.Source, bad func(field, message string)) {
 		validateGraphQL(s, bad)
 	case store.HTTP:
 		validateHTTP(s, bad)
+	case store.GRPC:
+		validateGRPC(s, bad)
 	case store.Workflow:
 		validateWorkflows(s, bad)
 	case store.Builtin:
@@ -103,7 +113,7 @@ func New(s store.Source, now time.Time) store.Source {
 }
 
 // Kinds lists the kinds that a source can have, for messages.
-const Kinds = "mcp, openapi, http, graphql, workflow or builtin"
+const Kinds = "mcp, openapi, http, graphql, grpc, workflow or builtin"
 
 // Same reports whether two specs are the same.
 func Same(a, b store.Spec) bool {

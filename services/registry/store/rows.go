@@ -26,6 +26,8 @@ const (
 	HTTP = "http"
 	// GraphQL is a GraphQL API.
 	GraphQL = "graphql"
+	// GRPC is a gRPC server.
+	GRPC = "grpc"
 	// Workflow is workflows of a Temporal namespace.
 	Workflow = "workflow"
 	// Builtin is the mesh itself.
@@ -160,8 +162,10 @@ type WorkflowTool struct {
 	Effect           Effect         `json:"effect,omitempty"`
 }
 
-// IsAPI reports whether calls of a kind of source are HTTP requests.
-func IsAPI(kind string) bool { return kind == OpenAPI || kind == HTTP || kind == GraphQL }
+// IsAPI reports whether the registry itself calls a kind of source: an HTTP API or a gRPC server.
+func IsAPI(kind string) bool {
+	return kind == OpenAPI || kind == HTTP || kind == GraphQL || kind == GRPC
+}
 
 // Spec is the part of a source that its owner writes, stored as JSON.
 type Spec struct {
@@ -208,6 +212,8 @@ type Spec struct {
 	Cache *ResultCache `json:"cache,omitempty"`
 	// Endpoints are those of an API that are written by hand.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	// KeyHeader is the metadata in which a gRPC server takes the key of a call; empty = it takes none.
+	KeyHeader string `json:"key_header,omitempty"`
 	// Temporal is where the Workflows of a source run; nil for other kinds.
 	Temporal  *Temporal      `json:"temporal,omitempty"`
 	Workflows []WorkflowTool `json:"workflows,omitempty"`
@@ -217,11 +223,12 @@ type Spec struct {
 type Source struct {
 	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
-	// Kind is MCP, OpenAPI, HTTP, GraphQL, Workflow or Builtin.
+	// Kind is MCP, OpenAPI, HTTP, GraphQL, GRPC, Workflow or Builtin.
 	Kind string
 	// Spec is its definition.
 	Spec Spec
-	// Document is the document of an OpenAPI source without URL. Lists of sources and tools leave it out.
+	// Document is the document of an OpenAPI source without URL, or the descriptor set of a gRPC server in base64. Lists of sources and tools
+	// leave it out.
 	Document string
 	// Disabled switches it off.
 	Disabled bool

@@ -44,7 +44,7 @@ func (q sqlSources) CreateSource(ctx context.Context, s Source) error {
 func (q sqlSources) Source(ctx context.Context, tenant, idOrName string) (Source, error) {
 	s, err := sqldb.One(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
 		WHERE s.tenant = $1 AND (s.id = $2 OR s.name = $2)`, tenant, idOrName)
-	if err != nil || s.Kind != OpenAPI || s.Spec.URL != "" {
+	if err != nil || s.Kind != GRPC && (s.Kind != OpenAPI || s.Spec.URL != "") {
 		return s, err
 	}
 	s.Document, err = sqldb.One(ctx, q.db.Reader(), sqldb.Column[string], `SELECT document FROM source_documents

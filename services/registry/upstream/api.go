@@ -38,18 +38,15 @@ func (a *apis) operation(ctx context.Context, tenant, hash string) (httpcall.Mak
 	if op, ok := a.operations.Get(key); ok {
 		return op, nil
 	}
-	found, err := a.definitions.Definitions(ctx, tenant, []string{hash})
+	raw, err := a.definition(ctx, tenant, hash)
 	if err != nil {
-		return nil, fmt.Errorf("read definition: %w", err)
-	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("definition %s is not stored", hash)
+		return nil, err
 	}
 	var stored struct {
 		Operation *httpcall.Operation
 		Template  *httpcall.Template
 	}
-	if err := json.Unmarshal(found[0].Raw, &stored); err != nil {
+	if err := json.Unmarshal(raw, &stored); err != nil {
 		return nil, fmt.Errorf("decode definition %s: %w", hash, err)
 	}
 	var m httpcall.Maker = stored.Operation
@@ -60,6 +57,18 @@ func (a *apis) operation(ctx context.Context, tenant, hash string) (httpcall.Mak
 	}
 	a.operations.Add(key, m)
 	return m, nil
+}
+
+// definition reads a stored definition.
+func (a *apis) definition(ctx context.Context, tenant, hash string) ([]byte, error) {
+	found, err := a.definitions.Definitions(ctx, tenant, []string{hash})
+	if err != nil {
+		return nil, fmt.Errorf("read definition: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("definition %s is not stored", hash)
+	}
+	return found[0].Raw, nil
 }
 
 // callAPI sends one request. A call that may be repeated is sent once more if the API refuses its access token.

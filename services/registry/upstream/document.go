@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/registry/graphql"
+	"github.com/windlass-dev/windlass/services/registry/grpccall"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -28,6 +29,9 @@ import (
 
 // operationsKept limits the operations in memory.
 const operationsKept = 2048
+
+// codecsKept limits the methods in memory, whose descriptors may be large.
+const codecsKept = 512
 
 // maxWarnings limits what a source says about operations that are no tools.
 const maxWarnings = 100
@@ -41,8 +45,9 @@ type apis struct {
 	egress      Dialer
 	definitions Definitions
 	credentials *credential.Keeper
-	operations  *lru.Cache[string, httpcall.Maker] // by hash of the definition
-	importing   chan struct{}                      // holds a token while a document is read: it takes much memory
+	operations  *lru.Cache[string, httpcall.Maker]  // by hash of the definition
+	codecs      *lru.Cache[string, *grpccall.Codec] // the same, of methods of gRPC servers
+	importing   chan struct{}                       // holds a token while a document is read: it takes much memory
 
 	mu   sync.Mutex
 	tags map[string]version // by source id
@@ -60,8 +65,13 @@ func newAPIs(cfg Config, deps Deps) *apis {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
+	codecs, err := lru.New[string, *grpccall.Codec](codecsKept)
+	if err != nil {
+		panic(err) // the same
+	}
 	return &apis{
-		cfg: cfg, egress: deps.Egress, definitions: deps.Definitions, operations: operations, importing: make(chan struct{}, 1),
+		cfg: cfg, egress: deps.Egress, definitions: deps.Definitions, operations: operations, codecs: codecs,
+		importing: make(chan struct{}, 1),
 		credentials: credential.New(credential.Config{
 			Env:     envref.Config{Allow: cfg.EnvAllow, Owner: "registry", Setting: "registry.env_allow"},
 			Timeout: cfg.DiscoverTimeout,
@@ -95,6 +105,11 @@ func (u *Upstream) discoverAPI(ctx context.Context, s store.Source) (store.Inven
 		u.breakers.reached(s.ID)
 		return store.Inventory{Unchanged: true}, nil
 	}
+	return u.inventory(ctx, s, document, tag, nil)
+}
+
+// inventory makes the tools of a document, if it is another one than that of the source's tools. Skipped says what it does not describe.
+func (u *Upstream) inventory(ctx context.Context, s store.Source, document []byte, tag string, skipped []string) (store.Inventory, error) {
 	digest, err := digestOf(s, document)
 	if err != nil {
 		return store.Inventory{}, fault.Internal(err)
@@ -104,7 +119,7 @@ func (u *Upstream) discoverAPI(ctx context.Context, s store.Source) (store.Inven
 		if inv, err = u.apis.read(ctx, s, document); err != nil {
 			return store.Inventory{}, unreachable(s, err)
 		}
-		inv.Digest = digest
+		inv.Digest, inv.Warnings = digest, warnings(append(skipped, inv.Warnings...))
 	}
 	u.apis.remember(s, version{revision: s.Revision, tag: tag, digest: digest, read: time.Now()})
 	u.breakers.reached(s.ID)
@@ -214,8 +229,11 @@ func (a *apis) read(ctx context.Context, s store.Source, document []byte) (store
 	case <-ctx.Done():
 		return store.Inventory{}, ctx.Err()
 	}
-	if s.Kind == store.GraphQL {
+	switch s.Kind {
+	case store.GraphQL:
 		return a.readGraphQL(ctx, s, document)
+	case store.GRPC:
+		return a.readGRPC(ctx, s, document)
 	}
 	options := openapi.Options{URL: s.Spec.URL, BaseURL: s.Spec.BaseURL, Given: given(s.Spec), Limits: a.cfg.Documents}
 	if f := s.Spec.Operations; f != nil {

@@ -23,6 +23,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/grpccall"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -55,11 +56,13 @@ type Definitions interface {
 	Definitions(ctx context.Context, tenant string, hashes []string) ([]store.Definition, error)
 }
 
-// Dialer returns HTTP clients; *egress.Egress is one.
+// Dialer returns HTTP clients and calls gRPC servers; *egress.Egress is one.
 type Dialer interface {
 	Client(opts egress.Options) *http.Client
 	// GRPC opens connections to Temporal.
 	GRPC(address string, secure bool, maxBytes int) (*grpc.ClientConn, error)
+	GRPCConn(address string, secure bool) (conn grpc.ClientConnInterface, release func(), err error)
+	grpccall.Caller
 }
 
 // Deps holds the dependencies of an Upstream; all are required.
@@ -127,6 +130,8 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 		return u.discoverAPI(ctx, s)
 	case store.HTTP:
 		return u.discoverEndpoints(s)
+	case store.GRPC:
+		return u.discoverGRPC(ctx, s)
 	case store.Workflow:
 		return u.discoverWorkflows(ctx, s)
 	}
@@ -342,6 +347,9 @@ func (u *Upstream) Call(ctx context.Context, r Request, notice func(Notice)) (Re
 		return Reply{}, failure
 	}
 	defer end()
+	if r.Source.Kind == store.GRPC {
+		return u.breakers.call(r.Source, func() (Reply, error) { return u.callGRPC(ctx, r, given) })
+	}
 	if store.IsAPI(r.Source.Kind) {
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r, given) })
 	}

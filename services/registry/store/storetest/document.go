@@ -83,4 +83,18 @@ func (s suite) documents(t *testing.T) {
 	if one, err := s.ToolsVersion(t.Context(), bare.Tenant); err != nil || one == none {
 		t.Errorf("version %q, with a source without tools %q, %v", none, one, err)
 	}
+	s.descriptors(t)
+}
+
+// descriptors covers sources that have a document besides a URL.
+func (s suite) descriptors(t *testing.T) {
+	server := source("doc", "shop")
+	server.Kind, server.Document = store.GRPC, "Cg=="
+	server.Spec = store.Spec{URL: "grpc://x:1", KeyHeader: "key"}
+	if err := s.CreateSource(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Source(t.Context(), "doc", "shop"); err != nil || got.Document != "Cg==" || got.Spec.KeyHeader != "key" {
+		t.Errorf("descriptors besides a URL: %+v, %v", got, err)
+	}
 }

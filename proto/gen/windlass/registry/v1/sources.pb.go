@@ -87,14 +87,15 @@ func (SourceState) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{0}
 }
 
-// OperationFilter selects operations of an OpenAPI document. All lists that are not empty must match, each with one of its elements.
+// OperationFilter selects operations of an API. All lists that are not empty must match, each with one of its elements.
 type OperationFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tags of operations.
+	// Tags of operations, or names of gRPC services with or without package.
 	Tags []string `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Globs over paths, as in "/pets*". "*" also matches "/".
+	// Globs over paths, as in "/pets*", or over gRPC methods, as in "shop.v1.Orders/Get*". "*" also matches "/".
 	Paths []string `protobuf:"bytes,2,rep,name=paths,proto3" json:"paths,omitempty"`
-	// Globs over operation IDs, or over the names of queries and mutations. An operation without ID is named by method and path: "get_pets_id" is GET /pets/{id}.
+	// Globs over operation IDs, over the names of queries and mutations, or over the names of tools of gRPC methods ("Orders_Get*"). An
+	// operation without ID is named by method and path: "get_pets_id" is GET /pets/{id}.
 	Names         []string `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -814,10 +815,11 @@ type Source struct {
 	// Prefix of its tools' names: lower-case letters, digits, "-" and single "_", at most 32, starting with a letter. It cannot be changed.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes), "http" (an HTTP API whose endpoints are written by
-	// hand), "graphql" (a GraphQL API, whose queries and mutations become tools), "workflow" (Temporal workflows) or "builtin" (tools of the mesh
-	// itself).
+	// hand), "graphql" (a GraphQL API, whose queries and mutations become tools), "grpc" (a gRPC server, whose methods become tools), "workflow"
+	// (Temporal workflows) or "builtin" (tools of the mesh itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// URL of an MCP server over streamable HTTP or SSE, of an OpenAPI document, or of a GraphQL API.
+	// URL of an MCP server over streamable HTTP or SSE, of an OpenAPI document, or of a GraphQL API. Of a gRPC server "grpc://host:port", or
+	// "grpcs://host:port" with TLS.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	// Program and arguments of an MCP server over stdio.
 	Command []string `protobuf:"bytes,5,rep,name=command,proto3" json:"command,omitempty"`
@@ -825,8 +827,8 @@ type Source struct {
 	Env map[string]string `protobuf:"bytes,6,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Working directory of the program.
 	Dir string `protobuf:"bytes,7,opt,name=dir,proto3" json:"dir,omitempty"`
-	// Headers of each HTTP request. Headers that carry secrets must refer to "${env:NAME}", a variable of the MCP bridge or, for an API, of the
-	// registry.
+	// Headers of each HTTP request, or metadata of each gRPC call. Headers that carry secrets must refer to "${env:NAME}", a variable of the MCP
+	// bridge or, for an API, of the registry.
 	Headers map[string]string `protobuf:"bytes,8,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Transport: "http", "sse" or "stdio"; empty = derived from url and command.
 	Transport string `protobuf:"bytes,9,opt,name=transport,proto3" json:"transport,omitempty"`
@@ -859,6 +861,12 @@ type Source struct {
 	Auth *SourceAuth `protobuf:"bytes,19,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Endpoints of a source of kind "http", each of which is a tool.
 	Endpoints []*Endpoint `protobuf:"bytes,33,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// Descriptors of the services of a gRPC server: an encoded google.protobuf.FileDescriptorSet with all imports. Empty = the server is asked
+	// by reflection (grpc.reflection.v1, else v1alpha). Lists of sources omit it.
+	DescriptorSet []byte `protobuf:"bytes,39,opt,name=descriptor_set,json=descriptorSet,proto3" json:"descriptor_set,omitempty"`
+	// Name of the metadata in which a gRPC server takes the key of a call, for example "idempotency-key"; empty = it takes none. Calls of
+	// methods that only read have no key.
+	KeyHeader string `protobuf:"bytes,40,opt,name=key_header,json=keyHeader,proto3" json:"key_header,omitempty"`
 	// Maximum number of calls in parallel, in each process of the registry; 0 = registry.max_calls. More calls wait for
 	// registry.queue_timeout, then they fail with tool_unavailable and nothing is sent.
 	MaxCalls uint32 `protobuf:"varint,34,opt,name=max_calls,json=maxCalls,proto3" json:"max_calls,omitempty"`
@@ -1083,6 +1091,20 @@ func (x *Source) GetEndpoints() []*Endpoint {
 		return x.Endpoints
 	}
 	return nil
+}
+
+func (x *Source) GetDescriptorSet() []byte {
+	if x != nil {
+		return x.DescriptorSet
+	}
+	return nil
+}
+
+func (x *Source) GetKeyHeader() string {
+	if x != nil {
+		return x.KeyHeader
+	}
+	return ""
 }
 
 func (x *Source) GetMaxCalls() uint32 {
@@ -2131,12 +2153,12 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
 	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
-	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\x95\x14\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xf7\x14\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
-	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12N\n" +
-	"\x04kind\x18\x03 \x01(\tB:\xe0A\x02\xbaH4r2R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\bworkflowR\abuiltinR\x04kind\x12\x1a\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12T\n" +
+	"\x04kind\x18\x03 \x01(\tB@\xe0A\x02\xbaH:r8R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\x04grpcR\bworkflowR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
 	"\x03env\x18\x06 \x03(\v2%.windlass.registry.v1.Source.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x12\x1a\n" +
@@ -2158,7 +2180,11 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"operations\x18\x12 \x01(\v2%.windlass.registry.v1.OperationFilterR\n" +
 	"operations\x124\n" +
 	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12G\n" +
-	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x12%\n" +
+	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x121\n" +
+	"\x0edescriptor_set\x18' \x01(\fB\n" +
+	"\xbaH\az\x05\x18\x80\x80\x80\x04R\rdescriptorSet\x12'\n" +
+	"\n" +
+	"key_header\x18( \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\tkeyHeader\x12%\n" +
 	"\tmax_calls\x18\" \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxCalls\x12J\n" +
 	"\x14max_calls_per_second\x18# \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x00j\xf8@)\x00\x00\x00\x00\x00\x00\x00\x00R\x11maxCallsPerSecond\x127\n" +
 	"\x05cache\x18& \x01(\v2!.windlass.registry.v1.ResultCacheR\x05cache\x12,\n" +
