@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 )
 
-// allowedNotest bounds the shell blocks that no test runs: those that start servers, need a key or a service of yours, kill things, or build.
+// allowedNotest bounds the shell blocks that no test runs: those that start servers, need a key or another service, kill things, or build.
 const allowedNotest = 26
 
 func TestJSONBlocksParse(t *testing.T) {

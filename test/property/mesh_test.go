@@ -126,10 +126,13 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 	t.Cleanup(func() { server.stop(t) })
 	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: m.db("policy", true), Log: discard()})
 	harness.Must(t, err)
-	tools, err := registry.New(registry.Config{SyncEvery: 24 * time.Hour, LeaseTTL: time.Hour}, registry.Deps{
+	tools, err := registry.New(registry.Config{
+		SyncEvery: 24 * time.Hour, LeaseTTL: time.Hour, Cache: registry.CacheConfig{Disabled: true},
+	}, registry.Deps{
 		DB: m.db("registry", true), Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("registry")}),
 		Bridge: mcpbridgev1.NewBridgeServiceClient(as{conn, authn.Service("registry")}), Egress: m.egress,
 		Artifacts: noArtifacts{}, Log: discard(),
+		Sessions: sessionsv1.NewSessionServiceClient(conn), Agents: sessionsv1.NewAgentServiceClient(conn),
 	})
 	harness.Must(t, err)
 	models, err := inference.New(t.Context(), inference.DefaultConfig(), inference.Deps{Egress: m.egress, Log: discard(), Getenv: noEnv})
