@@ -62,7 +62,9 @@ func (p *Process) buildPolicy() error {
 }
 
 func (p *Process) buildInference() error {
-	svc, err := inference.New(p.ctx, p.cfg.Inference, inference.Deps{Egress: p.egress, Log: p.log, Getenv: p.opts.Getenv})
+	svc, err := inference.New(p.ctx, p.cfg.Inference, inference.Deps{
+		Egress: p.egress, ProviderData: p.sealer, Log: p.log, Getenv: p.opts.Getenv,
+	})
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,8 @@ type source struct {
 	kind      string
 	preferred string   // its default model, "" = none
 	models    []string // configured; nil = ask the provider
+	keyFrom   string   // key of the provider data that has the API's key, "" = none
+	keyless   bool     // it has no key of its own
 	provider.Provider
 	reach reach
 

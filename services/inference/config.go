@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -53,6 +54,8 @@ type ProviderConfig struct {
 	BaseURL string `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:11434/v1. Empty: the public one of this kind."`
 	// APIKey is its key.
 	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment."`
+	// APIKeyFrom is the key of the provider data of a request that has the API's key.
+	APIKeyFrom string `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
 	// Models are the known ones; other names are passed on too.
 	Models []string `yaml:"models" doc:"Models to list, the preferred first. Other names are passed on as well. Empty: the provider is asked."`
 	// Headers are sent with each request.
@@ -106,6 +109,9 @@ func (p ProviderConfig) validate() error {
 	case OpenAI, Anthropic, Scripted:
 	default:
 		return fmt.Errorf("kind %q: it must be openai, anthropic or scripted", p.Kind)
+	}
+	if p.APIKeyFrom != "" && (!providerdata.ValidKey(p.APIKeyFrom) || p.Kind == Scripted) {
+		return fmt.Errorf("api_key_from %q: letters, digits, \"_\", \".\" and \"-\", at most 128; not for scripted", p.APIKeyFrom)
 	}
 	if p.BaseURL != "" {
 		u, err := url.Parse(p.BaseURL)

@@ -77,7 +77,7 @@ func (d *detector) has(name string) bool {
 
 // add creates a provider. preferred is its default model; keyFrom names the setting of its key, for errors.
 func (d *detector) add(p ProviderConfig, preferred, keyFrom string) error {
-	s := &source{name: p.Name, kind: p.Kind, preferred: preferred, models: p.Models}
+	s := &source{name: p.Name, kind: p.Kind, preferred: preferred, models: p.Models, keyFrom: p.APIKeyFrom, keyless: p.APIKey.IsZero()}
 	id := provider.Identity{Name: p.Name, KeyFrom: keyFrom}
 	client := d.deps.Egress.Client(egress.Options{MaxResponseBytes: int64(d.cfg.MaxResponse)})
 	var err error

@@ -7,11 +7,15 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/net/http/httpguts"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -24,7 +28,11 @@ func (s *Service) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerS
 	if err != nil {
 		return err
 	}
-	c := &conversation{service: s, model: m, req: req, stream: stream, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer))}
+	key, err := s.keyOf(stream.Context(), m, req.GetTurnId())
+	if err != nil {
+		return err
+	}
+	c := &conversation{service: s, model: m, key: key, req: req, stream: stream, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer))}
 	return c.run(stream.Context())
 }
 
@@ -32,6 +40,7 @@ func (s *Service) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerS
 type conversation struct {
 	service *Service
 	model   model
+	key     secret.Value // of the request; zero = the provider's own
 	req     *inferencev1.GenerateRequest
 	stream  grpc.ServerStreamingServer[inferencev1.GenerateResponse]
 	answer  *answer
@@ -54,7 +63,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 		trace.WithSpanKind(trace.SpanKindClient), describe(c.model, c.req))
 	defer span.End()
 	defer func() {
-		if parent.Err() == nil {
+		if parent.Err() == nil && c.key.IsZero() { // that a caller's key is refused says nothing about the provider
 			c.model.provider.reach.note(err)
 		}
 		c.service.meter.record(parent, c.model, c.first, c.finished, err)
@@ -68,7 +77,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 	if err := faultpoint.Fail(faultpoint.ModelAsked); err != nil {
 		return err
 	}
-	end, err := c.model.provider.Generate(ctx, requestFromProto(c.req, c.model.name), func(d provider.Delta) error {
+	end, err := c.model.provider.Generate(ctx, c.request(), func(d provider.Delta) error {
 		return c.take(ctx, cancel, d)
 	})
 	if err != nil {
@@ -81,6 +90,36 @@ func (c *conversation) run(parent context.Context) (err error) {
 	c.finished = c.answer.finish(end, c.req)
 	c.finished.Model = c.model.full()
 	return c.stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: c.finished}})
+}
+
+// request converts the request.
+func (c *conversation) request() provider.Request {
+	r := requestFromProto(c.req, c.model.name)
+	r.APIKey = c.key
+	return r
+}
+
+// keyOf returns the API key in the provider data of the request that a call is part of; zero for the provider's own.
+func (s *Service) keyOf(ctx context.Context, m model, turnID string) (secret.Value, error) {
+	from := m.provider.keyFrom
+	if from == "" {
+		return secret.Value{}, nil
+	}
+	d, err := s.sealer.Open(providerdata.Incoming(ctx), providerdata.OfTurn(authn.Tenant(ctx), turnID))
+	if err != nil {
+		return secret.Value{}, err
+	}
+	key, ok := d.Text(from)
+	switch {
+	case ok && !httpguts.ValidHeaderFieldValue(key.Reveal()):
+		return secret.Value{}, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
+			"the value of the key %q in the header %s is no API key", from, providerdata.Header)
+	case ok && !key.IsZero():
+		return key, nil
+	case m.provider.keyless:
+		return secret.Value{}, providerdata.Missing(fmt.Sprintf("the model %q", m.full()), from)
+	}
+	return secret.Value{}, nil
 }
 
 // take passes a piece on and winds the watch up again. A piece that says nothing is a sign of life only once the answer has

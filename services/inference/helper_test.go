@@ -28,7 +28,7 @@ func serve(t *testing.T, cfg inference.Config, env map[string]string) inferencev
 		t.Fatal(err)
 	}
 	svc, err := inference.New(t.Context(), cfg, inference.Deps{
-		Egress: way, Log: slog.New(slog.DiscardHandler), Getenv: func(name string) string { return env[name] },
+		Egress: way, ProviderData: testSealer(t), Log: slog.New(slog.DiscardHandler), Getenv: func(name string) string { return env[name] },
 	})
 	if err != nil {
 		t.Fatal(err)

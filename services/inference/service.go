@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 )
 
@@ -19,6 +20,8 @@ import (
 type Deps struct {
 	// Egress dials the providers.
 	Egress *egress.Egress
+	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
+	ProviderData *providerdata.Sealer
 	// Log receives the detected providers at start, and internal errors.
 	Log *slog.Logger
 	// Getenv reads the environment, as os.Getenv does.
@@ -31,6 +34,7 @@ type Service struct {
 
 	cfg     Config
 	catalog *catalog
+	sealer  *providerdata.Sealer
 	meter   *meter
 	log     *slog.Logger
 }
@@ -47,7 +51,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	s := &Service{cfg: cfg, log: deps.Log}
+	s := &Service{cfg: cfg, sealer: deps.ProviderData, log: deps.Log}
 	if s.catalog, err = newCatalog(cfg, found, deps); err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}

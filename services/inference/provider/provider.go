@@ -5,6 +5,7 @@ package provider
 import (
 	"context"
 
+	"github.com/windlass-dev/windlass/libs/secret"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -33,6 +34,8 @@ type Request struct {
 	MaxOutputTokens int
 	// Temperature is nil for the provider's default.
 	Temperature *float64
+	// APIKey replaces the provider's own key; zero does not.
+	APIKey secret.Value
 	// TurnID and Step identify what the call is for; either may be empty.
 	TurnID, Step string
 }

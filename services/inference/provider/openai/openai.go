@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,8 +79,20 @@ func New(cfg Config) (*Provider, error) {
 	return &Provider{id: id, client: sdk.Client{Options: opts}, official: official}, nil
 }
 
+// with returns a provider with another key.
+func (p *Provider) with(key secret.Value) *Provider {
+	own := *p
+	own.id.Secrets = append(slices.Clone(p.id.Secrets), key)
+	own.id.KeyFrom = "the provider data of the request"
+	own.client.Options = append(slices.Clone(p.client.Options), option.WithAPIKey(key.Reveal()))
+	return &own
+}
+
 // Generate implements provider.Provider.
 func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func(provider.Delta) error) (provider.Finished, error) {
+	if !req.APIKey.IsZero() {
+		p = p.with(req.APIKey)
+	}
 	params, err := p.params(req)
 	if err != nil {
 		return provider.Finished{}, err
