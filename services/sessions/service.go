@@ -154,5 +154,10 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 // disconnects the watchers, waits for calls under way and returns nil.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.hub.Stop()
+	stop, err := s.measure()
+	if err != nil {
+		return err
+	}
+	defer stop()
 	return s.sweep(ctx)
 }

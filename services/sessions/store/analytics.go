@@ -26,3 +26,15 @@ func scanSessionCounts(s sqldb.Scanner) (c SessionCounts, err error) {
 	err = s.Scan(&c.Sessions, &c.Messages, &c.Active)
 	return c, err
 }
+
+// ActiveSessions counts the sessions of all tenants with a turn that has not ended.
+func (s *sessionReader) ActiveSessions(ctx context.Context) (int64, error) {
+	n, err := sqldb.One(ctx, s.DB.Reader(), scanInt64, `SELECT count(*) FROM (SELECT DISTINCT tenant, session_id FROM turns
+		WHERE end_us = 0) AS active`)
+	return n, rows.Meaning(err)
+}
+
+func scanInt64(s sqldb.Scanner) (n int64, err error) {
+	err = s.Scan(&n)
+	return n, err
+}

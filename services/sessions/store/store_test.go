@@ -33,12 +33,12 @@ func TestPostgres(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store { return openWith(t, tables.Postgres(t), 1) })
 }
 
-// rare are statements about few rows (webhooks, what the outbox holds, whether there is any budget), those of deleting a session, and the
-// count of all sessions and messages of a tenant.
+// rare are statements about few rows (webhooks, what the outbox holds, whether there is any budget), those of deleting a session, and
+// counts of all sessions and messages of a tenant, and of the turns that have not ended.
 var rare = []string{
 	"FROM webhooks WHERE", "FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1", "EXISTS (SELECT 1 FROM budgets b",
 	"DELETE FROM turn_idempotency WHERE", "DELETE FROM turn_outbox WHERE", "DELETE FROM budgets WHERE tenant = $1 AND scope = 'turn'",
-	"SELECT (SELECT count(*) FROM sessions",
+	"SELECT (SELECT count(*) FROM sessions", "SELECT DISTINCT tenant, session_id FROM turns",
 }
 
 func open(t *testing.T, url string) *store.Store {

@@ -36,4 +36,23 @@ func sessionCounts(t *testing.T, s *store.Store) {
 	want("all", sqldb.Time(0), 3, 4, 2) // turns are created at 1 and 2
 	want("later", sqldb.Time(2), 3, 4, 1)
 	want("after the last turn", sqldb.Time(3), 3, 4, 0)
+
+	active := func(what string, want int64) {
+		t.Helper()
+		got, err := s.ActiveSessions(t.Context())
+		must(t, err)
+		if got != want {
+			t.Errorf("%s: %d active sessions, want %d", what, got, want)
+		}
+	}
+	active("at first", 2)
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		_, turn, err := tx.LockTurn(ctx, tenant, "trn_3")
+		if err != nil {
+			return err
+		}
+		turn.EndTime = sqldb.Time(9)
+		return tx.SaveTurn(ctx, turn)
+	})
+	active("after the only turn of one ended", 1)
 }
