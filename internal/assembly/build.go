@@ -25,6 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/dispatch"
 	"github.com/windlass-dev/windlass/workflows/turn"
@@ -96,7 +97,7 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
-	// Read artifacts and sessions as the principal of the call.
+	// Read artifacts and sessions, and call agents, as the principal of the call.
 	sessionsConn, err := p.dial(Sessions, nil)
 	if err != nil {
 		return err
@@ -106,6 +107,10 @@ func (p *Process) buildRegistry() error {
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
 		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn),
 		ProviderData: p.sealer, Log: p.log,
+		AgentCalls: agents.Client{
+			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
+			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
+		},
 	})
 	if err != nil {
 		return err

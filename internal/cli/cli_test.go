@@ -195,7 +195,7 @@ func TestCommands(t *testing.T) {
 			err:  []string{"cannot be reached yet: exit status 1"},
 			sent: `POST /v1/sources {"call_timeout_seconds":5,"command":["npx","-y","x"],"env":{"A":"b"},"kind":"mcp","name":"files"}`,
 		},
-		{args: "source create files", code: 2, err: []string{"one of --url, --openapi, --graphql, --grpc, --endpoint, --workflow, and a"}},
+		{args: "source create files", code: 2, err: []string{"one of --url, --openapi, --graphql, --grpc, --endpoint", "--agents, and a"}},
 		{args: "source create files --url http://x -- y", code: 2},
 		{args: "source sync notes", out: "+ notes__new\n- notes__old\n7 tools\n", sent: "POST /v1/sources/notes:sync {}"},
 		{args: "source sync notes -o name", out: "notes__new\nnotes__old\n"},

@@ -21,8 +21,8 @@ import (
 func sourceCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
 		Use: "create NAME {--url URL | --openapi DOCUMENT | --graphql URL | --grpc HOST:PORT | --endpoint ENDPOINT… | " +
-			"--workflow WORKFLOW… | -- COMMAND [ARGUMENT…]}",
-		Short: "Register an MCP server, an HTTP API, a gRPC server or workflows, and list the tools",
+			"--workflow WORKFLOW… | --agents GLOB… | -- COMMAND [ARGUMENT…]}",
+		Short: "Register an MCP server, an HTTP API, a gRPC server, workflows or agents, and list the tools",
 		Example: "  windlass source create notes --url http://127.0.0.1:9000/mcp\n  windlass source create files -- npx -y " +
 			"@modelcontextprotocol/server-filesystem /tmp\n  windlass source create pets --openapi https://petstore.example/openapi.json " +
 			"--tag pets --bearer '${env:WINDLASS_TOOL_PETS}'",

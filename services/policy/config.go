@@ -81,7 +81,7 @@ func defaultServiceRules() []Rule {
 		},
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},
-			Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call"},
+			Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call", "sessions.agents.list"},
 		},
 		{
 			Name: "mesh-sessions", Roles: []string{"sessions"},

@@ -44,6 +44,7 @@ type world struct {
 	policyClient policyv1.PolicyServiceClient
 	artifacts    *artifacts
 	sessions     *sessions
+	agents       *agentsFake
 	egress       *egress.Egress
 	bus          *bus.Bus // nil: replicas have no cache
 }
@@ -70,6 +71,7 @@ func newWorldOn(t testing.TB, url string) *world {
 		mcpbridgev1.RegisterBridgeServiceServer(r, w.bridge)
 	}, as))
 	w.artifacts, w.sessions = &artifacts{}, &sessions{}
+	w.agents = newAgents("writer", "critic")
 	w.egress, err = egress.New(egress.Config{Profile: egress.Local})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +145,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
 	s, err := registry.New(cfg, registry.Deps{
 		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
-		Sessions: w.sessions, Agents: w.sessions, ProviderData: testSealer(w.t),
+		Sessions: w.sessions, Agents: w.sessions, ProviderData: testSealer(w.t), AgentCalls: w.agents.client(),
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/services/registry/api"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/cache"
@@ -46,6 +47,8 @@ type Deps struct {
 	ProviderData *providerdata.Sealer
 	// Bus is where the cache keeps results. It is not used if the cache is disabled.
 	Bus *bus.Bus
+	// AgentCalls calls agents, for the principal in the call's context.
+	AgentCalls agents.Client
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
 	// Sessions and Agents are read for the principals of calls.
@@ -73,8 +76,8 @@ type Service struct {
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Egress == nil || deps.Artifacts == nil || deps.Sessions == nil ||
-		deps.Agents == nil || deps.Log == nil {
-		return nil, errors.New("registry needs DB, Policy, Bridge, Egress, Artifacts, Sessions, Agents and Log")
+		deps.Agents == nil || !deps.AgentCalls.Complete() || deps.Log == nil {
+		return nil, errors.New("registry needs DB, Policy, Bridge, Egress, Artifacts, Sessions, Agents, AgentCalls and Log")
 	}
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -101,7 +104,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
 	}, upstream.Deps{
 		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress,
-		ProviderData: deps.ProviderData, Definitions: s.store, Log: deps.Log,
+		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Definitions: s.store, Log: deps.Log,
 	})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)

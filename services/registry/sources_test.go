@@ -139,6 +139,9 @@ func TestBadSourcesAreRefused(t *testing.T) {
 				Name: "a", Kind: "workflow", Url: "http://x/", Temporal: temporal("t:1", true), Workflows: flow("w"),
 			}, "source.kind",
 		},
+		{"agents of an MCP server", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Agents: []string{"*"}}, "source.agents"},
+		{"agents with a URL", &registryv1.Source{Name: "a", Kind: "agent", Url: "http://x/"}, "source.kind"},
+		{"agents under the name of sub-agents", &registryv1.Source{Name: "agent", Kind: "agent"}, "source.name"},
 		{"workflows of an MCP server", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Workflows: flow("w")}, "source.workflows"},
 		{"a built-in source with a URL", &registryv1.Source{Name: "mesh", Kind: "builtin", Url: "http://x/"}, "source.kind"},
 	} {
@@ -387,7 +390,7 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		change(&cfg)
 		_, err := registry.New(cfg, registry.Deps{
 			DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Artifacts: w.artifacts,
-			Sessions: w.sessions, Agents: w.sessions,
+			Sessions: w.sessions, Agents: w.sessions, AgentCalls: w.agents.client(),
 			Log: slog.New(slog.DiscardHandler),
 		})
 		if err == nil || !strings.Contains(fmt.Sprint(err), want) {

@@ -14,7 +14,7 @@ type SourceConfig struct {
 	// Name is the prefix of its tools' names.
 	Name string `yaml:"name" doc:"Prefix of its tools' names."`
 	// Kind is a kind of source; empty = mcp.
-	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql, grpc, workflow or builtin."`
+	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql, grpc, workflow, agent or builtin."`
 	// URL is the endpoint of an MCP server, of a GraphQL API or of a gRPC server, or where an API's document is.
 	URL string `yaml:"url" doc:"Endpoint of an MCP server over HTTP or of a GraphQL API, URL of an OpenAPI document, or grpc://host:port (grpcs:// with TLS)."`
 	// Document is an OpenAPI document.
@@ -35,6 +35,8 @@ type SourceConfig struct {
 	Temporal *TemporalConfig `yaml:"temporal" doc:"Where the workflows of a source of kind workflow run."`
 	// Workflows are its tools.
 	Workflows []WorkflowConfig `yaml:"workflows" doc:"Workflows of a source of kind workflow, each of which is a tool."`
+	// Agents are its tools.
+	Agents []string `yaml:"agents" doc:"Agents of a source of kind agent: globs over their IDs; empty = all."`
 	// Auth is its credential.
 	Auth *AuthConfig `yaml:"auth" doc:"Credential for an API, for an MCP server over HTTP, or for Temporal."`
 	// Command is program and arguments of an MCP server.
@@ -193,7 +195,7 @@ func (c SourceConfig) source() (store.Source, error) {
 		Pin:            c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
 		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
 		Cache: (*store.ResultCache)(c.Cache), ProviderData: (*store.ProviderData)(c.ProviderData),
-		KeyHeader: c.KeyHeader,
+		KeyHeader: c.KeyHeader, Agents: c.Agents,
 	}, Document: cmp.Or(c.Document, c.DescriptorSet)}
 	for _, e := range c.Endpoints {
 		s.Spec.Endpoints = append(s.Spec.Endpoints, store.Endpoint(e))

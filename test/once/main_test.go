@@ -29,6 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -84,8 +85,9 @@ func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	}
 	tools, err := registry.New(cfg, registry.Deps{
 		DB: open(t, "registry"), Log: log, Artifacts: noArtifacts{}, Egress: out, Sessions: noSessions{}, Agents: noSessions{},
-		Bridge: mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) { bridge.Register(r) }, as)),
-		Policy: policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { rules.Register(r) }, as)),
+		AgentCalls: noAgents(),
+		Bridge:     mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) { bridge.Register(r) }, as)),
+		Policy:     policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { rules.Register(r) }, as)),
 	})
 	harness.Must(t, err)
 	conn := rpctest.Serve(t, "registry", func(r grpc.ServiceRegistrar) { tools.Register(r) })
@@ -94,6 +96,14 @@ func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	return &mesh{
 		t, registryv1.NewSourceServiceClient(conn), registryv1.NewToolServiceClient(conn), registryv1.NewToolExecutionServiceClient(conn),
 		map[string]string{},
+	}
+}
+
+// noAgents are clients that no test uses.
+func noAgents() agents.Client {
+	return agents.Client{
+		Agents: sessionsv1.NewAgentServiceClient(nil), Sessions: sessionsv1.NewSessionServiceClient(nil),
+		Turns: sessionsv1.NewTurnServiceClient(nil),
 	}
 }
 

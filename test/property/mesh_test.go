@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -133,6 +134,10 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 		Bridge: mcpbridgev1.NewBridgeServiceClient(as{conn, authn.Service("registry")}), Egress: m.egress,
 		Artifacts: noArtifacts{}, Log: discard(),
 		Sessions: sessionsv1.NewSessionServiceClient(conn), Agents: sessionsv1.NewAgentServiceClient(conn),
+		AgentCalls: agents.Client{
+			Agents: sessionsv1.NewAgentServiceClient(conn), Sessions: sessionsv1.NewSessionServiceClient(conn),
+			Turns: sessionsv1.NewTurnServiceClient(conn),
+		},
 	})
 	harness.Must(t, err)
 	models, err := inference.New(t.Context(), inference.DefaultConfig(), inference.Deps{Egress: m.egress, Log: discard(), Getenv: noEnv})

@@ -44,6 +44,7 @@ func Flags(f *pflag.FlagSet) {
 	f.String("client-secret", "", "client secret at the token endpoint, as '${env:NAME}'")
 	f.StringSlice("scope", nil, "scopes to request at the token endpoint")
 	workflowFlags(f)
+	f.StringSlice("agents", nil, "agents of Windlass as tools, by globs over their ids, as in 'support-*'; '*' for all")
 }
 
 // Body returns the source that the arguments and flags describe: name, then program and arguments of an MCP server, if any.
@@ -72,13 +73,14 @@ func Body(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error)
 		{r.get("grpc") != "", func() error { return r.grpc(r.get("grpc"), in) }},
 		{len(endpoints) > 0, func() error { return r.endpoints(endpoints) }},
 		{len(workflows) > 0, func() error { return r.workflows(workflows) }},
+		{len(r.list("agents")) > 0, r.agents},
 	} {
 		if kind.given {
 			read = append(read, kind.read)
 		}
 	}
 	if len(read) != 1 {
-		return nil, app.Usage("give one of --url, --openapi, --graphql, --grpc, --endpoint, --workflow, and a command after --")
+		return nil, app.Usage("give one of --url, --openapi, --graphql, --grpc, --endpoint, --workflow, --agents, and a command after --")
 	}
 	if err := read[0](); err != nil {
 		return nil, err
@@ -226,6 +228,12 @@ func (r reader) document(from string, in io.Reader) error {
 func (r reader) graphql() error {
 	r.body["kind"], r.body["url"] = "graphql", r.get("graphql")
 	return nil
+}
+
+// agents sets which agents are tools.
+func (r reader) agents() error {
+	r.body["kind"], r.body["agents"] = "agent", r.list("agents")
+	return r.onlyForAPIs()
 }
 
 // endpoints sets endpoints whose placeholders are their arguments.

@@ -63,6 +63,8 @@ func TestBody(t *testing.T) {
 			`{"kind":"workflow","name":"x","temporal":{"address":"t:7233"},` +
 				`"workflows":[{"name":"pay","task_queue":"q","workflow_type":"Pay"},{"name":"Ship","task_queue":"s"}]}`,
 		},
+		{"x --agents a*,b", `{"agents":["a*","b"],"kind":"agent","name":"x"}`},
+		{"x --agents a --bearer ${env:T}", "--bearer belongs to an API"},
 		{"x --workflow pay@q", "--workflow needs --temporal"},
 		{"x --temporal t:7233 --workflow pay", "--workflow is 'NAME=TYPE@TASK-QUEUE'"},
 		{"x --url http://a --poll", "--poll belongs to --workflow"},
@@ -77,7 +79,7 @@ func TestBody(t *testing.T) {
 		{"x --grpc a:1 --descriptor-set /no/such/file", "read the descriptor set"},
 		{"x --url http://a --tls", "--tls belongs to --grpc"},
 		{"x --base-url http://a --endpoint no", "--endpoint is 'NAME=METHOD /path'"},
-		{"x", "give one of --url, --openapi, --graphql, --grpc, --endpoint, --workflow, and a command after --"},
+		{"x", "give one of --url, --openapi, --graphql, --grpc, --endpoint, --workflow, --agents, and a command after --"},
 		{"x --url http://a --openapi http://b", "give one of"},
 		{"x --url http://a --tag b", "--tag belongs to an API"},
 		{"x --openapi http://a --api-key k", "--api-key is header:NAME"},

@@ -21,7 +21,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
 		Auth: authFromProto(p.GetAuth()), ProviderData: providerDataFromProto(p.GetProviderData()),
 		Endpoints: endpointsFromProto(p.GetEndpoints()), KeyHeader: p.GetKeyHeader(),
-		Temporal: temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()),
+		Temporal: temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()), Agents: p.GetAgents(),
 	}, Document: documentFromProto(p)}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {
@@ -61,6 +61,9 @@ func sourceToProto(s store.Source) *registryv1.Source {
 func toolToProto(t store.Tool) *registryv1.Tool {
 	p := definitionToProto(t.Definition, t.Effect)
 	p.Available, p.Drifted = available(t), t.DriftedHash != ""
+	if t.Source.Kind == store.Agent {
+		p.AgentId = t.OriginalName
+	}
 	p.CreateTime, p.UpdateTime = timestamp.Of(t.CreateTime), timestamp.Of(t.UpdateTime)
 	return p
 }

@@ -64,17 +64,27 @@ func (s *ToolExecutions) ForgetTurns(ctx context.Context, req *registryv1.Forget
 // CheckCall implements ToolExecutionService.
 func (s *ToolExecutions) CheckCall(ctx context.Context, req *registryv1.CheckCallRequest) (*registryv1.CheckCallResponse, error) {
 	c, def := req.GetCall(), req.GetDefinition()
-	d, out, err := s.executor.Check(ctx, execute.Call{
+	call := execute.Call{
 		Principal: c.GetPrincipal(), Tenant: tenantOf(c.GetPrincipal()), Tool: c.GetTool(), Pinned: def.GetDefinitionHash(), InSurface: true,
 		Arguments: []byte(c.GetArgumentsJson()), TurnID: c.GetTurnId(), SessionID: c.GetSessionId(), CallID: c.GetCallId(), Key: c.GetKey(),
 		Rules: c.GetApprovalRules(), Approved: c.GetApproved(), CanWait: c.GetCanWait(),
-	}, execute.Definition{
-		Hash: def.GetDefinitionHash(), InputSchema: []byte(def.GetInputSchemaJson()), Effect: store.Effect(def.GetEffect()),
-	})
+	}
+	check := func() (*execute.Decision, *execute.Outcome, error) {
+		return s.executor.Check(ctx, call, execute.Definition{
+			Hash: def.GetDefinitionHash(), InputSchema: []byte(def.GetInputSchemaJson()), Effect: store.Effect(def.GetEffect()),
+		})
+	}
+	if def.GetSource() != "" {
+		check = func() (*execute.Decision, *execute.Outcome, error) { return s.executor.CheckTool(ctx, call) }
+	}
+	d, out, err := check()
 	if err != nil {
 		return nil, err
 	}
-	resp := &registryv1.CheckCallResponse{Decided: eventToProto(execute.Event{Decided: d}).GetDecided()}
+	resp := &registryv1.CheckCallResponse{}
+	if d != nil {
+		resp.Decided = eventToProto(execute.Event{Decided: d}).GetDecided()
+	}
 	if out != nil {
 		last := ended(c, *out, s.maxTextBytes)
 		resp.Refused, resp.ApprovalRequired = last.GetCompleted(), last.GetApprovalRequired()

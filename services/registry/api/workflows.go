@@ -13,6 +13,7 @@ func workflowsToProto(s store.Spec, p *registryv1.Source) {
 	if t := s.Temporal; t != nil {
 		p.Temporal = &registryv1.Temporal{Address: t.Address, Namespace: t.Namespace, Tls: t.TLS}
 	}
+	p.Agents = s.Agents
 	for _, w := range s.Workflows {
 		p.Workflows = append(p.Workflows, &registryv1.Workflow{
 			Name: w.Name, Description: w.Description, WorkflowType: w.Type, TaskQueue: w.TaskQueue, Positional: w.Positional, Mode: w.Mode,

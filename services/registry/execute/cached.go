@@ -26,7 +26,7 @@ func (s results) keepFor(t store.Tool) time.Duration {
 	switch {
 	case s.cache == nil || t.Effect != store.Read || t.Source.Kind == store.Builtin || t.OriginalName == healthCheck:
 		return 0
-	case t.Source.Kind == store.Workflow: // the state of a workflow changes without a call
+	case t.Source.Kind == store.Workflow || t.Source.Kind == store.Agent: // what runs there changes without a call
 		return 0
 	case len(spec.ClientRequests) > 0 || spec.SessionContext || spec.ProviderData != nil: // the result may depend on the caller
 		return 0

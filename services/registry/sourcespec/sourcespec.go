@@ -83,6 +83,8 @@ func validateKind(s store.Source, bad func(field, message string)) {
 		validateGRPC(s, bad)
 	case store.Workflow:
 		validateWorkflows(s, bad)
+	case store.Agent:
+		validateAgents(s, bad)
 	case store.Builtin:
 		validateNoAPI(s, bad)
 		if s.Spec.Auth != nil {
@@ -103,6 +105,9 @@ func validateKind(s store.Source, bad func(field, message string)) {
 	if s.Kind != store.Workflow && (s.Spec.Temporal != nil || len(s.Spec.Workflows) > 0) {
 		bad("source.workflows", "only a source of kind workflow has temporal and workflows")
 	}
+	if s.Kind != store.Agent && len(s.Spec.Agents) > 0 {
+		bad("source.agents", "only a source of kind agent has agents")
+	}
 }
 
 // New sets the id and times of a new source.
@@ -113,7 +118,7 @@ func New(s store.Source, now time.Time) store.Source {
 }
 
 // Kinds lists the kinds that a source can have, for messages.
-const Kinds = "mcp, openapi, http, graphql, grpc, workflow or builtin"
+const Kinds = "mcp, openapi, http, graphql, grpc, workflow, agent or builtin"
 
 // Same reports whether two specs are the same.
 func Same(a, b store.Spec) bool {

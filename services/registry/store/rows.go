@@ -30,6 +30,8 @@ const (
 	GRPC = "grpc"
 	// Workflow is workflows of a Temporal namespace.
 	Workflow = "workflow"
+	// Agent is agents of Windlass.
+	Agent = "agent"
 	// Builtin is the mesh itself.
 	Builtin = "builtin"
 )
@@ -217,13 +219,15 @@ type Spec struct {
 	// Temporal is where the Workflows of a source run; nil for other kinds.
 	Temporal  *Temporal      `json:"temporal,omitempty"`
 	Workflows []WorkflowTool `json:"workflows,omitempty"`
+	// Agents selects the agents of a source, by globs over their ids; empty = all.
+	Agents []string `json:"agents,omitempty"`
 }
 
 // Source is where tools come from.
 type Source struct {
 	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
-	// Kind is MCP, OpenAPI, HTTP, GraphQL, GRPC, Workflow or Builtin.
+	// Kind is MCP, OpenAPI, HTTP, GraphQL, GRPC, Workflow, Agent or Builtin.
 	Kind string
 	// Spec is its definition.
 	Spec Spec

@@ -22,6 +22,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/grpccall"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
@@ -75,6 +76,8 @@ type Deps struct {
 	Egress Dialer
 	// ProviderData opens the credentials of requests; nil refuses them.
 	ProviderData *providerdata.Sealer
+	// Agents calls agents.
+	Agents agents.Client
 	// Definitions has the operations of APIs.
 	Definitions Definitions
 	// Log receives changes of breakers.
@@ -89,6 +92,7 @@ type Upstream struct {
 	sealer   *providerdata.Sealer
 	apis     *apis
 	flows    *flows
+	agents   agents.Client
 	breakers *breakers
 	limits   *limits
 }
@@ -97,6 +101,7 @@ type Upstream struct {
 func New(cfg Config, deps Deps) *Upstream {
 	return &Upstream{
 		cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, sealer: deps.ProviderData, apis: newAPIs(cfg, deps), flows: newFlows(cfg, deps),
+		agents: deps.Agents,
 		breakers: &breakers{
 			failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
 			bySource: map[string]breaker{},
@@ -134,6 +139,8 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 		return u.discoverGRPC(ctx, s)
 	case store.Workflow:
 		return u.discoverWorkflows(ctx, s)
+	case store.Agent:
+		return u.discoverAgents(ctx, s)
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.cfg.DiscoverTimeout+2*time.Second) // the bridge's own limit comes first
 	defer cancel()
@@ -202,6 +209,8 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 	switch {
 	case store.IsAPI(s.Kind):
 		u.apis.forget(s)
+		return nil
+	case s.Kind == store.Agent:
 		return nil
 	case s.Kind == store.Workflow:
 		u.apis.forget(s)
@@ -353,8 +362,11 @@ func (u *Upstream) Call(ctx context.Context, r Request, notice func(Notice)) (Re
 	if store.IsAPI(r.Source.Kind) {
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r, given) })
 	}
-	if r.Source.Kind == store.Workflow {
+	switch r.Source.Kind {
+	case store.Workflow:
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callWorkflow(ctx, r) })
+	case store.Agent:
+		return u.breakers.call(r.Source, func() (Reply, error) { return callAgent(ctx, u, r) })
 	}
 	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, given, notice) })
 }

@@ -88,7 +88,8 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		return nil, err
 	}
 	own, reader := aside(agent, usable.GetTools())
-	client, agents := loaded.GetClientTools(), usableAgents(loaded, usable)
+	own, others := split(agent, own)
+	client, agents := loaded.GetClientTools(), append(usableAgents(loaded, usable), others...)
 	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		client = nil
 	}

@@ -1,6 +1,7 @@
 package begin
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/windlass-dev/windlass/libs/glob"
@@ -21,6 +22,47 @@ func usableAgents(loaded *step.Loaded, usable *registryv1.ResolveToolsResponse) 
 		}
 	}
 	return out
+}
+
+// maxAgents bounds the agents of sources that one turn can call.
+const maxAgents = 128
+
+// split takes the agents out of the tools of sources: within a turn they are called as its sub-agents are, in child sessions. An agent is
+// no tool of its own.
+func split(agent *sessionsv1.Agent, tools []*registryv1.Tool) ([]*registryv1.Tool, []*executionv1.AgentTool) {
+	if !slices.ContainsFunc(tools, isAgent) {
+		return tools, nil
+	}
+	var agents []*executionv1.AgentTool
+	for _, t := range tools {
+		if isAgent(t) && t.GetAgentId() != agent.GetId() && len(agents) < maxAgents {
+			agents = append(agents, &executionv1.AgentTool{
+				Name: t.GetName(), AgentId: t.GetAgentId(), Description: t.GetDescription(), DefinitionHash: t.GetDefinitionHash(),
+				InputSchemaJson: childSchema(t.GetInputSchemaJson()),
+			})
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tools), isAgent), agents
+}
+
+func isAgent(t *registryv1.Tool) bool { return t.GetAgentId() != "" }
+
+// childSchema is the schema of an agent's tool as the model of a turn reads it: a child session is always a new one.
+func childSchema(text string) string {
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(text), &schema); err != nil {
+		return text
+	}
+	properties, ok := schema["properties"].(map[string]any)
+	if !ok {
+		return text
+	}
+	delete(properties, "session_id")
+	out, err := json.Marshal(schema)
+	if err != nil {
+		return text
+	}
+	return string(out)
 }
 
 // aside takes the reader of artifacts out of the tools, unless the agent has it as a tool of its own: it is shown when there is

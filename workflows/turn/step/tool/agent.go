@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -13,6 +14,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
@@ -23,6 +25,7 @@ type askedAgent struct {
 	Message    string         `json:"message"`
 	Background bool           `json:"background"`
 	Params     map[string]any `json:"params"`
+	SessionID  string         `json:"session_id"`
 	params     *structpb.Struct
 }
 
@@ -41,10 +44,14 @@ func askedOf(call *turnv1.ToolCall) (askedAgent, bool) {
 func (t *tool) agent(ctx context.Context, a *executionv1.AgentTool, approved *registryv1.Approved) (round, error) {
 	ask := t.request()
 	ask.DefinitionHash, ask.Approved = a.GetDefinitionHash(), approved
-	checked, err := t.Registry.CheckCall(ctx, &registryv1.CheckCallRequest{Call: ask, Definition: &registryv1.Tool{
+	definition := &registryv1.Tool{
 		Name: a.GetName(), InputSchemaJson: a.GetInputSchemaJson(), DefinitionHash: a.GetDefinitionHash(),
 		Effect: turnv1.EffectClass_EFFECT_CLASS_ONCE,
-	}})
+	}
+	if !strings.HasPrefix(a.GetName(), contract.AgentToolPrefix) { // it is a tool of a source
+		definition.Source, _, _ = strings.Cut(a.GetName(), "__")
+	}
+	checked, err := t.Registry.CheckCall(ctx, &registryv1.CheckCallRequest{Call: ask, Definition: definition})
 	if err != nil {
 		return round{}, fmt.Errorf("check call of %s: %w", a.GetName(), err)
 	}
@@ -66,7 +73,7 @@ func (t *tool) agent(ctx context.Context, a *executionv1.AgentTool, approved *re
 // beginAgent starts the sub-agent's turn, and sets in r what follows for the call.
 func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *round) error {
 	asked, ok := askedOf(t.call)
-	if !ok {
+	if !ok || asked.SessionID != "" { // a child session is always a new one
 		r.completed = refused(t.call, codeArguments, "The arguments are not as the tool wants them.")
 		return nil
 	}

@@ -816,7 +816,7 @@ type Source struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes), "http" (an HTTP API whose endpoints are written by
 	// hand), "graphql" (a GraphQL API, whose queries and mutations become tools), "grpc" (a gRPC server, whose methods become tools), "workflow"
-	// (Temporal workflows) or "builtin" (tools of the mesh itself).
+	// (Temporal workflows), "agent" (agents of Windlass) or "builtin" (tools of the mesh itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// URL of an MCP server over streamable HTTP or SSE, of an OpenAPI document, or of a GraphQL API. Of a gRPC server "grpc://host:port", or
 	// "grpcs://host:port" with TLS.
@@ -880,6 +880,9 @@ type Source struct {
 	Temporal *Temporal `protobuf:"bytes,45,opt,name=temporal,proto3" json:"temporal,omitempty"`
 	// Workflows of a source of kind "workflow", each of which is a tool.
 	Workflows []*Workflow `protobuf:"bytes,46,rep,name=workflows,proto3" json:"workflows,omitempty"`
+	// Agents of a source of kind "agent", each of which is a tool: globs over their IDs; empty = all. A call starts a turn on behalf of the caller
+	// and waits for it; a call within a turn is a child session.
+	Agents []string `protobuf:"bytes,50,rep,name=agents,proto3" json:"agents,omitempty"`
 	// True = an MCP server gets in `_meta` of calls, besides the IDs of session, turn and call: `windlass/agent_id`, the label `capabilities` of
 	// the agent as `windlass/capabilities`, `windlass/parent_session_id`, the session's params as JSON in `windlass/params`, and
 	// `windlass/runner_id`, the worker.
@@ -1145,6 +1148,13 @@ func (x *Source) GetTemporal() *Temporal {
 func (x *Source) GetWorkflows() []*Workflow {
 	if x != nil {
 		return x.Workflows
+	}
+	return nil
+}
+
+func (x *Source) GetAgents() []string {
+	if x != nil {
+		return x.Agents
 	}
 	return nil
 }
@@ -2153,12 +2163,12 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
 	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
-	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xf7\x14\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xaa\x15\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
-	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12T\n" +
-	"\x04kind\x18\x03 \x01(\tB@\xe0A\x02\xbaH:r8R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\x04grpcR\bworkflowR\abuiltinR\x04kind\x12\x1a\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12[\n" +
+	"\x04kind\x18\x03 \x01(\tBG\xe0A\x02\xbaHAr?R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\x04grpcR\bworkflowR\x05agentR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
 	"\x03env\x18\x06 \x03(\v2%.windlass.registry.v1.Source.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x12\x1a\n" +
@@ -2190,7 +2200,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x05cache\x18& \x01(\v2!.windlass.registry.v1.ResultCacheR\x05cache\x12,\n" +
 	"\aexclude\x18$ \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\aexclude\x12:\n" +
 	"\btemporal\x18- \x01(\v2\x1e.windlass.registry.v1.TemporalR\btemporal\x12G\n" +
-	"\tworkflows\x18. \x03(\v2\x1e.windlass.registry.v1.WorkflowB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tworkflows\x12'\n" +
+	"\tworkflows\x18. \x03(\v2\x1e.windlass.registry.v1.WorkflowB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tworkflows\x12*\n" +
+	"\x06agents\x182 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x01R\x06agents\x12'\n" +
 	"\x0fsession_context\x18< \x01(\bR\x0esessionContext\x12M\n" +
 	"\rprovider_data\x187 \x01(\v2(.windlass.registry.v1.SourceProviderDataR\fproviderData\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +

@@ -181,7 +181,9 @@ type Tool struct {
 	// Tags that its source gives it.
 	Tags []string `protobuf:"bytes,14,rep,name=tags,proto3" json:"tags,omitempty"`
 	// True when its source says that it should no longer be used.
-	Deprecated    bool `protobuf:"varint,15,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
+	Deprecated bool `protobuf:"varint,15,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
+	// ID of the agent that it is; empty for other tools. A call of it within a turn is a child session.
+	AgentId       string `protobuf:"bytes,16,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +321,13 @@ func (x *Tool) GetDeprecated() bool {
 		return x.Deprecated
 	}
 	return false
+}
+
+func (x *Tool) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
 }
 
 // ListToolsRequest pages through tools.
@@ -2609,7 +2618,8 @@ type CheckCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call. Its definition_hash is that of `definition`; key, input and resolution are ignored.
 	Call *CallToolRequest `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	// Definition of the tool. Only input_schema_json, effect and definition_hash are read.
+	// Definition of the tool. With a source, it is a tool of that source, and only definition_hash is read; the checks are those of CallTool.
+	// Otherwise input_schema_json, effect and definition_hash are read.
 	Definition    *Tool `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3523,7 +3533,7 @@ var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
-	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xaf\x04\n" +
+	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xcf\x04\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12#\n" +
@@ -3544,7 +3554,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x04tags\x18\x0e \x03(\tR\x04tags\x12\x1e\n" +
 	"\n" +
 	"deprecated\x18\x0f \x01(\bR\n" +
-	"deprecated\"\xdf\x01\n" +
+	"deprecated\x12\x1e\n" +
+	"\bagent_id\x18\x10 \x01(\tB\x03\xe0A\x03R\aagentId\"\xdf\x01\n" +
 	"\x10ListToolsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
