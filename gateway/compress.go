@@ -15,7 +15,8 @@ func compressed(next http.Handler) (http.Handler, error) {
 	}
 	gzipped := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
+		streams := strings.HasSuffix(r.URL.Path, "/events") && r.URL.Path != "/v1/events" || strings.HasSuffix(r.URL.Path, "/events:watch")
+		if streams || strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
 			next.ServeHTTP(w, r)
 			return
 		}

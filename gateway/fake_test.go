@@ -24,6 +24,7 @@ type upstream struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
+	sessionsv1.UnimplementedEventServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
 	registryv1.UnimplementedSourceServiceServer
 	registryv1.UnimplementedToolServiceServer
@@ -37,13 +38,16 @@ type upstream struct {
 	deadline  time.Duration
 	err       error
 	watch     func(*sessionsv1.WatchTurnRequest, grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error
-	left      chan struct{} // one value for each watch whose handler ended
+	// watchEvents handles WatchEvents.
+	watchEvents func(*sessionsv1.WatchEventsRequest, eventStream) error
+	left        chan struct{} // one value for each watch whose handler ended
 }
 
 func (u *upstream) register(s grpc.ServiceRegistrar) {
 	sessionsv1.RegisterAgentServiceServer(s, u)
 	sessionsv1.RegisterSessionServiceServer(s, u)
 	sessionsv1.RegisterTurnServiceServer(s, u)
+	sessionsv1.RegisterEventServiceServer(s, u)
 	sessionsv1.RegisterArtifactServiceServer(s, u)
 	registryv1.RegisterSourceServiceServer(s, u)
 	registryv1.RegisterToolServiceServer(s, u)

@@ -36,6 +36,7 @@ func describe() *api {
 	for _, file := range []protoreflect.FileDescriptor{
 		sessionsv1.File_windlass_sessions_v1_agents_proto, sessionsv1.File_windlass_sessions_v1_approvals_proto,
 		sessionsv1.File_windlass_sessions_v1_artifacts_proto, sessionsv1.File_windlass_sessions_v1_budgets_proto,
+		sessionsv1.File_windlass_sessions_v1_events_proto,
 		sessionsv1.File_windlass_sessions_v1_schedules_proto, sessionsv1.File_windlass_sessions_v1_sessions_proto,
 		sessionsv1.File_windlass_sessions_v1_turns_proto, sessionsv1.File_windlass_sessions_v1_webhooks_proto,
 		registryv1.File_windlass_registry_v1_groups_proto, registryv1.File_windlass_registry_v1_sources_proto,

@@ -82,8 +82,11 @@ func (b *builder) operation(path, method string, op object) object {
 		}
 	}
 	out["responses"] = b.responses(id, op)
-	if strings.HasSuffix(path, "/events") {
+	switch id {
+	case "watchTurn", "watchSession":
 		params = b.stream(out, params)
+	case "watchEvents":
+		params = watchEvents(out, params)
 	}
 	if len(params) > 0 {
 		out["parameters"] = params
@@ -262,6 +265,33 @@ func (b *builder) stream(op object, params []object) []object {
 	}
 	return append(out, include, types, unnamed, header("Last-Event-ID",
 		"The last cursor seen, as an EventSource sends it; goes before `after`."))
+}
+
+// watchEvents turns an operation into the stream of domain events.
+func watchEvents(op object, params []object) []object {
+	responses := problems()
+	responses["200"] = object{
+		"description": "Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:`, and one CloudEvent as JSON in " +
+			"`data:`. " +
+			"A frame with `id:` alone moves the cursor. The stream has no end; an error is reported as the event `error-status` with a Problem.",
+		"content": object{eventMedia: object{"schema": ref("CloudEvent")}},
+	}
+	op["responses"] = responses
+	var out []object
+	for _, p := range params {
+		if p["name"] == "types" {
+			p = object{
+				"name": "types", "in": "query", "schema": object{"type": "string"}, "example": "dev.windlass.source.*,dev.windlass.tool.called.v1",
+				"description": "Only events of these types, with commas between; `*` and `?` stand for any text and one character.",
+			}
+		}
+		out = append(out, p)
+	}
+	unnamed := object{
+		"name": "event", "in": "query", "schema": object{"type": "string", "enum": []string{"message"}},
+		"description": "With `message`, events have no `event:` line, so that an EventSource gives them to `onmessage`.",
+	}
+	return append(out, unnamed, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after` and `since`."))
 }
 
 func readToTheEnd() object {

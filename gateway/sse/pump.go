@@ -7,10 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/windlass-dev/windlass/gateway/problem"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 // queue is the number of events buffered for a reader before gRPC's flow control blocks the sender.
@@ -18,17 +15,17 @@ const queue = 32
 
 // inbox receives a stream. When events is closed, err is the cause; io.EOF is the regular end.
 type inbox struct {
-	events chan *sessionsv1.WatchTurnResponse
-	first  *sessionsv1.WatchTurnResponse // already received
+	events chan frame
+	first  *frame // already received
 	err    error
 }
 
-func receive(ctx context.Context, stream grpc.ServerStreamingClient[sessionsv1.WatchTurnResponse]) *inbox {
-	in := &inbox{events: make(chan *sessionsv1.WatchTurnResponse, queue)}
+func receive(ctx context.Context, next func() (frame, error)) *inbox {
+	in := &inbox{events: make(chan frame, queue)}
 	go func() {
 		defer close(in.events)
 		for {
-			m, err := stream.Recv()
+			m, err := next()
 			if err != nil {
 				in.err = err
 				return
@@ -45,15 +42,13 @@ func receive(ctx context.Context, stream grpc.ServerStreamingClient[sessionsv1.W
 }
 
 // pump writes events as they arrive: all waiting events are written, then flushed once. The error says why a stream was cut off.
-func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchTurnRequest) error {
+func (s *Streams) pump(r *http.Request, out *writer, in *inbox, end []byte) error {
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
 	if in.first != nil {
-		if err := out.event(in.first); err != nil {
-			return err
-		}
+		out.frame(*in.first)
 		in.first = nil
-		if done, err := s.drainQueue(r, out, in, req); done || err != nil {
+		if done, err := s.drainQueue(r, out, in, end); done || err != nil {
 			return err
 		}
 	}
@@ -61,12 +56,10 @@ func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.
 		select {
 		case m, ok := <-in.events:
 			if !ok {
-				return s.finish(r, out, in.err, req)
+				return s.finish(r, out, in.err, end)
 			}
-			if err := out.event(m); err != nil {
-				return err
-			}
-			if done, err := s.drainQueue(r, out, in, req); done || err != nil {
+			out.frame(m)
+			if done, err := s.drainQueue(r, out, in, end); done || err != nil {
 				return err
 			}
 			heartbeat.Reset(s.cfg.Heartbeat)
@@ -84,16 +77,14 @@ func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.
 }
 
 // drainQueue writes the waiting events and flushes them. It reports whether the stream is over.
-func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchTurnRequest) (bool, error) {
+func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, end []byte) (bool, error) {
 	for range queue {
 		select {
 		case m, ok := <-in.events:
 			if !ok {
-				return true, s.finish(r, out, in.err, req)
+				return true, s.finish(r, out, in.err, end)
 			}
-			if err := out.event(m); err != nil {
-				return true, err
-			}
+			out.frame(m)
 			continue
 		default:
 		}
@@ -103,13 +94,13 @@ func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, req *sessi
 }
 
 // finish tells the reader why the stream ends. Without the end frame an EventSource reconnects.
-func (s *Streams) finish(r *http.Request, out *writer, cause error, req *sessionsv1.WatchTurnRequest) error {
+func (s *Streams) finish(r *http.Request, out *writer, cause error, end []byte) error {
 	switch {
 	case r.Context().Err() != nil:
 		return context.Cause(r.Context())
 	case errors.Is(cause, io.EOF):
-		if req.GetTurnId() != "" {
-			out.end(req.GetTurnId())
+		if end != nil {
+			out.end(end)
 		}
 		return out.flush()
 	default:

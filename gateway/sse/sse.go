@@ -1,4 +1,5 @@
-// Package sse serves the events of turns and sessions as Server-Sent Events, over the sessions service's Watch stream.
+// Package sse serves the events of turns and sessions, and domain events, as Server-Sent Events, over the Watch streams of the sessions
+// service.
 package sse
 
 import (
@@ -70,7 +71,8 @@ type Deps struct {
 type Streams struct {
 	cfg    Config
 	deps   Deps
-	client sessionsv1.TurnServiceClient
+	turns  sessionsv1.TurnServiceClient
+	events sessionsv1.EventServiceClient
 	drain  chan struct{}
 	once   sync.Once
 }
@@ -83,20 +85,24 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	if cfg.Heartbeat <= 0 || cfg.WriteTimeout <= 0 || cfg.Retry <= 0 || cfg.OpenTimeout <= 0 || cfg.EndGrace <= 0 {
 		return nil, errors.New("sse: all times must be more than 0")
 	}
-	s := &Streams{cfg: cfg, deps: deps, client: sessionsv1.NewTurnServiceClient(deps.Sessions), drain: make(chan struct{})}
+	s := &Streams{
+		cfg: cfg, deps: deps, turns: sessionsv1.NewTurnServiceClient(deps.Sessions),
+		events: sessionsv1.NewEventServiceClient(deps.Sessions), drain: make(chan struct{}),
+	}
 	err := errors.Join(
 		deps.API.HandleStream("/v1/turns/{turn_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serve(w, r, &sessionsv1.WatchTurnRequest{TurnId: vars["turn_id"]}, problem.Write)
+			s.serveTurn(w, r, &sessionsv1.WatchTurnRequest{TurnId: vars["turn_id"]}, problem.Write)
 		}),
 		deps.API.HandleStream("/v1/sessions/{session_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serve(w, r, &sessionsv1.WatchTurnRequest{SessionId: vars["session_id"]}, problem.Write)
-		}))
+			s.serveTurn(w, r, &sessionsv1.WatchTurnRequest{SessionId: vars["session_id"]}, problem.Write)
+		}),
+		deps.API.HandleStream("/v1/events:watch", func(w http.ResponseWriter, r *http.Request, _ map[string]string) { s.serveEvents(w, r) }))
 	check := func(r *http.Request) error {
 		_, err := cursor(r, nil)
 		return err
 	}
 	deps.API.HandleAccepted(check, func(w http.ResponseWriter, r *http.Request, turnID string, instead func()) {
-		s.serve(w, r, &sessionsv1.WatchTurnRequest{TurnId: turnID}, func(w http.ResponseWriter, r *http.Request, err error) {
+		s.serveTurn(w, r, &sessionsv1.WatchTurnRequest{TurnId: turnID}, func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Header.Get("Last-Event-ID") != "" { // created by an earlier request
 				problem.Write(w, r, err)
 				return
@@ -114,59 +120,61 @@ func (s *Streams) Drain() { s.once.Do(func() { close(s.drain) }) }
 // refusal responds to a request that cannot have a stream, before anything is written.
 type refusal func(w http.ResponseWriter, r *http.Request, err error)
 
+// source is what a stream is made of.
+type source struct {
+	// rpc is the full name of the method that is called.
+	rpc string
+	// open calls it. next returns the frame of each message.
+	open func(ctx context.Context) (stream grpc.ClientStream, next func() (frame, error), err error)
+	// resumed means that the stream may be over without a further event.
+	resumed bool
+	// end is the data of the frame that ends the stream; nil = the stream has no regular end.
+	end []byte
+	// about names the stream in the log.
+	about []any
+}
+
 // serve serves one stream from the request to its end.
-func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchTurnRequest, refuse refusal) {
-	var shown view
-	query, err := rest.Query(r.URL)
-	if err == nil {
-		shown, err = viewOf(query)
-	}
-	if err == nil {
-		req.After, err = cursor(r, query)
-	}
-	if err != nil {
-		refuse(w, r, err)
-		return
-	}
-	req.IncludeChildren = shown.children
+func (s *Streams) serve(w http.ResponseWriter, r *http.Request, src source, refuse refusal) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	stream, admitted, err := s.open(ctx, cancel, r, req)
+	next, admitted, err := s.open(ctx, cancel, r, src)
 	if err != nil {
 		refuse(w, r, err)
 		return
 	}
-	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout, view: shown}
-	in := receive(ctx, stream)
-	if !s.decide(w, r, in, req, admitted, refuse) {
+	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout}
+	in := receive(ctx, next)
+	if !s.decide(w, r, in, src.resumed, admitted, refuse) {
 		return
 	}
 	s.deps.Open(ctx, 1)
 	defer s.deps.Open(ctx, -1)
 	err = s.start(w, out)
 	if err == nil {
-		err = s.pump(r, out, in, req)
+		err = s.pump(r, out, in, src.end)
 	}
 	if err != nil {
-		s.deps.Log.DebugContext(ctx, "event stream cut", "turn_id", req.GetTurnId(), "session_id", req.GetSessionId(), "error", err)
+		s.deps.Log.DebugContext(ctx, "event stream cut", append(src.about, "error", err)...)
 	}
 }
 
 // open calls upstream and waits until the call is admitted, which is when its headers arrive. A call that ended without headers was not
 // admitted; receiving from it returns the cause.
-func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, req *sessionsv1.WatchTurnRequest) (
-	stream grpc.ServerStreamingClient[sessionsv1.WatchTurnResponse], admitted bool, err error,
+func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, src source) (
+	next func() (frame, error), admitted bool, err error,
 ) {
 	late := fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions service cannot be reached")
 	timer := time.AfterFunc(s.cfg.OpenTimeout, func() { cancel(late) })
 	defer timer.Stop()
-	ctx, err = s.deps.API.Annotate(ctx, r, sessionsv1.TurnService_WatchTurn_FullMethodName)
+	ctx, err = s.deps.API.Annotate(ctx, r, src.rpc)
 	if err != nil {
 		return nil, false, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT,
 			"a header of the request is malformed").Cause(err)
 	}
 	var header metadata.MD
-	if stream, err = s.client.WatchTurn(ctx, req); err == nil {
+	var stream grpc.ClientStream
+	if stream, next, err = src.open(ctx); err == nil {
 		header, err = stream.Header()
 	}
 	if errors.Is(context.Cause(ctx), late) {
@@ -175,15 +183,12 @@ func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *h
 	if err != nil {
 		return nil, false, fmt.Errorf("watch: %w", err)
 	}
-	return stream, header != nil, nil
+	return next, header != nil, nil
 }
 
-// decide reports whether to respond with a stream, and otherwise writes the response. It decides at once, except for a turn with a cursor:
-// that call may end without events, which is 204 and stops an EventSource from reconnecting.
-func (s *Streams) decide(
-	w http.ResponseWriter, r *http.Request, in *inbox, req *sessionsv1.WatchTurnRequest, admitted bool, refuse refusal,
-) bool {
-	resumed := req.GetAfter() != "" && req.GetTurnId() != ""
+// decide reports whether to respond with a stream, and otherwise writes the response. It decides at once, except for a stream that resumes
+// and may be over: that call may end without events, which is 204 and stops an EventSource from reconnecting.
+func (s *Streams) decide(w http.ResponseWriter, r *http.Request, in *inbox, resumed, admitted bool, refuse refusal) bool {
 	var grace <-chan time.Time // nil if the call is already over
 	if admitted {
 		var wait time.Duration
@@ -197,7 +202,7 @@ func (s *Streams) decide(
 	select {
 	case first, ok := <-in.events:
 		if ok {
-			in.first = first
+			in.first = &first
 			break
 		}
 		if errors.Is(in.err, io.EOF) && resumed {

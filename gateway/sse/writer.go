@@ -7,9 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/windlass-dev/windlass/gateway/eventjson"
 	"github.com/windlass-dev/windlass/libs/fault"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 // keepBytes is the largest buffer that an idle stream keeps.
@@ -20,28 +18,35 @@ type writer struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration
-	view    view
 	buf     []byte
 }
 
-// event adds an event's frame. Without a cursor it has no id, so that the reader's last id stays valid.
-func (o *writer) event(m *sessionsv1.WatchTurnResponse) error {
-	if !o.view.shows(m.GetEvent().GetType()) {
-		return nil // a reader that resumes is sent the events from the last one it saw, and these are left out again
+// frame is what a reader is sent for one message of a stream.
+type frame struct {
+	// id is the cursor, name the name of the event; "" leaves out the line.
+	id, name string
+	// data is the event; nil moves the reader's last id only.
+	data []byte
+	// hidden means that the reader does not want to see the event. One that resumes is sent the events from the last one that it saw, and
+	// these are left out again.
+	hidden bool
+}
+
+// frame adds a frame. Without an id the reader's last one stays valid.
+func (o *writer) frame(f frame) {
+	if f.hidden {
+		return
 	}
-	data, err := eventjson.Encode(m.GetEvent())
-	if err != nil {
-		return fmt.Errorf("write event: %w", err)
+	if f.id != "" {
+		o.line("id: ", []byte(f.id))
 	}
-	if c := m.GetCursor(); c != "" {
-		o.line("id: ", []byte(c))
+	if f.data != nil {
+		if f.name != "" {
+			o.line("event: ", []byte(f.name))
+		}
+		o.line("data: ", f.data)
 	}
-	if !o.view.unnamed {
-		o.line("event: ", []byte(m.GetEvent().GetType()))
-	}
-	o.line("data: ", data)
 	o.buf = append(o.buf, '\n')
-	return nil
 }
 
 func (o *writer) retry(d time.Duration) {
@@ -52,8 +57,7 @@ func (o *writer) retry(d time.Duration) {
 func (o *writer) heartbeat() { o.buf = append(o.buf, ":\n\n"...) }
 
 // end tells a reader that the stream is complete.
-func (o *writer) end(turnID string) {
-	data, _ := json.Marshal(map[string]string{"turn_id": turnID}) //nolint:errchkjson // strings always encode
+func (o *writer) end(data []byte) {
 	o.line("event: ", []byte("end"))
 	o.line("data: ", data)
 	o.buf = append(o.buf, '\n')

@@ -154,8 +154,8 @@ func (p *Process) buildSessions() error {
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn), Tools: registryv1.NewToolServiceClient(registryConn),
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
-		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Egress: p.egress, Getenv: p.opts.Getenv,
-		ProviderData: p.sealer, Log: p.log,
+		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Events: registryv1.NewEventLogServiceClient(ledgerConn),
+		Egress: p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,
 	})
 	if err != nil {
 		return err

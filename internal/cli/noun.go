@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 )
 
@@ -34,8 +35,8 @@ type noun struct {
 	read   func(raw json.RawMessage, now time.Time) (id string, row []string, err error)
 	// wait, if there is one, waits for the end of an item and shows it.
 	wait func(*call) error
-	// get and remove mean that the API has these methods.
-	get, remove bool
+	// get, remove and stream mean that the API has these methods.
+	get, remove, stream bool
 	// manifest means that "windlass apply" takes what -o yaml prints.
 	manifest bool
 	// partial means that lists leave a part of the items out, which -o yaml therefore reads one by one.
@@ -54,6 +55,8 @@ type filter struct {
 	preset string
 	// yes means that the flag takes no value.
 	yes bool
+	// when means that the value is a time, or how long ago that was; listOnly that the follow command does not have the flag.
+	when, listOnly bool
 }
 
 // typed builds noun.read from functions over the generated message.
@@ -79,6 +82,9 @@ func (n noun) command(a *app.App) *cobra.Command {
 	}
 	if n.remove {
 		subs = append(subs, n.removeCommand(a))
+	}
+	if n.stream {
+		subs = append(subs, n.followCommands(a)...)
 	}
 	if n.more != nil {
 		subs = append(subs, n.more(a)...)
@@ -154,16 +160,32 @@ func (n noun) list(c *call) error {
 	if err != nil || limit < 0 {
 		return app.Usage("--limit must be 0 or more")
 	}
-	query := url.Values{}
-	for _, f := range n.filters {
-		if v := flag(c.cmd, f.name); v != "" && v != "false" && (f.preset == "" || v != "all") {
-			query.Set(cmp.Or(f.query, strings.ReplaceAll(f.name, "-", "_")), v)
-		}
+	query, err := n.query(c)
+	if err != nil {
+		return err
 	}
 	if flag(c.cmd, "watch") == "true" {
 		return n.watchList(c, query, limit)
 	}
 	return n.listAt(c, n.path, n.plural, query, limit)
+}
+
+// query returns the parameters that the flags of the filters stand for.
+func (n noun) query(c *call) (url.Values, error) {
+	query := url.Values{}
+	for _, f := range n.filters {
+		v := flag(c.cmd, f.name)
+		if v == "" || v == "false" || f.preset != "" && v == "all" {
+			continue
+		}
+		if at, ok := show.When(v, c.now); f.when && ok {
+			v = at
+		} else if f.when {
+			return nil, app.Usage("--%s must be a time such as 2026-01-02T15:04:05Z, or how long ago, such as 2h", f.name)
+		}
+		query.Set(cmp.Or(f.query, strings.ReplaceAll(f.name, "-", "_")), v)
+	}
+	return query, nil
 }
 
 // listAt prints a list of this noun's items from another path.

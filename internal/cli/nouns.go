@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
+	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -43,6 +44,22 @@ func nouns() []noun {
 	return []noun{
 		agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(),
 		webhooks(), schedules(),
+		{
+			name: "event", plural: "events", short: "Events: what happened to sources, tools, agents, turns and approvals", path: "/v1/events",
+			stream: true, header: []string{"TIME", "TYPE", "SUBJECT", "DATA"},
+			filters: []filter{
+				{name: "type", query: "types", usage: "only these types or patterns, with commas between, such as 'dev.windlass.source.*'"},
+				{name: "source", usage: "only events of this source or pattern, such as /windlass/registry"},
+				{name: "subject", usage: "only events about this subject or pattern"},
+				{name: "since", usage: "only events from this time on, or from so long ago, such as 2h", when: true},
+				{name: "until", usage: "only events before this time, or before so long ago", when: true, listOnly: true},
+				{name: "oldest-first", usage: "list the oldest events first", yes: true, listOnly: true},
+			},
+			read: typed((*eventv1.CloudEvent).GetId, func(m *eventv1.CloudEvent, _ time.Time) []string {
+				row := show.DomainEvent(m)
+				return append(row[:3], output.Short(row[3], 2*cellWidth))
+			}),
+		},
 	}
 }
 

@@ -151,20 +151,21 @@ func follow(c *call, turn, after string, known, children bool, handle func(clien
 		path += "?include=children"
 	}
 	return c.client.Watch(c.ctx, client.Watch{
-		Path: path, After: after, Known: known,
-		Notice: func(err error) {
-			why, _, _ := strings.Cut(app.Explain(err), "\n")
-			if c.Terminal {
-				c.note("") // the cursor may be in the middle of a line
-			}
-			c.note("the stream broke (%s), connecting again…", why)
-		},
+		Path: path, After: after, Known: known, Notice: c.streamBroke,
 	}, func(ev client.Event) error {
 		if q, ok := asked.By(ev.Event); ok {
 			c.state.Remember(map[string]string{"approval": q.ID, "turn": turn})
 		}
 		return handle(ev)
 	})
+}
+
+func (c *call) streamBroke(err error) {
+	why, _, _ := strings.Cut(app.Explain(err), "\n")
+	if c.Terminal {
+		c.note("") // the cursor may be in the middle of a line
+	}
+	c.note("the stream broke (%s), connecting again…", why)
 }
 
 // turnResult returns an error for a turn that failed, was cancelled or was stopped by a limit. A nil end, of a turn that had already ended,

@@ -1,4 +1,5 @@
-// Command docgen writes the generated pages of docs/reference: configuration, commands, events and errors. With -check it writes nothing
+// Command docgen writes the generated pages of docs/reference: configuration, commands, events, domain events and errors.
+// With -check it writes nothing
 // and fails if a page is out of date.
 package main
 
@@ -31,7 +32,10 @@ type page struct {
 }
 
 func pages() []page {
-	return []page{{"config.md", writeConfig}, {"cli.md", writeCLI}, {"events.md", writeEvents}, {"errors.md", writeErrors}}
+	return []page{
+		{"config.md", writeConfig}, {"cli.md", writeCLI}, {"events.md", writeEvents}, {"domain-events.md", writeDomainEvents},
+		{"errors.md", writeErrors},
+	}
 }
 
 // run writes all pages, or with check reports which of them are stale.

@@ -45,6 +45,7 @@ type Reader struct {
 	from          *bufio.Reader
 	data          []byte
 	line          []byte
+	lastID        string
 	events, lines int
 	ended         bool
 }
@@ -71,6 +72,9 @@ func (r *Reader) Next() (Event, error) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch {
 		case len(line) == 0 && !r.ended:
+			if e.ID != "" {
+				r.lastID = e.ID
+			}
 			if some {
 				e.Data = r.data
 				return e, nil
@@ -97,6 +101,9 @@ func (r *Reader) Next() (Event, error) {
 	}
 	return Event{}, io.EOF
 }
+
+// LastID returns the last id of an event, or of an id without an event, "" before the first.
+func (r *Reader) LastID() string { return r.lastID }
 
 // More reports whether the end of the next event is already buffered, so that Next will not block.
 func (r *Reader) More() bool {

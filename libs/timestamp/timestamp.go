@@ -22,3 +22,11 @@ func OfMicros(us int64) *timestamppb.Timestamp {
 	}
 	return timestamppb.New(time.UnixMicro(us))
 }
+
+// Time converts a timestamp to a time in UTC, the zero time for nil.
+func Time(ts *timestamppb.Timestamp) time.Time {
+	if ts == nil {
+		return time.Time{}
+	}
+	return ts.AsTime()
+}

@@ -85,7 +85,9 @@ func defaultServiceRules() []Rule {
 		},
 		{
 			Name: "mesh-sessions", Roles: []string{"sessions"},
-			Permissions: []string{"policy.approvals.check", "policy.turns.forget", "registry.turns.forget", "inference.models.list"},
+			Permissions: []string{
+				"policy.approvals.check", "policy.turns.forget", "registry.turns.forget", "registry.events.read", "inference.models.list",
+			},
 		},
 		{
 			Name: "mesh-worker", Roles: []string{"worker"},

@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/glob"
 )
 
@@ -43,6 +45,8 @@ type Config struct {
 	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"Time without a heartbeat of its replica after which a call counts as orphaned."`
 	// DrainTimeout bounds the wait for running calls when the registry stops.
 	DrainTimeout time.Duration `yaml:"drain_timeout" doc:"Time that running tool calls get to finish when the registry stops."`
+	// EventRetention is how long domain events are kept.
+	EventRetention time.Duration `yaml:"event_retention" doc:"How long domain events are kept, at most 9600h (400 days)."`
 }
 
 // OpenAPIConfig bounds the work on one OpenAPI document.
@@ -63,6 +67,7 @@ func DefaultConfig() Config {
 		MaxTextBytes: 64 << 10, MaxResultBytes: 8 << 20, LeaseTTL: 5 * time.Second, DrainTimeout: 10 * time.Second,
 		Cache:   CacheConfig{TTL: 10 * time.Minute, MaxResultBytes: 256 << 10, MemoryResults: 1000, MaxBytes: 64 << 20},
 		OpenAPI: OpenAPIConfig{MaxBytes: 16 << 20, MaxOperations: 2000}, EnvAllow: []string{"WINDLASS_TOOL_*"},
+		EventRetention: eventlog.DefaultRetention,
 	}
 }
 
@@ -85,6 +90,7 @@ func (c Config) complete() (Config, error) {
 		{"lease_ttl", &c.LeaseTTL, def.LeaseTTL},
 		{"cache.ttl", &c.Cache.TTL, def.Cache.TTL},
 		{"drain_timeout", &c.DrainTimeout, def.DrainTimeout},
+		{"event_retention", &c.EventRetention, def.EventRetention},
 	} {
 		if *d.value < 0 {
 			return c, fmt.Errorf("registry: %s must not be negative", d.name)
@@ -124,5 +130,5 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("registry: env_allow %w", err)
 	}
 	_, err := c.static()
-	return c, err
+	return c, errors.Join(err, eventlog.CheckRetention(c.EventRetention))
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -28,6 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/origin"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // schemasKept limits the compiled schemas in memory.
@@ -45,7 +47,7 @@ type Deps struct {
 	Egress upstream.Dialer
 	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
 	ProviderData *providerdata.Sealer
-	// Bus is where the cache keeps results. It is not used if the cache is disabled.
+	// Bus is where the cache keeps results and domain events are published. It is required unless the cache is disabled.
 	Bus *bus.Bus
 	// AgentCalls calls agents, for the principal in the call's context.
 	AgentCalls agents.Client
@@ -69,6 +71,7 @@ type Service struct {
 	cache    *cache.Cache // nil: disabled
 	executor *execute.Executor
 	origins  *origin.Reader
+	events   *eventlog.Log
 	log      *slog.Logger
 }
 
@@ -97,6 +100,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, policy: deps.Policy, log: deps.Log}
 	s.origins = origin.New(deps.Sessions, deps.Agents)
+	if s.events, err = openLog(cfg, s.store, deps); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
 	s.upstream = upstream.New(upstream.Config{
 		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
 		RestartPatience: cfg.RestartPatience, MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout,
@@ -121,11 +127,23 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return s, nil
 }
 
+// openLog returns the log of domain events.
+func openLog(cfg Config, st store.Store, deps Deps) (*eventlog.Log, error) {
+	var publisher eventlog.Publisher
+	if deps.Bus != nil {
+		publisher = deps.Bus
+	}
+	return eventlog.NewLog(eventlog.Config{
+		Source: store.EventSource, Retention: cfg.EventRetention, Interval: eventlog.Interval,
+		Subject: func(tenant string) string { return contract.DomainEventSubject(tenant, "registry") },
+	}, st.EventLog(), publisher, deps.Log)
+}
+
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	api.Register(r, api.Deps{
 		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Cache: s.cache, Origins: s.origins,
-		Now:          s.now,
+		Events: s.events, Now: s.now,
 		MaxTextBytes: s.cfg.MaxTextBytes, Log: s.log,
 	})
 }
@@ -138,7 +156,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	var g errgroup.Group
 	g.Go(func() error { return s.syncer.Run(ctx) })
-	// The cache ends last: calls that end until then may change something.
+	// The cache and the events end last: calls that end until then may change something, and are recorded.
 	last, end := context.WithCancel(context.WithoutCancel(ctx))
 	g.Go(func() error {
 		defer end()
@@ -147,6 +165,10 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.cache != nil {
 		g.Go(func() error { return s.cache.Run(last) })
 	}
+	g.Go(func() error {
+		s.events.Run(last)
+		return nil
+	})
 	defer s.upstream.Close()
 	return g.Wait()
 }

@@ -156,6 +156,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		webhooks:  api.NewWebhooks(p.webhooks),
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
 		analytics: api.NewAnalytics(p.store),
+		events:    api.NewEvents(p.feed),
 		execution: api.NewExecution(api.ExecutionDeps{
 			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
 			Schedules: p.schedules, Now: p.store.Now,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/sessions/limits"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -74,6 +75,8 @@ type Config struct {
 	PollActive time.Duration `yaml:"poll_active" doc:"How often the journal of a watched session is polled while a turn runs (default 5s)."`
 	PollIdle   time.Duration `yaml:"poll_idle" doc:"How often it is polled while no turn runs (default 30s)."`
 	PollAway   time.Duration `yaml:"poll_away" doc:"How often it is polled while the bus is unavailable (default 750ms)."`
+	// EventRetention is how long domain events are kept.
+	EventRetention time.Duration `yaml:"event_retention" doc:"How long domain events are kept, at most 9600h, 400 days (default 720h)."`
 }
 
 const day = 24 * time.Hour
@@ -92,7 +95,7 @@ func DefaultConfig() Config {
 		LostAfter:    30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
 		PollActive: 5 * time.Second, PollIdle: 30 * time.Second, PollAway: 750 * time.Millisecond,
-		ReserveOutputTokens: 4096,
+		ReserveOutputTokens: 4096, EventRetention: eventlog.DefaultRetention,
 	}
 }
 
@@ -124,15 +127,17 @@ func (c Config) complete() (Config, error) {
 	or(&c.ChatWait, d.ChatWait)
 	or(&c.WatchBuffer, d.WatchBuffer)
 	or(&c.BusBuffer, d.BusBuffer)
-	or(&c.PollActive, d.PollActive)
-	or(&c.PollIdle, d.PollIdle)
-	or(&c.PollAway, d.PollAway)
+	c.completePolls(d)
+	or(&c.EventRetention, d.EventRetention)
 	if c.SweepInterval < 0 || c.StartDelay < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 ||
 		c.DeltaAge < 0 || c.ChatWait < 0 {
 		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
 	}
-	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
+	if min(c.Waits.Approval, c.Waits.Input, c.Waits.ClientTool, c.Waits.Resolution) < 0 {
 		return c, errors.New("sessions: a time in waits is negative")
+	}
+	if err := eventlog.CheckRetention(c.EventRetention); err != nil {
+		return c, fmt.Errorf("sessions: %w", err)
 	}
 	var err error
 	if c.Schedules, err = c.Schedules.Complete(); err != nil {
@@ -154,6 +159,12 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("sessions: limits.%s is higher than max_limits.%s", over.Name, over.Name)
 	}
 	return c, nil
+}
+
+func (c *Config) completePolls(d Config) {
+	or(&c.PollActive, d.PollActive)
+	or(&c.PollIdle, d.PollIdle)
+	or(&c.PollAway, d.PollAway)
 }
 
 func or[T comparable](field *T, def T) {

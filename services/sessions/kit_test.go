@@ -72,6 +72,7 @@ type options struct {
 	log      io.Writer // what is logged, nothing by default
 	models   rerun.ModelResolver
 	groups   registryv1.ToolGroupServiceClient
+	events   *sessionstest.Registry
 }
 
 func (o options) getenv() func(string) string {
@@ -105,6 +106,7 @@ func newKit(t testing.TB, o options) *kit {
 	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
 		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models,
+		Events: cmp.Or(o.events, &sessionstest.Registry{}),
 		Groups: o.groups,
 		Egress: out, Getenv: o.getenv(), Log: log,
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -24,6 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
+	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -32,6 +34,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/wait"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // Deps are what the service needs; all but Groups, Models and Tools are required.
@@ -58,6 +61,8 @@ type Deps struct {
 	}
 	// Ledger keeps the tool calls of turns.
 	Ledger erase.Ledger
+	// Events reads the domain events of the registry.
+	Events eventfeed.Registry
 	// Egress is how webhooks are reached.
 	Egress *egress.Egress
 	// Getenv reads the environment for the placeholders ${env.*} that the configuration allows.
@@ -82,6 +87,8 @@ type Service struct {
 	schedules *schedule.Service
 	webhooks  *webhook.Service
 	eraser    *erase.Eraser
+	events    *eventlog.Log
+	feed      *eventfeed.Feed
 	servers   servers
 	log       *slog.Logger
 }
@@ -98,6 +105,7 @@ type servers struct {
 	schedules *api.Schedules
 	analytics *api.Analytics
 	execution *api.Execution
+	events    *api.Events
 }
 
 // New checks the configuration, brings the tables up to date and makes the service. It answers calls at once; Run does its
@@ -109,9 +117,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	switch {
 	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Ledger == nil,
-		deps.Egress == nil,
+		deps.Events == nil, deps.Egress == nil,
 		deps.Getenv == nil, deps.Log == nil:
-		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Ledger, Egress, Getenv and Log")
+		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Ledger, Events, Egress, Getenv and Log")
 	}
 	st, err := store.Open(context.Background(), deps.DB)
 	if err != nil {
@@ -129,11 +137,26 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("build validator: %w", err)
 	}
 	s := &Service{cfg: cfg, store: st, hub: hub, bus: deps.Bus, log: deps.Log}
+	if err := s.openEvents(deps); err != nil {
+		return nil, err
+	}
 	p := newParts(s, deps)
 	if err := p.makeTurns(); err != nil {
 		return nil, err
 	}
 	return s, p.serve(validator)
+}
+
+// openEvents makes the log of domain events, and the feed that merges it with the registry's.
+func (s *Service) openEvents(deps Deps) (err error) {
+	s.events, err = eventlog.NewLog(eventlog.Config{
+		Source: store.EventSource, Retention: s.cfg.EventRetention, Interval: s.cfg.SweepInterval,
+		Subject: func(tenant string) string { return contract.DomainEventSubject(tenant, "sessions") },
+	}, s.store.DomainEvents(), deps.Bus, deps.Log)
+	if err == nil {
+		s.feed, err = eventfeed.New(eventfeed.Config{Poll: s.cfg.PollActive, PollAway: s.cfg.PollAway}, s.events, deps.Events, deps.Bus, deps.Log)
+	}
+	return err
 }
 
 // Register adds the services to a server.
@@ -147,6 +170,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterWebhookServiceServer(r, s.servers.webhooks)
 	sessionsv1.RegisterScheduleServiceServer(r, s.servers.schedules)
 	sessionsv1.RegisterSessionAnalyticsServiceServer(r, s.servers.analytics)
+	sessionsv1.RegisterEventServiceServer(r, s.servers.events)
 	executionv1.RegisterExecutionServiceServer(r, s.servers.execution)
 }
 
@@ -159,5 +183,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	unlink := context.AfterFunc(ctx, s.feed.Stop)
+	defer unlink()
 	return s.sweep(ctx)
 }

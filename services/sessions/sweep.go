@@ -20,7 +20,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, run := range []func(context.Context){
 		s.outbox.Run, s.keepDeltas, s.forget, s.workers.Run, s.webhooks.Run, s.eraser.Run,
-		s.schedules.Run,
+		s.schedules.Run, s.events.Run, s.feed.Run,
 	} {
 		loops.Go(func() { run(ctx) })
 	}

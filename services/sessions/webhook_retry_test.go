@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 )
 
 func TestAReceiverMayAskForAPause(t *testing.T) {
@@ -137,7 +138,7 @@ func TestSealKeysAreChecked(t *testing.T) {
 		_, err = sessions.New(cfg, sessions.Deps{
 			DB: openDB(t, false, 0), Bus: openBus(t, bus.Config{URL: bus.Embedded}), Dispatcher: &dispatcher{}, Registry: &sources{},
 			Policy: &policyFake{},
-			Ledger: &ledgerFake{}, Egress: out, Getenv: options{}.getenv(), Log: slog.New(slog.DiscardHandler),
+			Ledger: &ledgerFake{}, Events: &sessionstest.Registry{}, Egress: out, Getenv: options{}.getenv(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err == nil || !strings.Contains(err.Error(), "seal_key") || strings.Contains(err.Error(), "short") {
 			t.Errorf("%s: %v", name, err)

@@ -182,7 +182,8 @@ func (m *mesh) open(replica int) *home {
 	svc, err := sessions.New(sessions.Config{SweepInterval: sweeps, MaxQueuedTurns: maxQueued, LostAfter: 24 * time.Hour}, sessions.Deps{
 		DB: h.db, Bus: m.bus, Dispatcher: dispatcher{}, Registry: registryv1.NewSourceServiceClient(as{conn, authn.Service("sessions")}),
 		Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("sessions")}),
-		Ledger: registryv1.NewToolExecutionServiceClient(as{conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
+		Ledger: registryv1.NewToolExecutionServiceClient(as{conn, authn.Service("sessions")}),
+		Events: registryv1.NewEventLogServiceClient(as{conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
 	})
 	harness.Must(t, err)
 	svc.Register(h.server)

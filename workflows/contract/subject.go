@@ -11,6 +11,8 @@ const (
 	DeltaStream = "WINDLASS_DELTAS"
 	// AllDeltas matches the delta subject of every session: what DeltaStream keeps.
 	AllDeltas = "windlass.*.session.*.delta"
+	// AllDomainEvents matches DomainEventSubject of every tenant and role.
+	AllDomainEvents = "windlass.*.events.*"
 )
 
 // HeadStartSubject is where a turn that may begin is announced to the workers: one of HeadStartQueue runs it ahead of its workflow.
@@ -36,6 +38,12 @@ func DeltaSubject(tenant, session string) string {
 // the sessions service whether the journal has the cancel.
 func CancelSubject(tenant, session string) string {
 	return "windlass." + token(tenant) + ".cancel." + token(session)
+}
+
+// DomainEventSubject is where a role publishes the domain events of a tenant once they have numbers. Payload: a CloudEvent in the JSON
+// format of structured mode.
+func DomainEventSubject(tenant, role string) string {
+	return "windlass." + token(tenant) + ".events." + token(role)
 }
 
 // SessionSubjects matches the event and the delta subject of a session.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -47,8 +48,9 @@ type Event struct {
 
 // Watch describes a stream to follow.
 type Watch struct {
-	// Path is the stream's path, for example "/v1/turns/trn_1/events".
-	Path string
+	// Path is the stream's path, for example "/v1/turns/trn_1/events". Query are its parameters.
+	Path  string
+	Query url.Values
 	// After is the cursor to start after; empty means the beginning.
 	After string
 	// Patience is how long to try to reconnect after the stream broke; 0 means 2 minutes.
@@ -64,21 +66,45 @@ type Watch struct {
 // Watch calls handle with each event, once and in order, and returns nil at the stream's end. It reconnects with its cursor whenever the
 // stream breaks. An error of handle ends it.
 func (c *Client) Watch(ctx context.Context, w Watch, handle func(Event) error) error {
+	return c.newWatch(w, func(s *watch) func(sse.Event) error {
+		return func(e sse.Event) error {
+			ev, err := eventjson.Decode(e.Data)
+			if err != nil || !s.fresh(ev) {
+				return err
+			}
+			s.progress = true
+			return handle(Event{Event: ev, JSON: bytes.Clone(e.Data)})
+		}
+	}).run(ctx)
+}
+
+// WatchDomain is Watch for a stream of domain events, which has no end. handle gets their JSON.
+func (c *Client) WatchDomain(ctx context.Context, w Watch, handle func(json.RawMessage) error) error {
+	return c.newWatch(w, func(s *watch) func(sse.Event) error {
+		return func(e sse.Event) error {
+			s.progress = true
+			return handle(bytes.Clone(e.Data))
+		}
+	}).run(ctx)
+}
+
+func (c *Client) newWatch(w Watch, handler func(*watch) func(sse.Event) error) *watch {
 	if w.Patience == 0 {
 		w.Patience = 2 * time.Minute
 	}
 	if w.Backoff == 0 {
 		w.Backoff = 250 * time.Millisecond
 	}
-	s := &watch{Watch: w, client: c, handle: handle, cursor: w.After, connected: w.Known, places: map[string]*place{}}
-	return s.run(ctx)
+	s := &watch{Watch: w, client: c, cursor: w.After, connected: w.Known, places: map[string]*place{}}
+	s.handle = handler(s)
+	return s
 }
 
 // watch is the state of a Watch across its connections.
 type watch struct {
 	Watch
 	client *Client
-	handle func(Event) error
+	handle func(sse.Event) error
 
 	cursor string
 	// places holds the position in each session.
@@ -141,7 +167,7 @@ func (w *watch) run(ctx context.Context) error {
 func (w *watch) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req, err := w.client.request(ctx, Request{Path: w.Path})
+	req, err := w.client.request(ctx, Request{Path: w.Path, Query: w.Query})
 	if err != nil {
 		return &stopError{err}
 	}
@@ -177,6 +203,9 @@ func (w *watch) read(body io.Reader) error {
 	in := sse.NewReader(body, sse.Config{MaxEvent: maxEvent})
 	for {
 		e, err := in.Next()
+		if id := in.LastID(); err != nil && id != "" {
+			w.cursor = id // also one without an event
+		}
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF // a regular end is a frame
 		}
@@ -204,17 +233,9 @@ func (w *watch) take(e sse.Event) error {
 		}
 		return retryable(problemError(p))
 	}
-	ev, err := eventjson.Decode(e.Data)
-	if err != nil {
+	if err := w.handle(e); err != nil {
 		return &stopError{err}
 	}
-	if !w.fresh(ev) {
-		return nil
-	}
-	if err := w.handle(Event{Event: ev, JSON: bytes.Clone(e.Data)}); err != nil {
-		return &stopError{err}
-	}
-	w.progress = true
 	if e.ID != "" {
 		w.cursor = e.ID
 	}

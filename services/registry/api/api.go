@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/cache"
@@ -33,6 +34,8 @@ type Deps struct {
 	Executor *execute.Executor
 	// Origins describes the sessions that make calls.
 	Origins *origin.Reader
+	// Events is the log of domain events.
+	Events *eventlog.Log
 	// Now is the database's time.
 	Now func() time.Time
 	// MaxTextBytes limits the text of a result for the model.
@@ -50,6 +53,7 @@ func Register(r grpc.ServiceRegistrar, d Deps) {
 	})
 	registryv1.RegisterServerServiceServer(r, &Servers{store: d.Store, catalog: tools, upstream: d.Upstream})
 	registryv1.RegisterToolGroupServiceServer(r, &ToolGroups{store: d.Store, catalog: tools, now: d.Now})
+	registryv1.RegisterEventLogServiceServer(r, &EventLog{log: d.Events})
 	registryv1.RegisterToolExecutionServiceServer(r, &ToolExecutions{
 		store: d.Store, catalog: tools, executor: d.Executor, cache: d.Cache, indexes: searched, maxTextBytes: d.MaxTextBytes,
 	})

@@ -23,8 +23,11 @@ type CacheUse struct {
 }
 
 func (q sqlLedger) Record(ctx context.Context, e Execution) error {
-	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, insertRecorded, append(q.values(e), e.Result)...)
+	err := q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		if err := sqldb.ExecOne(ctx, tx, insertRecorded, append(q.values(e), e.Result)...); err != nil {
+			return err
+		}
+		return record(q.db.calledEvent(e))
 	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)

@@ -24,8 +24,8 @@ func (q sqlTools) Drifted(ctx context.Context, s Source) ([]Drift, error) {
 }
 
 func (q sqlTools) Accept(ctx context.Context, s Source, drifts []Drift, at time.Time) error {
-	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		err := lockSource(ctx, q.db, tx, s)
+	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		_, err := lockSource(ctx, q.db.DB, tx, s)
 		if errors.Is(err, ErrNotFound) {
 			return ErrChanged
 		}
@@ -42,7 +42,11 @@ func (q sqlTools) Accept(ctx context.Context, s Source, drifts []Drift, at time.
 				return err
 			}
 		}
-		return sqldb.ExecOne(ctx, tx, `UPDATE sources SET drifted_count = drifted_count - $1 WHERE tenant = $2 AND id = $3`,
+		err = sqldb.ExecOne(ctx, tx, `UPDATE sources SET drifted_count = drifted_count - $1 WHERE tenant = $2 AND id = $3`,
 			len(drifts), s.Tenant, s.ID)
+		if err != nil || len(drifts) == 0 {
+			return err
+		}
+		return record(q.db.acceptedEvent(ctx, s, drifts))
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 // Forget erases the conversation from executions of turns: result, arguments, resolution, and the turn. Tool, state, time and subject stay
 // for the audit, and so does the key, so that a late repetition of a call is still recognised. Open executions are unchanged; Forget
-// returns how many there are.
+// returns how many there are. Domain events about the turns are deleted.
 func (q sqlLedger) Forget(ctx context.Context, tenant string, turns []string) (open int, err error) {
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
 		open = 0
@@ -28,6 +28,9 @@ func (q sqlLedger) Forget(ctx context.Context, tenant string, turns []string) (o
 				return err
 			}
 			open += left
+			if err := q.db.events.Erase(ctx, tx, tenant, part); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

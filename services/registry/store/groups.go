@@ -31,7 +31,7 @@ type Group struct {
 }
 
 // sqlGroups implements GroupStore.
-type sqlGroups struct{ db *sqldb.DB }
+type sqlGroups struct{ db eventDB }
 
 const groupColumns = `tenant, name, spec, created_us, updated_us`
 
@@ -42,9 +42,12 @@ func (q sqlGroups) CreateGroup(ctx context.Context, g Group) error {
 	if err != nil {
 		return fmt.Errorf("encode tool group: %w", err)
 	}
-	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, insertToolGroups,
-			g.Tenant, g.Name, string(spec), sqldb.Micros(g.CreateTime), sqldb.Micros(g.UpdateTime))
+	err = q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		if err := sqldb.ExecOne(ctx, tx, insertToolGroups,
+			g.Tenant, g.Name, string(spec), sqldb.Micros(g.CreateTime), sqldb.Micros(g.UpdateTime)); err != nil {
+			return err
+		}
+		return record(q.db.groupEvent(ctx, groupCreated, g.Tenant, g.Name))
 	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("tool group %q: %w", g.Name, ErrExists)
@@ -63,7 +66,7 @@ func (q sqlGroups) Groups(ctx context.Context, tenant, after string, limit int) 
 
 func (q sqlGroups) UpdateGroup(ctx context.Context, tenant, name string, change func(*Group) error) (Group, error) {
 	var g Group
-	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
+	err := q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
 		var err error
 		g, err = sqldb.One(ctx, tx, scanGroup, `SELECT `+groupColumns+` FROM tool_groups WHERE tenant = $1 AND name = $2`+q.db.ForUpdate(),
 			tenant, name)
@@ -77,15 +80,21 @@ func (q sqlGroups) UpdateGroup(ctx context.Context, tenant, name string, change 
 		if err != nil {
 			return fmt.Errorf("encode tool group: %w", err)
 		}
-		return sqldb.ExecOne(ctx, tx, `UPDATE tool_groups SET spec = $1, updated_us = $2 WHERE tenant = $3 AND name = $4`,
-			string(spec), sqldb.Micros(g.UpdateTime), tenant, name)
+		if err := sqldb.ExecOne(ctx, tx, `UPDATE tool_groups SET spec = $1, updated_us = $2 WHERE tenant = $3 AND name = $4`,
+			string(spec), sqldb.Micros(g.UpdateTime), tenant, name); err != nil {
+			return err
+		}
+		return record(q.db.groupEvent(ctx, groupUpdated, tenant, name))
 	})
 	return g, err
 }
 
 func (q sqlGroups) DeleteGroup(ctx context.Context, tenant, name string) error {
-	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, `DELETE FROM tool_groups WHERE tenant = $1 AND name = $2`, tenant, name)
+	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		if err := sqldb.ExecOne(ctx, tx, `DELETE FROM tool_groups WHERE tenant = $1 AND name = $2`, tenant, name); err != nil {
+			return err
+		}
+		return record(q.db.groupEvent(ctx, groupDeleted, tenant, name))
 	})
 }
 

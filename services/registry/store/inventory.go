@@ -17,18 +17,28 @@ type known struct {
 }
 
 func (q sqlTools) Unreachable(ctx context.Context, s Source, why string) error {
-	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		_, err := sqldb.Exec(ctx, tx, `UPDATE sources SET state = $1, last_error = $2 WHERE tenant = $3 AND id = $4 AND revision = $5`,
-			Unreachable, why, s.Tenant, s.ID, s.Revision)
-		return err
+	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		state, err := lockSource(ctx, q.db.DB, tx, s)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = sqldb.ExecOne(ctx, tx, `UPDATE sources SET state = $1, last_error = $2 WHERE tenant = $3 AND id = $4`,
+			Unreachable, why, s.Tenant, s.ID)
+		if err != nil || state == Unreachable {
+			return err
+		}
+		return record(q.db.sourceEvent(ctx, sourceUnreachable, s, why))
 	})
 }
 
 func (q sqlTools) ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error) {
 	var diff Diff
-	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
+	err := q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
 		diff = Diff{Total: len(found.Tools)} // reset for each attempt
-		err := lockSource(ctx, q.db, tx, s)
+		state, err := lockSource(ctx, q.db.DB, tx, s)
 		if errors.Is(err, ErrNotFound) {
 			return ErrChanged
 		}
@@ -44,15 +54,31 @@ func (q sqlTools) ApplyInventory(ctx context.Context, s Source, found Inventory)
 		for _, r := range rows {
 			a.rows[r.original] = r
 		}
-		return a.run(ctx)
+		if err := a.run(ctx); err != nil {
+			return err
+		}
+		for _, names := range []*[]string{&diff.Added, &diff.Removed, &diff.Changed, &diff.Drifted} {
+			slices.Sort(*names)
+		}
+		return q.ingested(ctx, s, state, diff, record)
 	})
 	if err != nil {
 		return Diff{}, fmt.Errorf("apply inventory of source %q: %w", s.Name, err)
 	}
-	for _, names := range []*[]string{&diff.Added, &diff.Removed, &diff.Changed, &diff.Drifted} {
-		slices.Sort(*names)
-	}
 	return diff, nil
+}
+
+// ingested records what a sync changed: the source's state before, and its tools.
+func (q sqlTools) ingested(ctx context.Context, s Source, before string, diff Diff, record recordFunc) error {
+	if before != Ready {
+		if err := record(q.db.sourceEvent(ctx, sourceReady, s, "")); err != nil {
+			return err
+		}
+	}
+	if len(diff.Added)+len(diff.Removed)+len(diff.Changed)+len(diff.Drifted) == 0 {
+		return nil
+	}
+	return record(q.db.inventoryEvent(s, diff))
 }
 
 // apply writes one inventory.

@@ -11,7 +11,7 @@ import (
 )
 
 // sqlLedger implements Ledger.
-type sqlLedger struct{ db *sqldb.DB }
+type sqlLedger struct{ db eventDB }
 
 const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,
 	arguments_hash, decision_id, is_error, code, latency_us, owner, lease_us, created_us, ended_us, approval_id,
@@ -75,7 +75,7 @@ func (q sqlLedger) Attempt(ctx context.Context, e Execution) error {
 }
 
 func (q sqlLedger) Close(ctx context.Context, e Execution) error {
-	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, latency_us = $5, ended_us = $6,
+	if err := q.end(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, latency_us = $5, ended_us = $6,
 		lease_us = 0
 		WHERE tenant = $7 AND id = $8 AND owner = $9 AND attempts = $10 AND state IN ('open','unresolved')`,
 		e.State, e.IsError, e.Code, e.Result, e.Latency.Microseconds(), sqldb.Micros(e.EndTime), e.Tenant, e.ID, e.Owner,
@@ -86,7 +86,7 @@ func (q sqlLedger) Close(ctx context.Context, e Execution) error {
 }
 
 func (q sqlLedger) Resolve(ctx context.Context, e Execution) error {
-	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, ended_us = $5,
+	if err := q.end(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, ended_us = $5,
 		resolution = $6, resolution_id = $7, resolved_by = $8, resolution_comment = $9, resolved_us = $10
 		WHERE tenant = $11 AND id = $12 AND owner = $13 AND attempts = $14 AND state = $15`,
 		e.State, e.IsError, e.Code, e.Result, sqldb.Micros(e.EndTime),
@@ -98,7 +98,7 @@ func (q sqlLedger) Resolve(ctx context.Context, e Execution) error {
 }
 
 func (q sqlLedger) GiveUp(ctx context.Context, e Execution, at time.Time) error {
-	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
+	if err := q.end(ctx, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
 		WHERE tenant = $4 AND id = $5 AND state = $6 AND owner = $7 AND attempts = $8`,
 		Unresolved, sqldb.Micros(at), true, e.Tenant, e.ID, Open, e.Owner, e.Attempts); err != nil {
 		return fmt.Errorf("give up execution: %w", err)
@@ -107,10 +107,19 @@ func (q sqlLedger) GiveUp(ctx context.Context, e Execution, at time.Time) error 
 }
 
 func (q sqlLedger) GiveUpOrphans(ctx context.Context, before, at time.Time) (n int64, err error) {
-	err = q.db.Write(ctx, func(tx sqldb.Tx) (err error) {
-		n, err = sqldb.Exec(ctx, tx, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
-			WHERE state = 'open' AND lease_us < $4`, Unresolved, sqldb.Micros(at), true, sqldb.Micros(before))
-		return err
+	err = q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		lost, err := sqldb.All(ctx, tx, scanExecution, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
+			WHERE state = 'open' AND lease_us < $4 RETURNING `+executionColumns, Unresolved, sqldb.Micros(at), true, sqldb.Micros(before))
+		if err != nil {
+			return err
+		}
+		n = int64(len(lost))
+		for _, e := range lost {
+			if err := record(q.db.calledEvent(e)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("give up orphans: %w", err)
@@ -212,6 +221,21 @@ func (q sqlLedger) writer(e Effect) writeFunc {
 }
 
 type writeFunc func(ctx context.Context, f func(sqldb.Tx) error) error
+
+// end is changeOne for an update that may end an execution, and records that; one that waits for an answer has not ended.
+func (q sqlLedger) end(ctx context.Context, query string, args ...any) error {
+	err := q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		e, err := sqldb.One(ctx, tx, scanExecution, query+` RETURNING `+executionColumns, args...)
+		if err != nil || e.State == Waiting {
+			return err
+		}
+		return record(q.db.calledEvent(e))
+	})
+	if errors.Is(err, sqldb.ErrNotFound) {
+		return ErrChanged
+	}
+	return err
+}
 
 // changeOne runs a conditional update; it returns ErrChanged if no row matches.
 func (q sqlLedger) changeOne(ctx context.Context, query string, args ...any) error {

@@ -16,21 +16,24 @@ var insertSources = sqldb.Insert("sources", `tenant, id, name, kind, spec, disab
 	server_version, protocol_version, created_us, updated_us, revision`)
 
 // sqlSources implements SourceStore.
-type sqlSources struct{ db *sqldb.DB }
+type sqlSources struct{ db eventDB }
 
 func (q sqlSources) CreateSource(ctx context.Context, s Source) error {
 	spec, err := json.Marshal(s.Spec)
 	if err != nil {
 		return fmt.Errorf("encode source: %w", err)
 	}
-	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
+	err = q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
 		err := sqldb.ExecOne(ctx, tx, insertSources,
 			s.Tenant, s.ID, s.Name, s.Kind, string(spec), s.Disabled, s.State, "", 0, 0,
 			"", "", sqldb.Micros(s.CreateTime), sqldb.Micros(s.UpdateTime), s.Revision)
 		if err != nil {
 			return err
 		}
-		return writeDocument(ctx, tx, s)
+		if err := writeDocument(ctx, tx, s); err != nil {
+			return err
+		}
+		return record(q.db.sourceEvent(ctx, sourceCreated, s, ""))
 	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("source %q: %w", s.Name, ErrExists)
@@ -82,8 +85,8 @@ func (q sqlSources) UpdateSource(ctx context.Context, s Source) error {
 	if err != nil {
 		return fmt.Errorf("encode source: %w", err)
 	}
-	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		if err := lockSource(ctx, q.db, tx, s); err != nil {
+	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		if _, err := lockSource(ctx, q.db.DB, tx, s); err != nil {
 			return err
 		}
 		err := sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1
@@ -91,24 +94,38 @@ func (q sqlSources) UpdateSource(ctx context.Context, s Source) error {
 		if err != nil {
 			return err
 		}
-		return writeDocument(ctx, tx, s)
+		if err := writeDocument(ctx, tx, s); err != nil {
+			return err
+		}
+		changed := s
+		changed.Revision++
+		return record(q.db.sourceEvent(ctx, sourceUpdated, changed, ""))
 	})
 }
 
-// lockSource locks the source's row in a writing transaction. It returns ErrChanged if its revision differs from that of s, and ErrNotFound
-// if the source is gone.
-func lockSource(ctx context.Context, db *sqldb.DB, tx sqldb.Tx, s Source) error {
-	revision, err := sqldb.One(ctx, tx, sqldb.Column[uint32], `SELECT revision FROM sources
-		WHERE tenant = $1 AND id = $2`+db.ForUpdate(), s.Tenant, s.ID)
+// lockSource locks the source's row in a writing transaction and returns its state. It returns ErrChanged if its revision differs from that
+// of s, and ErrNotFound if the source is gone.
+func lockSource(ctx context.Context, db *sqldb.DB, tx sqldb.Tx, s Source) (state string, err error) {
+	var revision uint32
+	_, err = sqldb.One(ctx, tx, func(row sqldb.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&revision, &state) },
+		`SELECT revision, state FROM sources WHERE tenant = $1 AND id = $2`+db.ForUpdate(), s.Tenant, s.ID)
 	if err == nil && revision != s.Revision {
-		return ErrChanged
+		return "", ErrChanged
 	}
-	return err
+	return state, err
 }
 
 func (q sqlSources) DeleteSource(ctx context.Context, tenant, id string) error {
-	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, `DELETE FROM sources WHERE tenant = $1 AND id = $2`, tenant, id)
+	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		s, err := sqldb.One(ctx, tx, scanSource, `SELECT `+sourceColumns+` FROM sources s WHERE s.tenant = $1 AND s.id = $2`+q.db.ForUpdate(),
+			tenant, id)
+		if err != nil {
+			return err
+		}
+		if err := sqldb.ExecOne(ctx, tx, `DELETE FROM sources WHERE tenant = $1 AND id = $2`, tenant, id); err != nil {
+			return err
+		}
+		return record(q.db.sourceEvent(ctx, sourceDeleted, s, ""))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
@@ -104,13 +105,15 @@ type Ledger interface {
 	Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error)
 }
 
-// Store is the whole store.
+// Store is the whole store. Each change that is a domain event is recorded as one in the same transaction.
 type Store interface {
 	SourceStore
 	ToolStore
 	Ledger
 	Insight
 	GroupStore
+	// EventLog returns the table of the domain events.
+	EventLog() *eventlog.Table
 }
 
 //go:embed migrations/*.sql
@@ -123,13 +126,16 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 
 // New returns the store in a database that Migrate has prepared.
 func New(db *sqldb.DB) Store {
+	recorder := eventDB{DB: db, events: eventlog.NewTable(db, "registry")}
 	return sqlStore{
-		sqlSources: sqlSources{db}, sqlTools: sqlTools{db}, sqlLedger: sqlLedger{db}, sqlInsight: sqlInsight{db}, sqlGroups: sqlGroups{db},
+		eventDB: recorder, sqlSources: sqlSources{recorder}, sqlTools: sqlTools{recorder}, sqlLedger: sqlLedger{recorder},
+		sqlInsight: sqlInsight{db}, sqlGroups: sqlGroups{recorder},
 	}
 }
 
 // sqlStore implements Store with one part per group of tables.
 type sqlStore struct {
+	eventDB
 	sqlSources
 	sqlTools
 	sqlLedger

@@ -9,7 +9,7 @@ import (
 )
 
 // sqlTools implements ToolStore.
-type sqlTools struct{ db *sqldb.DB }
+type sqlTools struct{ db eventDB }
 
 // chunk limits the number of placeholders in one statement.
 const chunk = 400

@@ -133,10 +133,14 @@ func exists(a store.Agent) bool { return a.ID != "" && !a.Deleted }
 func (s *Service) put(ctx context.Context, tx *store.Tx, id string, spec agentspec.Spec, before store.Agent) (store.Agent, error) {
 	now := tx.Now()
 	a := store.Agent{Tenant: authn.Tenant(ctx), ID: id, Revision: before.Revision + 1, Spec: spec, CreateTime: now, UpdateTime: now}
+	change := agentCreated
 	if exists(before) {
-		a.CreateTime = before.CreateTime
+		a.CreateTime, change = before.CreateTime, agentUpdated
 	}
-	return a, tx.PutAgent(ctx, a)
+	if err := tx.PutAgent(ctx, a); err != nil {
+		return a, err
+	}
+	return a, record(ctx, tx, change, a)
 }
 
 // Delete deletes an agent. Its revisions stay for the turns that began with them. Without force it is refused while others name it.
@@ -149,7 +153,16 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 			return err
 		}
 	}
-	err := s.deps.Store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, authn.Tenant(ctx), id) })
+	err := s.deps.Store.Write(ctx, func(tx *store.Tx) error {
+		a, err := lock(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteAgent(ctx, authn.Tenant(ctx), id); err != nil {
+			return err
+		}
+		return record(ctx, tx, agentDeleted, a)
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = errNotFound(id)
 	}

@@ -254,6 +254,7 @@ func (tx *sessionTx) DeleteSession(ctx context.Context, tenant, id string) error
 		"DELETE FROM compactions WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM session_executors WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM sessions_events WHERE tenant = $1 AND erase_with <> '' AND erase_with = $2",
 		"DELETE FROM turns WHERE tenant = $1 AND session_id = $2",
 	} {
 		if _, err := sqldb.Exec(ctx, tx, statement, tenant, id); err != nil {

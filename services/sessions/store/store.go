@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
@@ -44,6 +45,7 @@ type Store struct {
 	webhookReader
 	scheduleReader
 	budgetReader
+	domain *eventlog.Table
 }
 
 // Open brings the tables up to date and returns the store. The database stays its owner's to close.
@@ -93,12 +95,26 @@ type Tx struct {
 	webhookTx
 	scheduleTx
 	budgetTx
+
+	domain   *eventlog.Table
+	recorded int // domain events
 }
 
 // Write runs f in one transaction: all of it stands, or nothing after an error. Under PostgreSQL f may run again after a
 // conflict, so it must set all its results.
 func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
-	return s.Transact(ctx, func(tx *rows.Tx) error { return f(newTx(*tx)) })
+	recorded := 0
+	err := s.Transact(ctx, func(row *rows.Tx) error {
+		tx := newTx(*row)
+		tx.domain = s.domain
+		err := f(tx)
+		recorded = tx.recorded
+		return err
+	})
+	if err == nil && recorded > 0 {
+		s.domain.Added()
+	}
+	return err
 }
 
 // Now is the database's time, in whole microseconds as columns have them: all that is stored and judged by time uses it.
@@ -118,5 +134,6 @@ func newStore(r rows.Reader) *Store {
 		outboxReader: outboxReader{r}, agentReader: agentReader{r}, webhookReader: webhookReader{Reader: r},
 		scheduleReader: scheduleReader{Reader: r},
 		budgetReader:   budgetReader{Reader: r},
+		domain:         eventlog.NewTable(r.DB, "sessions"),
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
 	"github.com/windlass-dev/windlass/libs/testdb"
@@ -53,7 +54,7 @@ func openWith(t *testing.T, url string, conns int) *store.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		plantest.Check(t, db, rare...)
+		plantest.Check(t, db, append(eventlog.Scans(), rare...)...)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

@@ -34,6 +34,9 @@ func (s *Service) End(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (nex
 		return "", err
 	}
 	t.Status, t.EndTime, t.End = ending.GetStatus(), tx.Now(), end
+	if err := recordEnd(tx, *t); err != nil {
+		return "", err
+	}
 	subscribed, err := tx.EndTurn(ctx, *t)
 	if err != nil {
 		return "", err

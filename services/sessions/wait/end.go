@@ -53,6 +53,9 @@ func end(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turnv1.Verdict, s
 			return err
 		}
 	}
+	if err := recordResolved(tx, *w, subject); err != nil {
+		return err
+	}
 	t.OpenWaits--
 	if w.ForPeople() {
 		t.PeopleWaits--

@@ -98,6 +98,9 @@ func (s *Service) Begin(tx *journal.Tx, t *store.Turn, step store.Step, req *sto
 			return nil, err
 		}
 	}
+	if err := recordRequested(tx, w); err != nil {
+		return nil, err
+	}
 	if err := s.deps.Notifier.WaitStarted(tx, *t, w); err != nil {
 		return nil, err
 	}
@@ -156,6 +159,9 @@ func voidEarlier(tx *journal.Tx, t store.Turn, now store.Wait) error {
 			return err
 		}
 		if _, err := tx.Append(Origin(t, w), resolved(w, "")); err != nil {
+			return err
+		}
+		if err := recordResolved(tx, w, ""); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -22,8 +23,11 @@ func Run(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		plantest.Check(t, db, "WHERE state = 'open' AND lease_us <", "FROM sources WHERE state", // few are open, and few there are
-			"WITH calls AS") // which goes through what it has read by an index
+		rare := []string{
+			"WHERE state = 'open' AND lease_us <", "FROM sources WHERE state", // few are open, and few there are
+			"WITH calls AS", // which goes through what it has read by an index
+		}
+		plantest.Check(t, db, append(rare, eventlog.Scans()...)...)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
@@ -54,6 +58,8 @@ func Run(t *testing.T, url string) {
 	t.Run("tool groups", s.groups)
 	t.Run("pinned definitions", s.drift)
 	t.Run("documents", s.documents)
+	t.Run("domain events", s.events)
+	t.Run("domain events of calls", s.calledEvents)
 }
 
 type suite struct{ store.Store }

@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"fires are kept while they matter", fires},
 		{"sessions, messages and active sessions are counted", sessionCounts},
 		{"texts may hold what the other engine would not", texts},
+		{"domain events are recorded with what they tell of", domainEvents},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}

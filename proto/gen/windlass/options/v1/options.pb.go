@@ -64,6 +64,22 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,57305,opt,name=former_service_name",
 		Filename:      "windlass/options/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.MessageOptions)(nil),
+		ExtensionType: ([]string)(nil),
+		Field:         57306,
+		Name:          "windlass.options.v1.event_types",
+		Tag:           "bytes,57306,rep,name=event_types",
+		Filename:      "windlass/options/v1/options.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.MessageOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         57307,
+		Name:          "windlass.options.v1.event_source",
+		Tag:           "bytes,57307,opt,name=event_source",
+		Filename:      "windlass/options/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -97,6 +113,18 @@ var (
 	E_FormerServiceName = &file_windlass_options_v1_options_proto_extTypes[4]
 )
 
+// Extension fields to descriptorpb.MessageOptions.
+var (
+	// The message is the data of domain events of these types, for example "dev.windlass.agent.created.v1".
+	//
+	// repeated string event_types = 57306;
+	E_EventTypes = &file_windlass_options_v1_options_proto_extTypes[5]
+	// Source of the domain events of these types, for example "/windlass/sessions".
+	//
+	// optional string event_source = 57307;
+	E_EventSource = &file_windlass_options_v1_options_proto_extTypes[6]
+)
+
 var File_windlass_options_v1_options_proto protoreflect.FileDescriptor
 
 const file_windlass_options_v1_options_proto_rawDesc = "" +
@@ -109,12 +137,16 @@ const file_windlass_options_v1_options_proto_rawDesc = "" +
 	"\vformer_name\x12\x1e.google.protobuf.MethodOptions\x18ؿ\x03 \x01(\tR\n" +
 	"formerName:L\n" +
 	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalService:Q\n" +
-	"\x13former_service_name\x12\x1f.google.protobuf.ServiceOptions\x18ٿ\x03 \x01(\tR\x11formerServiceNameB\xdf\x01\n" +
+	"\x13former_service_name\x12\x1f.google.protobuf.ServiceOptions\x18ٿ\x03 \x01(\tR\x11formerServiceName:B\n" +
+	"\vevent_types\x12\x1f.google.protobuf.MessageOptions\x18ڿ\x03 \x03(\tR\n" +
+	"eventTypes:D\n" +
+	"\fevent_source\x12\x1f.google.protobuf.MessageOptions\x18ۿ\x03 \x01(\tR\veventSourceB\xdf\x01\n" +
 	"\x17com.windlass.options.v1B\fOptionsProtoP\x01ZHgithub.com/windlass-dev/windlass/proto/gen/windlass/options/v1;optionsv1\xa2\x02\x03WOX\xaa\x02\x13Windlass.Options.V1\xca\x02\x13Windlass\\Options\\V1\xe2\x02\x1fWindlass\\Options\\V1\\GPBMetadata\xea\x02\x15Windlass::Options::V1b\x06proto3"
 
 var file_windlass_options_v1_options_proto_goTypes = []any{
 	(*descriptorpb.MethodOptions)(nil),  // 0: google.protobuf.MethodOptions
 	(*descriptorpb.ServiceOptions)(nil), // 1: google.protobuf.ServiceOptions
+	(*descriptorpb.MessageOptions)(nil), // 2: google.protobuf.MessageOptions
 }
 var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: windlass.options.v1.permission:extendee -> google.protobuf.MethodOptions
@@ -122,10 +154,12 @@ var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	0, // 2: windlass.options.v1.former_name:extendee -> google.protobuf.MethodOptions
 	1, // 3: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
 	1, // 4: windlass.options.v1.former_service_name:extendee -> google.protobuf.ServiceOptions
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	0, // [0:5] is the sub-list for extension extendee
+	2, // 5: windlass.options.v1.event_types:extendee -> google.protobuf.MessageOptions
+	2, // 6: windlass.options.v1.event_source:extendee -> google.protobuf.MessageOptions
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	0, // [0:7] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -141,7 +175,7 @@ func file_windlass_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_options_v1_options_proto_rawDesc), len(file_windlass_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 5,
+			NumExtensions: 7,
 			NumServices:   0,
 		},
 		GoTypes:           file_windlass_options_v1_options_proto_goTypes,
