@@ -63,21 +63,19 @@ func scanCacheUse(row sqldb.Scanner) (u CacheUse, err error) {
 	return u, err
 }
 
-func (q sqlLedger) Kept(ctx context.Context, tenant string, turns []string) (tools []Execution, err error) {
-	for part := range slices.Chunk(turns, chunk) {
+func (q sqlLedger) Kept(ctx context.Context, tenant string, ids []string) (tools []Execution, err error) {
+	for part := range slices.Chunk(ids, chunk) {
 		args := []any{tenant}
-		list := places(&args, part)
-		found, err := sqldb.All(ctx, q.db.Reader(), scanKept, `SELECT DISTINCT source, tool FROM executions
-			WHERE tenant = $1 AND cache <> '' AND turn_id <> '' AND turn_id IN (`+list+`)`, args...)
-		if err != nil {
-			return nil, fmt.Errorf("list cached tools: %w", err)
+		for _, of := range callsOf(&args, part) {
+			found, err := sqldb.All(ctx, q.db.Reader(), func(row sqldb.Scanner) (e Execution, err error) {
+				err = row.Scan(&e.Source, &e.Tool)
+				return e, err
+			}, `SELECT DISTINCT source, tool FROM executions`+of+` AND cache <> ''`, args...)
+			if err != nil {
+				return nil, fmt.Errorf("list cached tools: %w", err)
+			}
+			tools = append(tools, found...)
 		}
-		tools = append(tools, found...)
 	}
 	return tools, nil
-}
-
-func scanKept(row sqldb.Scanner) (e Execution, err error) {
-	err = row.Scan(&e.Source, &e.Tool)
-	return e, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -87,6 +88,6 @@ func (q eventDB) calledEvent(e Execution) (eventlog.Event, error) {
 		Attempts: uint32(e.Attempts), Cache: e.Cache,
 		TurnId: e.TurnID, SessionId: e.SessionID, Principal: e.Subject,
 	})
-	out.Owner, out.EraseWith = e.Subject, e.TurnID
+	out.Owner, out.EraseWith = e.Subject, cmp.Or(e.TurnID, e.SessionID)
 	return out, err
 }

@@ -8,26 +8,36 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// Forget erases the conversation from executions of turns: result, arguments, resolution, and the turn. Tool, state, time and subject stay
-// for the audit, and so does the key, so that a late repetition of a call is still recognised. Open executions are unchanged; Forget
-// returns how many there are. Domain events about the turns are deleted.
-func (q sqlLedger) Forget(ctx context.Context, tenant string, turns []string) (open int, err error) {
+// callsOf returns the conditions for the calls of turns, and for those that sessions made outside of turns, by their ids. The tenant is the
+// first of args.
+func callsOf(args *[]any, ids []string) []string {
+	list := places(args, ids)
+	return []string{
+		` WHERE tenant = $1 AND turn_id <> '' AND turn_id IN (` + list + `)`,
+		` WHERE tenant = $1 AND session_id <> '' AND turn_id = '' AND session_id IN (` + list + `)`,
+	}
+}
+
+// Forget erases the conversation from executions of turns, and of sessions outside of turns: result, arguments, resolution, and the turn.
+// Tool, state, time and subject stay for the audit, and so does the key, so that a late repetition of a call is still recognised. Open
+// executions are unchanged; Forget returns how many there are. Domain events about the turns and sessions are deleted.
+func (q sqlLedger) Forget(ctx context.Context, tenant string, ids []string) (open int, err error) {
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
 		open = 0
-		for part := range slices.Chunk(turns, chunk) {
+		for part := range slices.Chunk(ids, chunk) {
 			args := []any{tenant}
-			list := places(&args, part)
-			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments = '', arguments_hash = '', turn_id = '', session_id = '', call_id = '',
-				approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = ''
-				WHERE tenant = $1 AND turn_id <> '' AND state <> 'open' AND turn_id IN (`+list+`)`, args...); err != nil {
-				return err
+			for _, of := range callsOf(&args, part) {
+				left, err := sqldb.One(ctx, tx, scanCount, `SELECT count(*) FROM executions`+of+` AND state = 'open'`, args...)
+				if err != nil {
+					return err
+				}
+				open += left
+				if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments = '', arguments_hash = '', turn_id = '', session_id = '',
+					call_id = '', approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = ''`+of+` AND state <> 'open'`,
+					args...); err != nil {
+					return err
+				}
 			}
-			left, err := sqldb.One(ctx, tx, scanCount, `SELECT count(*) FROM executions WHERE tenant = $1 AND turn_id <> '' AND turn_id IN (`+list+
-				`)`, args...)
-			if err != nil {
-				return err
-			}
-			open += left
 			if err := q.db.events.Erase(ctx, tx, tenant, part); err != nil {
 				return err
 			}

@@ -260,6 +260,19 @@ func (s suite) forget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	direct := execution("forget", "direct")
+	direct.TurnID, direct.SessionID = "", "ses_f"
+	s.open(t, direct)
+	direct.State, direct.Result = store.Done, []byte("secret")
+	if err := s.Close(t.Context(), direct); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := s.Forget(t.Context(), "forget", []string{"trn_none", "ses_f"}); err != nil || open != 0 {
+		t.Fatalf("forget a session: %d open, %v", open, err)
+	}
+	if got := s.row(t, direct); got.SessionID != "" || len(got.Result) > 0 || got.Tool == "" {
+		t.Errorf("forgotten call of a session: %+v", got)
+	}
 	for range 2 { // repeating it is harmless
 		if open, err := s.Forget(t.Context(), "forget", []string{"trn_f1", "trn_f2", "trn_none"}); err != nil || open != 1 {
 			t.Fatalf("forget: %d open, %v", open, err)

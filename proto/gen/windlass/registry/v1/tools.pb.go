@@ -3428,12 +3428,12 @@ func (x *Whole) GetPreviewPart() int32 {
 	return 0
 }
 
-// ForgetTurnsRequest names turns of a deleted session.
+// ForgetTurnsRequest names turns of a deleted session, and the session itself for the calls that it made outside of turns.
 type ForgetTurnsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant of the turns.
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// Ids of the turns.
+	// Ids of turns and sessions.
 	TurnIds       []string `protobuf:"bytes,2,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
