@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -78,7 +79,7 @@ func Send(ctx context.Context, d Caller, c Call) (*turnv1.ToolResult, error) {
 	if err != nil && !c.enough(ctx, answer) {
 		return nil, c.unanswered(ctx, err)
 	}
-	if s := answer.Status; s != nil && s.Code() != codes.OK {
+	if s := answer.Status; s != nil && s.Code() != codes.OK && !c.enough(ctx, answer) {
 		if s.Code() == codes.Unauthenticated && c.Refused != nil {
 			c.Refused(authorized)
 		}
@@ -112,9 +113,16 @@ func printable(key string) string {
 	}, key)
 }
 
-// enough reports whether a stream whose time is up has an answer: one that only reads, of which there are messages.
+// enough reports whether a stream whose time is up has an answer: one that only reads, of which there are messages. The server knows the
+// deadline too, and may be the first to say that it has passed.
 func (c Call) enough(ctx context.Context, a egress.GRPCAnswer) bool {
-	return c.Codec.Stream && c.Reads && len(a.Messages) > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded)
+	return c.Codec.Stream && c.Reads && len(a.Messages) > 0 && (late(ctx) || a.Status.Code() == codes.DeadlineExceeded)
+}
+
+// late reports whether the deadline has passed. The context may not say so yet when the server already does.
+func late(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline) || errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
 // result is the answer of a method that succeeded.
@@ -132,7 +140,7 @@ func (c Call) result(a egress.GRPCAnswer) *turnv1.ToolResult {
 	all := struct {
 		Messages []json.RawMessage `json:"messages"`
 		Complete bool              `json:"complete"`
-	}{[]json.RawMessage{}, a.Status != nil && !a.Cut}
+	}{[]json.RawMessage{}, a.Status != nil && a.Status.Code() == codes.OK && !a.Cut}
 	for _, m := range a.Messages {
 		text, err := c.Codec.Decode(m)
 		if err != nil {
@@ -204,7 +212,7 @@ func (c Call) unanswered(ctx context.Context, err error) *httpcall.Error {
 	case tooLarge:
 		return &httpcall.Error{Fate: httpcall.TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE,
 			"source %q: %s", c.Source, said)}
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case late(ctx):
 		return &httpcall.Error{Fate: httpcall.InDoubt, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
 			"source %q did not answer in time", c.Source)}
 	case ctx.Err() != nil:
