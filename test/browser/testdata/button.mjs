@@ -2,7 +2,7 @@
 import { base, browse, must, session } from "./page.mjs";
 
 const words = "one two three four five six seven eight nine ten eleven twelve";
-const { session: id } = await session("careful", `slow:300 say:"${words}"`);
+const { session: id } = await session("careful", `slow:900 say:"${words}"`);
 
 await browse(async (page) => {
   await page.goto(`${base}/sessions/${id}`);
