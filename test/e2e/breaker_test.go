@@ -21,7 +21,9 @@ func TestASourceThatIsGoneFailsFast(t *testing.T) {
 	c.Must("POST", "/v1/sources", harness.JSON{"name": "away", "kind": "mcp", "url": where.String()})
 	breaker := func() string { return c.Must("GET", "/v1/sources/away", nil).Str("breaker") }
 	call := func() (int, string) {
-		status, out, err := c.Do(t.Context(), "POST", "/v1/tools/away__echo:invoke", harness.JSON{"arguments": harness.JSON{"message": "hello"}})
+		status, out, err := c.Do(t.Context(), "POST", "/v1/tools/away__echo:invoke", harness.JSON{
+			"arguments": harness.JSON{"message": "hello"}, "fresh": true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
