@@ -23,7 +23,7 @@ func (b *builder) add(path, method string, op object) {
 		b.shapes[shape], b.paths[path] = path, object{}
 	}
 	first := b.shapes[shape]
-	out := b.operation(first, method, op)
+	out := b.operation(method, op)
 	names, own := variable.FindAllString(first, -1), variable.FindAllString(path, -1)
 	params, _ := out["parameters"].([]object)
 	for _, p := range params {
@@ -49,7 +49,7 @@ func operationID(generated string) string {
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-func (b *builder) operation(path, method string, op object) object {
+func (b *builder) operation(method string, op object) object {
 	for _, tag := range strs(op["tags"]) {
 		b.tags[tag] = true
 	}

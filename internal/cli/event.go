@@ -40,7 +40,7 @@ func (n noun) follow(c *call) error {
 		Notice: c.streamBroke,
 	}, show.DomainEvents(c.Out, c.format == output.JSON))
 	if c.ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the user ended it
 	}
 	return err
 }

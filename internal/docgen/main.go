@@ -33,7 +33,10 @@ type page struct {
 
 func pages() []page {
 	return []page{
-		{"config.md", writeConfig}, {"cli.md", writeCLI}, {"events.md", writeEvents}, {"domain-events.md", writeDomainEvents},
+		{"config.md", writeConfig},
+		{"cli.md", writeCLI},
+		{"events.md", writeEvents},
+		{"domain-events.md", writeDomainEvents},
 		{"errors.md", writeErrors},
 	}
 }
