@@ -312,7 +312,8 @@ func TestOneCallForMany(t *testing.T) {
 	}
 }
 
-// TestWriteOfADeadReplica stops a replica's heartbeat during a call that changes something. Whoever finds that out drops the results.
+// TestWriteOfADeadReplica stops a replica's heartbeat during a call that changes something. The replica that finds that out drops the
+// results.
 func TestWriteOfADeadReplica(t *testing.T) {
 	c := newCached(t, newWorld(t))
 	r := c.replica()
