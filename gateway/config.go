@@ -10,9 +10,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 )
 
-// Loopback is the value of Config.Loopback that treats callers from this machine as the local user.
-const Loopback = "local"
-
 // Config configures the gateway.
 type Config struct {
 	// Addr is host:port of the HTTP listener, which the assembly opens.
@@ -31,8 +28,6 @@ type Config struct {
 	WriteTimeout time.Duration `yaml:"write_timeout" doc:"Time a reader of an event stream has to read what is sent; a slower one is disconnected and resumes by cursor."`
 	// CORSOrigins may call from a browser.
 	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
-	// Loopback is set by the assembly: Loopback or "".
-	Loopback string `yaml:"-"`
 	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
 	TemporalUI, TemporalNamespace string `yaml:"-"`
 }
@@ -59,9 +54,6 @@ func (c Config) check() error {
 	}
 	if c.Heartbeat <= 0 || c.WriteTimeout <= 0 {
 		errs = append(errs, errors.New("gateway.heartbeat and gateway.write_timeout must be more than 0"))
-	}
-	if c.Loopback != "" && c.Loopback != Loopback {
-		errs = append(errs, fmt.Errorf("identity.loopback is %q: use %q or nothing", c.Loopback, Loopback))
 	}
 	return errors.Join(errs...)
 }

@@ -55,11 +55,12 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler
 			return
 		}
 	}
-	if err := g.allowed(r); err != nil {
+	caller, err := g.authenticate(r)
+	if err != nil {
 		problem.Write(w, r, err)
 		return
 	}
-	g.identify(w, r, next)
+	g.serveAs(w, r, caller, next)
 }
 
 // headers sets security headers for browsers.

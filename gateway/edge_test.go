@@ -25,7 +25,7 @@ import (
 
 func TestWhoMayCall(t *testing.T) {
 	local := serve(t, nil)
-	closed := serve(t, func(c *gateway.Config, _ *gateway.Deps) { c.Loopback = "" })
+	closed := serve(t, func(_ *gateway.Config, d *gateway.Deps) { d.Authenticator = nil })
 	rows := []struct {
 		name    string
 		s       *server
@@ -36,6 +36,8 @@ func TestWhoMayCall(t *testing.T) {
 		{"this machine by name", local, []string{"Host", "localhost:8080"}, 200},
 		{"this machine by IPv6", local, []string{"Host", "[::1]:8080"}, 200},
 		{"a page whose name was made to point here", local, []string{"Host", "evil.example.com"}, 401},
+		{"with a token of nobody", local, []string{"Authorization", "Bearer forged"}, 401},
+		{"with a password", local, []string{"Authorization", "Basic bG9jYWw6"}, 401},
 		{"through a proxy", local, []string{"X-Forwarded-For", "203.0.113.9"}, 401},
 		{"where local calls are refused", closed, nil, 401},
 	}
@@ -62,7 +64,10 @@ func TestWhoMayCall(t *testing.T) {
 
 func TestCallerCannotNameAPrincipal(t *testing.T) {
 	s := serve(t, nil)
-	for _, name := range []string{"Authorization", "Windlass-Principal", "Grpc-Metadata-Windlass-Principal", "X-Windlass-Principal"} {
+	if a := s.do("GET", "/v1/agents", "", "Authorization", "forged"); a.status != 401 {
+		t.Errorf("a caller on this machine with a token that is not accepted: status %d: %s", a.status, a.body)
+	}
+	for _, name := range []string{"Windlass-Principal", "Grpc-Metadata-Windlass-Principal", "X-Windlass-Principal"} {
 		if a := s.do("GET", "/v1/agents", "", name, "forged"); a.status != 200 {
 			t.Errorf("%s: status %d: %s", name, a.status, a.body)
 		}
@@ -189,7 +194,7 @@ func TestPanicIsAProblem(t *testing.T) {
 	panics := connFunc(func() { panic("boom") })
 	deps := depsOn(panics)
 	deps.Log = slog.New(slog.NewTextHandler(&log, nil))
-	g, err := gateway.New(localConfig(), deps)
+	g, err := gateway.New(gateway.DefaultConfig(), deps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,13 +225,12 @@ func TestConfigIsChecked(t *testing.T) {
 		"body":      func(c *gateway.Config, _ *gateway.Deps) { c.MaxBody = 0 },
 		"timeout":   func(c *gateway.Config, _ *gateway.Deps) { c.MaxTimeout = time.Second },
 		"heartbeat": func(c *gateway.Config, _ *gateway.Deps) { c.Heartbeat = 0 },
-		"loopback":  func(c *gateway.Config, _ *gateway.Deps) { c.Loopback = "root" },
 		"origin":    func(c *gateway.Config, _ *gateway.Deps) { c.CORSOrigins = []string{"*"} },
 		"ui":        func(c *gateway.Config, _ *gateway.Deps) { c.TemporalUI = "javascript:alert(1)" },
 		"log":       func(_ *gateway.Config, d *gateway.Deps) { d.Log = nil },
 		"conn":      func(_ *gateway.Config, d *gateway.Deps) { d.Policy = nil },
 	} {
-		cfg, deps := localConfig(), depsOn(conn)
+		cfg, deps := gateway.DefaultConfig(), depsOn(conn)
 		change(&cfg, &deps)
 		if _, err := gateway.New(cfg, deps); err == nil {
 			t.Errorf("%s: no error", name)

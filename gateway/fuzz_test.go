@@ -33,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	up := newUpstream(f)
 	up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error { return ss.SendHeader(metadata.MD{}) }
-	g, err := gateway.New(localConfig(), depsOn(rpctest.ServeAs(f, "all", up.register, rpctest.WithPrincipal(nil))))
+	g, err := gateway.New(gateway.DefaultConfig(), depsOn(rpctest.ServeAs(f, "all", up.register, rpctest.WithPrincipal(nil))))
 	if err != nil {
 		f.Fatal(err)
 	}

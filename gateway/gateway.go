@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 )
@@ -35,6 +36,8 @@ type MCP interface {
 type Deps struct {
 	// Sessions, Registry, Policy and Inference are connections that forward the principal of the call's context. Required.
 	Sessions, Registry, Policy, Inference Conn
+	// Authenticator authenticates callers; nil refuses all.
+	Authenticator *authn.Authenticator
 	// MCP serves /mcp and what is below it; nil means not served.
 	MCP MCP
 	// Metrics serves /metrics; nil means not served.

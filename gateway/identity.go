@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -12,18 +11,23 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// allowed returns why a request may not be served: it comes from a web page of another origin, or carries no credentials.
-func (g *Gateway) allowed(r *http.Request) error {
+// authenticate returns the principal of a request, or why the request may not be served: it comes from a web page of another origin, or its
+// credentials are missing or refused.
+func (g *Gateway) authenticate(r *http.Request) (*policyv1.Principal, error) {
 	if err := g.cross.Check(r); err != nil {
-		return foreign(err)
+		return nil, foreign(err)
 	}
-	if g.cfg.Loopback != Loopback || !fromThisMachine(r) {
-		return fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
-			Hint("Call from the machine that Windlass runs on, by the name localhost, where identity.loopback allows it.")
+	p, err := g.deps.Authenticator.Authenticate(r.Context(), authn.Credentials{
+		Authorization: r.Header.Values("Authorization"), Peer: connection(r),
+	})
+	if err != nil {
+		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
+		return nil, err
 	}
-	return nil
+	return p, nil
 }
 
 func foreign(err error) error {
@@ -32,10 +36,10 @@ func foreign(err error) error {
 		Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
 }
 
-// identify passes a request on in the name of the caller, who is allowed.
-func (g *Gateway) identify(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// serveAs passes a request on in the name of the caller.
+func (g *Gateway) serveAs(w http.ResponseWriter, r *http.Request, caller *policyv1.Principal, next http.Handler) {
 	r.Header.Del("Authorization") // ends here: the mesh carries the principal, not the credentials
-	ctx, err := g.deps.ProviderData.Receive(authn.With(r.Context(), authn.Local()), r.Header)
+	ctx, err := g.deps.ProviderData.Receive(authn.With(r.Context(), caller), r.Header)
 	if err != nil {
 		problem.Write(w, r, err)
 		return
@@ -43,30 +47,15 @@ func (g *Gateway) identify(w http.ResponseWriter, r *http.Request, next http.Han
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// fromThisMachine reports whether a request came from this machine and was addressed to it. It excludes requests through a proxy, and those
-// for another host name: a web page that uses DNS rebinding sends its own name.
-func fromThisMachine(r *http.Request) bool {
-	remote, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !remote.Addr().Unmap().IsLoopback() {
-		return false
+// connection describes the connection of a request.
+func connection(r *http.Request) authn.Peer {
+	out := authn.Peer{Host: r.Host}
+	if remote, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		out.Remote = net.TCPAddrFromAddrPort(remote)
 	}
-	for _, h := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip"} {
-		if r.Header.Get(h) != "" {
-			return false
-		}
+	out.Local, _ = r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	for _, name := range authn.ProxyHeaders {
+		out.Forwarded = out.Forwarded || r.Header.Get(name) != ""
 	}
-	return loopbackName(r.Host)
-}
-
-func loopbackName(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return out
 }

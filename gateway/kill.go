@@ -3,12 +3,22 @@ package gateway
 import (
 	"net/http"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// kill answers 202 and ends the process. It takes the same callers as the API: on this machine, and not from pages of other origins.
+// kill answers 202 and ends the process. Only the local user may call it, and not from pages of other origins.
 func (g *Gateway) kill(w http.ResponseWriter, r *http.Request) {
-	if err := g.allowed(r); err != nil {
+	caller, err := g.authenticate(r)
+	if err == nil && !authn.IsLocal(caller) {
+		err = fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "only the local user may end this process").
+			Hint("Open the console on the machine that Windlass runs on.")
+	}
+	if err != nil {
 		problem.Write(w, r, err)
 		return
 	}

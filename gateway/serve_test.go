@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 )
@@ -27,14 +28,11 @@ type server struct {
 	g      *gateway.Gateway
 }
 
-func localConfig() gateway.Config {
-	cfg := gateway.DefaultConfig()
-	cfg.Loopback = gateway.Loopback
-	return cfg
-}
-
 func depsOn(conn grpc.ClientConnInterface) gateway.Deps {
-	return gateway.Deps{Sessions: conn, Registry: conn, Policy: conn, Inference: conn, Log: slog.New(slog.DiscardHandler)}
+	return gateway.Deps{
+		Sessions: conn, Registry: conn, Policy: conn, Inference: conn, Log: slog.New(slog.DiscardHandler),
+		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}),
+	}
 }
 
 // serve starts a gateway; change may be nil.
@@ -42,7 +40,7 @@ func serve(t testing.TB, change func(*gateway.Config, *gateway.Deps)) *server {
 	t.Helper()
 	up := newUpstream(t)
 	conn := rpctest.ServeAs(t, "all", up.register, rpctest.WithPrincipal(nil))
-	cfg, deps := localConfig(), depsOn(conn)
+	cfg, deps := gateway.DefaultConfig(), depsOn(conn)
 	if change != nil {
 		change(&cfg, &deps)
 	}

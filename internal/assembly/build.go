@@ -218,7 +218,8 @@ func (p *Process) buildWorker() error {
 
 func (p *Process) buildGateway() error {
 	conns := gateway.Deps{
-		ProviderData: p.sealer, Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
+		Authenticator: p.authenticator, ProviderData: p.sealer, Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready,
+		Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
 	}
 	for role, conn := range map[string]*gateway.Conn{
 		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,
@@ -240,7 +241,6 @@ func (p *Process) buildGateway() error {
 		return err
 	}
 	cfg := p.cfg.Gateway
-	cfg.Loopback = p.cfg.Identity.Loopback
 	cfg.TemporalUI, cfg.TemporalNamespace = p.cfg.Temporal.UI, p.cfg.Temporal.Namespace
 	g, err := gateway.New(cfg, conns)
 	if err != nil {

@@ -106,12 +106,6 @@ type TemporalConfig struct {
 	UI string `yaml:"ui" doc:"URL of the Temporal UI, to which the console links."`
 }
 
-// IdentityConfig configures callers without a token.
-type IdentityConfig struct {
-	// Loopback is "local" or "".
-	Loopback string `yaml:"loopback" doc:"local: calls from this machine without a token act as the user \"local\". Empty: they are refused."`
-}
-
 // EgressConfig configures outbound connections.
 type EgressConfig struct {
 	// Profile is local, public or cluster.

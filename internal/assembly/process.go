@@ -64,6 +64,8 @@ type Process struct {
 	databases  map[string]*sqldb.DB
 	conns      map[string]rpc.Conn
 	authorizer *authorizer
+	// authenticator is for callers from outside the mesh.
+	authenticator *authn.Authenticator
 	// ready holds the checks of /readyz, and checker runs them.
 	ready   map[string]probe.Check
 	checker *probe.Checker
@@ -105,9 +107,11 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
+	if p.authenticator, err = p.cfg.Identity.authenticator(); err != nil {
+		return err
+	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
-		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer,
-		Loopback: p.loopback(),
+		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator,
 	}); err != nil {
 		return err
 	}
@@ -191,13 +195,6 @@ func (a *authorizer) RecordDenied(ctx context.Context, pr *policyv1.Principal, p
 	if a.target != nil {
 		a.target.RecordDenied(ctx, pr, permission, method)
 	}
-}
-
-func (p *Process) loopback() *policyv1.Principal {
-	if p.cfg.Identity.Loopback == "local" {
-		return authn.Local()
-	}
-	return nil
 }
 
 // dial returns the process's connection to a role; with a nil as it forwards the caller's principal.

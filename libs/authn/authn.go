@@ -41,5 +41,13 @@ func User(subject string, roles ...string) *policyv1.Principal {
 	}
 }
 
+// localUser is the subject and the role of Local. Subjects of issuers contain a colon and so never equal it.
+const localUser = "local"
+
 // Local returns the principal of a caller on this machine who sends no token, where the configuration allows that.
-func Local() *policyv1.Principal { return User("local", "local") }
+func Local() *policyv1.Principal { return User(localUser, localUser) }
+
+// IsLocal reports whether a principal is Local.
+func IsLocal(p *policyv1.Principal) bool {
+	return p.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_USER && p.GetSubject() == localUser && p.GetTenant() == DefaultTenant
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"runtime/debug"
 
 	"buf.build/go/protovalidate"
@@ -84,12 +83,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if permission == Public {
 		return ctx, nil
 	}
-	md, _ := metadata.FromIncomingContext(ctx)
-	tokens := md.Get(authn.Header)
-	if s.internal[method] && len(tokens) == 0 {
-		return ctx, fault.Unimplemented(method)
-	}
-	p, err := s.identify(ctx, tokens)
+	p, err := s.identify(ctx, method)
 	if err != nil {
 		return ctx, err
 	}
@@ -110,34 +104,40 @@ func hasMeshToken(ctx context.Context) bool {
 	return len(md.Get(authn.Header)) > 0
 }
 
-func (s *Server) identify(ctx context.Context, tokens []string) (*policyv1.Principal, error) {
+// identify returns the caller's principal: that of the mesh token, if there is one, else what the caller's credentials say.
+func (s *Server) identify(ctx context.Context, method string) (*policyv1.Principal, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	tokens, credentials := md.Get(authn.Header), md.Get("authorization")
 	switch {
-	case len(tokens) == 1:
-		p, err := s.cfg.Keyring.Verify(tokens[0])
-		if err != nil {
-			return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the mesh token is not valid").
-				Hint("All processes of a mesh must share one mesh.key, and their clocks must agree.").Cause(err)
-		}
-		return p, nil
-	case len(tokens) == 0 && s.cfg.Loopback != nil && fromLoopback(ctx):
-		return s.cfg.Loopback, nil
-	default:
-		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
-			Hint("Call from this machine where identity.loopback allows it, or through the gateway.")
+	case len(tokens) == 0 && s.internal[method]:
+		return nil, fault.Unimplemented(method)
+	case len(tokens) == 0:
+		return s.cfg.Authenticator.Authenticate(ctx, authn.Credentials{Authorization: credentials, Peer: connection(ctx, md)})
+	case len(tokens) > 1 || len(credentials) > 0:
+		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries several credentials").
+			Hint("Send a bearer token or a mesh token, and only one of them.")
 	}
+	p, err := s.cfg.Keyring.Verify(tokens[0])
+	if err != nil {
+		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the mesh token is not valid").
+			Hint("All processes of a mesh must share one mesh.key, and their clocks must agree.").Cause(err)
+	}
+	return p, nil
 }
 
-// fromLoopback reports whether the peer is on this machine: a loopback address, or the in-memory network.
-func fromLoopback(ctx context.Context) bool {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return false
+// connection describes the connection of a call.
+func connection(ctx context.Context, md metadata.MD) authn.Peer {
+	var out authn.Peer
+	if p, ok := peer.FromContext(ctx); ok {
+		out.Remote, out.Local = p.Addr, p.LocalAddr
 	}
-	if p.Addr.Network() == memoryNetwork {
-		return true
+	if host := md.Get(":authority"); len(host) > 0 {
+		out.Host = host[0]
 	}
-	tcp, ok := p.Addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+	for _, name := range authn.ProxyHeaders {
+		out.Forwarded = out.Forwarded || len(md.Get(name)) > 0
+	}
+	return out
 }
 
 func (s *Server) validate(req any) error {

@@ -70,7 +70,8 @@ func newPort(t *testing.T, authorizer rpc.Authorizer, register ...func(grpc.Serv
 		t.Fatal(err)
 	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
-		Log: slog.New(slog.NewTextHandler(p.log, nil)), Keyring: ring, Authorizer: authorizer, Loopback: authn.Local(),
+		Log: slog.New(slog.NewTextHandler(p.log, nil)), Keyring: ring, Authorizer: authorizer,
+		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}),
 	}); err != nil {
 		t.Fatal(err)
 	}

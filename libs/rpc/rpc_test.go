@@ -146,7 +146,8 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv, err := rpc.NewServer(rpc.ServerConfig{
-		Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{}, Loopback: authn.Local(),
+		Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{},
+		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +177,16 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 	if err != nil || d.GetSubject() != "local" {
 		t.Fatalf("got %v, %v", d, err)
 	}
+	for _, md := range [][]string{
+		{"authorization", "Bearer forged"}, {"x-forwarded-for", "192.0.2.1"}, {authn.Header, "forged"},
+		{authn.Header, meshToken(t, ring), "authorization", "Bearer forged"}, {authn.Header, "", "authorization", ""},
+	} {
+		_, err := policyv1.NewPolicyServiceClient(conn).GetDecision(metadata.AppendToOutgoingContext(t.Context(), md...),
+			&policyv1.GetDecisionRequest{DecisionId: "dec_1"})
+		if fault.CodeOf(err) != "unauthenticated" {
+			t.Errorf("with %q: %v", md, err)
+		}
+	}
 	if _, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
 		t.Errorf("health: %v", err)
 	}
@@ -185,6 +196,52 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 	}
 	if _, err := (rpc.TCP{}).Listen("policy"); err == nil || !strings.Contains(err.Error(), "mesh.listen.policy") {
 		t.Errorf("a missing address must name its key: %v", err)
+	}
+}
+
+func meshToken(t *testing.T, ring *authn.Keyring) string {
+	t.Helper()
+	token, err := ring.Sign(authn.Local())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func TestACallInMemoryNeedsAPrincipal(t *testing.T) {
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rpc.NewServer(rpc.ServerConfig{
+		Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{},
+		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policyv1.RegisterPolicyServiceServer(srv, fake{})
+	network := rpc.NewMemory()
+	l, err := network.Listen("policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
+		srv.Stop(context.Background())
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := rpc.Dial(network, "policy", rpc.ClientConfig{Keyring: ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = policyv1.NewPolicyServiceClient(conn).GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: "dec_1"})
+	if fault.CodeOf(err) != "unauthenticated" {
+		t.Errorf("err = %v, want unauthenticated", err)
 	}
 }
 

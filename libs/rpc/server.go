@@ -36,16 +36,16 @@ type Authorizer interface {
 	RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string)
 }
 
-// ServerConfig holds a server's dependencies; every field except Loopback and DefaultTimeout is required.
+// ServerConfig holds a server's dependencies; every field except Authenticator and DefaultTimeout is required.
 type ServerConfig struct {
 	// Log receives internal errors.
 	Log *slog.Logger
-	// Keyring authenticates callers.
+	// Keyring authenticates roles of the mesh.
 	Keyring *authn.Keyring
 	// Authorizer authorizes them.
 	Authorizer Authorizer
-	// Loopback is the principal of callers from this machine that send no token; nil refuses such calls.
-	Loopback *policyv1.Principal
+	// Authenticator authenticates callers from outside the mesh; nil refuses them.
+	Authenticator *authn.Authenticator
 	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }

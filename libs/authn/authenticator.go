@@ -1,0 +1,119 @@
+package authn
+
+import (
+	"context"
+	"net"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// Credentials are what a call from outside the mesh presents.
+type Credentials struct {
+	// Authorization holds the values of the call's Authorization header or metadata.
+	Authorization []string
+	// Peer describes the connection.
+	Peer Peer
+}
+
+// Peer describes the connection of a call.
+type Peer struct {
+	// Remote and Local are the ends of the connection. Remote is nil if it is not known.
+	Remote, Local net.Addr
+	// Host is the host that the caller addressed, with or without a port.
+	Host string
+	// Forwarded reports that a proxy says it passed the call on, so that Remote is the proxy's.
+	Forwarded bool
+}
+
+// ProxyHeaders are the headers by which a proxy says that it passed a call on.
+var ProxyHeaders = []string{"forwarded", "x-forwarded-for", "x-real-ip"}
+
+// TokenVerifier verifies the bearer tokens of one kind.
+type TokenVerifier interface {
+	// Recognizes reports whether a token is of this kind, by its form. A token is verified by the first verifier that recognizes it and by no
+	// other.
+	Recognizes(token string) bool
+	// Verify returns the principal of a token, which is shared: callers do not modify it. It returns ErrToken if the token is refused;
+	// another error means that it cannot be verified now.
+	Verify(ctx context.Context, token string) (*policyv1.Principal, error)
+}
+
+// PeerVerifier identifies callers without a token by their connection.
+type PeerVerifier interface {
+	// Identify returns the caller's principal, or nil if the connection does not tell who calls.
+	Identify(ctx context.Context, peer Peer) *policyv1.Principal
+}
+
+// Authenticator determines the principal of calls from outside the mesh: at the gateway and at the gRPC port of every server. Calls between
+// roles present a mesh token instead; see Keyring. It is safe for concurrent use. A nil Authenticator refuses all calls.
+type Authenticator struct {
+	tokens []TokenVerifier
+	peers  []PeerVerifier
+}
+
+// NewAuthenticator returns an authenticator that tries the verifiers in the given order.
+func NewAuthenticator(tokens []TokenVerifier, peers []PeerVerifier) *Authenticator {
+	return &Authenticator{tokens: tokens, peers: peers}
+}
+
+// Authenticate returns the principal of a call. A call that presents a token is never identified by its connection, whatever is wrong with
+// the token. The errors do not say why a token is refused; their causes do.
+func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (*policyv1.Principal, error) {
+	if len(c.Authorization) > 0 {
+		return a.bearer(ctx, c.Authorization)
+	}
+	if a != nil {
+		for _, v := range a.peers {
+			if p := v.Identify(ctx, c.Peer); p != nil {
+				return p, nil
+			}
+		}
+	}
+	return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
+		Hint("Send a token of a configured issuer as \"Authorization: Bearer TOKEN\", or call from the machine that Windlass runs on, " +
+			"by the name localhost, where identity.loopback allows it.")
+}
+
+func (a *Authenticator) bearer(ctx context.Context, values []string) (*policyv1.Principal, error) {
+	token, err := bearerToken(values)
+	if err != nil {
+		return nil, refused(err)
+	}
+	if a != nil {
+		for _, v := range a.tokens {
+			if !v.Recognizes(token) {
+				continue
+			}
+			p, err := v.Verify(ctx, token)
+			if err != nil {
+				return nil, refused(err)
+			}
+			return p, nil
+		}
+	}
+	return nil, refused(tokenError("no verifier recognizes it"))
+}
+
+// maxBearer bounds a token in bytes. Tokens with many groups take a few KiB.
+const maxBearer = 16 << 10
+
+// bearerToken returns the token of an Authorization header. Several headers are refused: another server might read another one of them.
+func bearerToken(values []string) (string, error) {
+	if len(values) != 1 {
+		return "", tokenError("there are several Authorization headers")
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	token = strings.TrimSpace(token)
+	switch {
+	case !strings.EqualFold(scheme, "Bearer"):
+		return "", tokenError("the scheme of the Authorization header is not Bearer")
+	case token == "" || len(token) > maxBearer:
+		return "", tokenError("the token is empty or too long")
+	}
+	return token, nil
+}
