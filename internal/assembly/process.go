@@ -107,7 +107,7 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
-	if p.authenticator, err = p.cfg.Identity.authenticator(); err != nil {
+	if p.authenticator, err = p.cfg.Identity.authenticator(p.egress, p.log); err != nil {
 		return err
 	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{

@@ -178,8 +178,11 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 		t.Fatalf("got %v, %v", d, err)
 	}
 	for _, md := range [][]string{
-		{"authorization", "Bearer forged"}, {"x-forwarded-for", "192.0.2.1"}, {authn.Header, "forged"},
-		{authn.Header, meshToken(t, ring), "authorization", "Bearer forged"}, {authn.Header, "", "authorization", ""},
+		{"authorization", "Bearer forged"},
+		{"x-forwarded-for", "192.0.2.1"},
+		{authn.Header, "forged"},
+		{authn.Header, meshToken(t, ring), "authorization", "Bearer forged"},
+		{authn.Header, "", "authorization", ""},
 	} {
 		_, err := policyv1.NewPolicyServiceClient(conn).GetDecision(metadata.AppendToOutgoingContext(t.Context(), md...),
 			&policyv1.GetDecisionRequest{DecisionId: "dec_1"})

@@ -78,16 +78,19 @@ func (PrincipalKind) EnumDescriptor() ([]byte, []int) {
 // Principal is the authenticated caller. Every call in the mesh carries one.
 type Principal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tenant whose data the caller accesses. Currently always "default".
+	// Tenant whose data the caller accesses: "default", or what the issuer of the caller's token says.
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// Subject of a user (for example "local") or name of a role (for example "worker").
+	// Subject of a user or name of a role (for example "worker"). Users of an issuer have its name before the subject in their token, as in
+	// "corp:alice"; the user of the machine is "local".
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
 	// User or service.
 	Kind PrincipalKind `protobuf:"varint,3,opt,name=kind,proto3,enum=windlass.policy.v1.PrincipalKind" json:"kind,omitempty"`
 	// Roles, as used in policy rules.
 	Roles []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
 	// Claims from the issuer, in any JSON form.
-	Claims        *structpb.Struct `protobuf:"bytes,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	Claims *structpb.Struct `protobuf:"bytes,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	// Name of the issuer of a user's token, as in `identity.issuers`; empty for "local" and for roles.
+	Issuer        string `protobuf:"bytes,6,opt,name=issuer,proto3" json:"issuer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -157,17 +160,25 @@ func (x *Principal) GetClaims() *structpb.Struct {
 	return nil
 }
 
+func (x *Principal) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
 var File_windlass_policy_v1_principal_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_principal_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/policy/v1/principal.proto\x12\x12windlass.policy.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xbb\x01\n" +
+	"\"windlass/policy/v1/principal.proto\x12\x12windlass.policy.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xd3\x01\n" +
 	"\tPrincipal\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x125\n" +
 	"\x04kind\x18\x03 \x01(\x0e2!.windlass.policy.v1.PrincipalKindR\x04kind\x12\x14\n" +
 	"\x05roles\x18\x04 \x03(\tR\x05roles\x12/\n" +
-	"\x06claims\x18\x05 \x01(\v2\x17.google.protobuf.StructR\x06claims*d\n" +
+	"\x06claims\x18\x05 \x01(\v2\x17.google.protobuf.StructR\x06claims\x12\x16\n" +
+	"\x06issuer\x18\x06 \x01(\tR\x06issuer*d\n" +
 	"\rPrincipalKind\x12\x1e\n" +
 	"\x1aPRINCIPAL_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PRINCIPAL_KIND_USER\x10\x01\x12\x1a\n" +

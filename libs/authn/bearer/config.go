@@ -1,0 +1,106 @@
+// Package bearer verifies the access tokens (JWT) of configured issuers, which are OpenID Connect providers or anything else that publishes
+// its keys as a JWKS document.
+package bearer
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/claim"
+)
+
+// Issuer configures an issuer whose tokens are accepted.
+type Issuer struct {
+	// Name is the prefix of the issuer's subjects.
+	Name string `yaml:"name" doc:"Short name of the issuer: lower-case letters, digits and hyphens. Its users have the subject NAME:SUBJECT, so changing the name makes them different users."`
+	// Issuer is the value of iss.
+	Issuer string `yaml:"issuer" doc:"URL of the issuer, exactly as in the tokens' iss claim."`
+	// Audiences are those of this mesh.
+	Audiences []string `yaml:"audiences" doc:"Audiences of this mesh; a token must name one of them in its aud claim."`
+	// JWKSURL is where the keys are.
+	JWKSURL string `yaml:"jwks_url" doc:"URL of the issuer's keys. Empty: as in ISSUER/.well-known/openid-configuration."`
+	// AllowHTTP permits plain http.
+	AllowHTTP bool `yaml:"allow_http" doc:"Fetch keys over http from other hosts than this one. Anyone on the network between can then forge tokens."`
+	// Algorithms are the accepted ones.
+	Algorithms []string `yaml:"algorithms" doc:"Signature algorithms that are accepted, of RS256 to RS512, PS256 to PS512, ES256 to ES512 and EdDSA. Empty: RS256 and ES256."`
+	// SubjectClaim names the user.
+	SubjectClaim string `yaml:"subject_claim" doc:"Claim that names the user, unique and never reassigned; empty: sub. Paths in claims have dots between names, such as realm_access.roles, and \\. for a dot within a name."`
+	// TenantClaim names the tenant.
+	TenantClaim string `yaml:"tenant_claim" doc:"Claim that names the tenant. A token without it is refused. Empty: all users of the issuer belong to the tenant in tenant."`
+	// Tenant is for issuers without TenantClaim.
+	Tenant string `yaml:"tenant" doc:"Tenant of the issuer's users where tenant_claim is empty; empty: default."`
+	// Tenants bounds what TenantClaim may name.
+	Tenants []string `yaml:"tenants" doc:"Tenants that tenant_claim may name; empty: any. Set it where an issuer is not trusted with the data of all tenants."`
+	// RolesClaim lists roles.
+	RolesClaim string `yaml:"roles_claim" doc:"Claim that lists the user's roles, such as realm_access.roles; empty: users have none."`
+	// Roles bounds what RolesClaim may name.
+	Roles []string `yaml:"roles" doc:"Globs over the roles that are taken from roles_claim; empty: all. The role admin sees the sessions of all users of its tenant."`
+	// KeepClaims bounds the claims of the principal.
+	KeepClaims []string `yaml:"keep_claims" doc:"Top-level claims that policy rules can use; empty: all that do not describe the token itself. Together they may take 8 KiB."`
+}
+
+// algorithms that can be configured. Those with a shared secret and none are missing on purpose.
+var algorithms = []string{
+	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+}
+
+var (
+	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+	// tenantForm holds for tenants, which are part of bus subjects and cache keys.
+	tenantForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+)
+
+// check reports what is wrong with the configuration of one issuer.
+func (c Issuer) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !nameForm.MatchString(c.Name) {
+		bad("name %q: use up to 31 lower-case letters, digits and hyphens, starting with a letter", c.Name)
+	}
+	if err := c.checkURL(c.Issuer); err != nil {
+		bad("issuer: %w", err)
+	}
+	if c.JWKSURL != "" {
+		if err := c.checkURL(c.JWKSURL); err != nil {
+			bad("jwks_url: %w", err)
+		}
+	}
+	if len(c.Audiences) == 0 || slices.Contains(c.Audiences, "") {
+		bad("audiences: name at least one audience")
+	}
+	for _, a := range c.Algorithms {
+		if !slices.Contains(algorithms, a) {
+			bad("algorithms: %q is not one of %s", a, strings.Join(algorithms, ", "))
+		}
+	}
+	for _, path := range []string{c.SubjectClaim, c.TenantClaim, c.RolesClaim} {
+		if _, err := claim.ParsePath(path); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if c.TenantClaim != "" && c.Tenant != "" || c.TenantClaim == "" && len(c.Tenants) > 0 {
+		bad("tenant goes without tenant_claim, and tenants goes with it")
+	}
+	for _, t := range append(slices.Clone(c.Tenants), c.Tenant) {
+		if t != "" && !tenantForm.MatchString(t) {
+			bad("tenant %q: use up to 63 letters, digits, hyphens and underscores", t)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkURL reports what is wrong with a URL from which keys are fetched.
+func (c Issuer) checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "":
+		return fmt.Errorf("%q is no http URL", text)
+	case u.Scheme == "http" && !c.AllowHTTP && !loopback(u.Hostname()):
+		return fmt.Errorf("%q is not encrypted: use https, or set allow_http", text)
+	}
+	return nil
+}
