@@ -49,7 +49,7 @@ func (d *Dir) Key(name string) (secret.Value, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		b = fmt.Appendf(nil, "%x", authn.NewKey())
-		err = keep(file, b)
+		err = Write(file, b)
 	}
 	if err != nil {
 		return secret.Value{}, explain(d.path, err)
@@ -57,17 +57,18 @@ func (d *Dir) Key(name string) (secret.Value, error) {
 	return secret.New(string(b)), nil
 }
 
-// keep writes a file atomically: data sealed with half a key could never be opened again.
-func keep(file string, b []byte) error {
+// Write writes a file that only the user of this process can read, whole or not at all: data sealed with half a key could never be opened
+// again.
+func Write(file string, b []byte) error {
 	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err //nolint:wrapcheck // explain does
+		return err //nolint:wrapcheck // callers do
 	}
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(file+".new", file) //nolint:wrapcheck // explain does
+	return os.Rename(file+".new", file) //nolint:wrapcheck // callers do
 }
 
 // Close unlocks the directory.
