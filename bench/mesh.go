@@ -90,7 +90,8 @@ func (m *mesh) startEmbedded(ctx context.Context, modelURL string) error {
 	}
 	const any0 = "127.0.0.1:0"
 	p, err := m.start(ctx, "windlass", groupWindlass, "windlass", "up", "-o", "json", "--config", file,
-		"--data-dir", filepath.Join(m.dir, "data"), "--http-addr", any0, "--grpc-addr", any0, "--temporal-addr", any0, "--temporal-ui-addr", any0)
+		"--data-dir", filepath.Join(m.dir, "data"), "--http-addr", any0, "--grpc-addr", any0, "--temporal-addr", any0, "--temporal-ui-addr", any0,
+		"--issuer-addr", any0)
 	if err != nil {
 		return err
 	}

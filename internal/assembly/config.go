@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
@@ -180,7 +181,7 @@ func Defaults() Config {
 		Database:  DatabaseConfig{URL: "sqlite:.windlass"},
 		Bus:       BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1},
 		Temporal:  TemporalConfig{Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter},
-		Identity:  IdentityConfig{Loopback: "local"},
+		Identity:  IdentityConfig{Loopback: "local", Issuer: account.DefaultConfig()},
 		Egress:    EgressConfig{Profile: egress.Local},
 		Telemetry: telemetry.Defaults(),
 		Gateway:   gateway.DefaultConfig(),

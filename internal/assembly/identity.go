@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/egress"
@@ -19,6 +20,8 @@ type IdentityConfig struct {
 	Loopback string `yaml:"loopback" doc:"local: calls from this machine without a token act as the user \"local\". Empty: they are refused."`
 	// Issuers are identity providers.
 	Issuers []bearer.Issuer `yaml:"issuers" doc:"Identity providers whose access tokens (JWT) are accepted as \"Authorization: Bearer TOKEN\", by the gateway and by the gRPC port of each role."`
+	// Issuer is the built-in one.
+	Issuer account.Config `yaml:"issuer"`
 }
 
 // maxKeys bounds a response with an issuer's keys in bytes, and keysTimeout the time that it takes.

@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/login"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 	"github.com/windlass-dev/windlass/internal/cli/version"
 )
@@ -53,7 +54,7 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 		}
 	}
 	add("run", doctorCommand(a), topCommand(a), versionCommand(a))
-	add("run", initCommand(a), mcpCommand(a))
+	add("run", initCommand(a), mcpCommand(a), login.User(a))
 	add("talk", chatCommand(a), runCommand(a), decideCommand(a), applyCommand(a))
 	add("nouns", nounCommands(a)...)
 	add("nouns", getCommand(a), listCommand(a))

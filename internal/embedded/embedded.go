@@ -24,6 +24,9 @@ import (
 // stopTimeout bounds a clean stop: running turns release their steps and continue at the next start.
 const stopTimeout = 20 * time.Second
 
+// partTimeout bounds the stop of a part beside the roles.
+const partTimeout = 10 * time.Second
+
 // Options configure a run.
 type Options struct {
 	// Config is complete; see Defaults.
@@ -44,9 +47,11 @@ type Options struct {
 
 // Ready holds the addresses of a running mesh.
 type Ready struct {
-	URL        string `json:"url"`
-	GRPC       string `json:"grpc"`
-	Temporal   string `json:"temporal"`
+	URL      string `json:"url"`
+	GRPC     string `json:"grpc"`
+	Temporal string `json:"temporal"`
+	// Issuer is the built-in issuer's URL, "" if it does not run.
+	Issuer     string `json:"issuer,omitempty"`
 	TemporalUI string `json:"temporal_ui"`
 	DataDir    string `json:"data_dir"`
 	Model      string `json:"model"`
@@ -63,6 +68,7 @@ func Defaults() assembly.Config {
 	c.Temporal.Address, c.Temporal.UI, c.Gateway.URL = "", "", ""
 	c.Inference.Detect = true
 	c.Temporal.Eager = true
+	c.Policy.Rules = append(c.Policy.Rules, userRules()...)
 	return c
 }
 
@@ -81,8 +87,15 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer closeAll(web, grpc)
+	issuerURL, stopIssuer, err := o.startIssuer(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopIssuer()) }()
 
-	ready := Ready{URL: "http://" + web.Addr().String(), GRPC: grpc.Addr().String(), DataDir: dir.Path(), PID: os.Getpid()}
+	ready := Ready{
+		URL: "http://" + web.Addr().String(), GRPC: grpc.Addr().String(), Issuer: issuerURL, DataDir: dir.Path(), PID: os.Getpid(),
+	}
 	ready.Temporal, ready.TemporalUI = o.Config.Temporal.Address, o.Config.Temporal.UI
 	if ready.Temporal == "" {
 		server, err := devserver.Start(ctx, devserver.Config{
@@ -180,7 +193,7 @@ func cleanStop(ctx context.Context, err error) error {
 }
 
 func stop(s *devserver.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
 	defer cancel()
 	return s.Stop(ctx)
 }

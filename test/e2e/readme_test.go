@@ -97,7 +97,8 @@ func TestPrintedCommandsWork(t *testing.T) {
 	}
 	p := harness.Launch(t, "windlass up for people", nil, harness.Bin(t, "windlass"), "up", "--data-dir", t.TempDir(), "--http-addr",
 		"127.0.0.1:0",
-		"--grpc-addr", "127.0.0.1:0", "--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0")
+		"--grpc-addr", "127.0.0.1:0", "--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0", "--issuer-addr",
+		"127.0.0.1:0")
 	printed := awaitLog(t, p, "/turns\n")
 	for _, want := range []string{"Windlass is ready.", "http://127.0.0.1:", "Temporal UI", "builtin/scripted (scripted answers, no AI"} {
 		if !strings.Contains(printed, want) {

@@ -191,7 +191,7 @@ func launchUp(t testing.TB, dataDir string, env []string, program string, args .
 func upArgs(dataDir string) []string {
 	return []string{
 		"up", "-o", "json", "--data-dir", dataDir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0",
-		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0",
+		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0", "--issuer-addr", "127.0.0.1:0",
 	}
 }
 

@@ -93,6 +93,7 @@ func checkPorts(ctx context.Context) []Finding {
 		{"127.0.0.1:9090", "--grpc-addr"},
 		{"127.0.0.1:7233", "--temporal-addr"},
 		{"127.0.0.1:8233", "--temporal-ui-addr"},
+		{"127.0.0.1:8089", "--issuer-addr"},
 	} {
 		f := Finding{Check: "port " + p[0], Outcome: OK, Detail: "free"}
 		var lc net.ListenConfig

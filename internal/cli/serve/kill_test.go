@@ -16,7 +16,8 @@ func TestAKilledProcessTakesItsAddressesAgain(t *testing.T) {
 	if got := withAddresses(args, r); !slices.Equal(got, own) {
 		t.Errorf("with a Temporal of its own cluster: %q", got)
 	}
-	r.TemporalPID = 7
+	r.TemporalPID, r.Issuer = 7, "http://127.0.0.1:61"
+	own = append(own, "--issuer-addr", "127.0.0.1:61")
 	own = append(own, "--temporal-addr", "127.0.0.1:71", "--temporal-ui-addr", "127.0.0.1:72")
 	if got := withAddresses(args, r); !slices.Equal(got, own) {
 		t.Errorf("with an embedded one: %q", got)

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/version"
 	"github.com/windlass-dev/windlass/internal/embedded"
+	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
@@ -53,6 +54,7 @@ Logs go to standard error.`,
 	flags.StringVar(&f.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address of the gRPC services")
 	flags.StringVar(&f.temporalAddr, "temporal-addr", "127.0.0.1:7233", "address of the Temporal server that is started")
 	flags.StringVar(&f.temporalUIAddr, "temporal-ui-addr", "127.0.0.1:8233", "address of its web UI")
+	flags.String("issuer-addr", account.DefaultConfig().Addr, "address of the built-in issuer, at which users log in; off for none")
 	flags.StringVar(&f.config, "config", "", "YAML file with configuration (see 'windlassd config')")
 	flags.String("log-level", "warn", "least level that is logged: debug, info, warn or error")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log at level debug")
@@ -110,7 +112,9 @@ func upConfig(cmd *cobra.Command, a *app.App, f upFlags) (assembly.Config, error
 	defaults.Telemetry.LogLevel = "warn"
 	cfg, err := load(a, defaults, config.Options{
 		File: f.config, Flags: cmd.Flags(),
-		FlagKeys: map[string]string{"http-addr": "gateway.addr", "log-level": "telemetry.log_level"},
+		FlagKeys: map[string]string{
+			"http-addr": "gateway.addr", "log-level": "telemetry.log_level", "issuer-addr": "identity.issuer.addr",
+		},
 	})
 	if err != nil {
 		return cfg, err
@@ -184,6 +188,7 @@ func readyText(self string, r embedded.Ready) string {
 		{"gRPC", r.GRPC},
 		{"Temporal", r.Temporal},
 		{"Temporal UI", r.TemporalUI},
+		{"Login", r.Issuer},
 		{"Data", r.DataDir},
 		{"Model", modelText(r.Model)},
 	} {

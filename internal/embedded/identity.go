@@ -1,0 +1,87 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/internal/datadir"
+	"github.com/windlass-dev/windlass/internal/issuer"
+	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/libs/authn/bearer"
+	"github.com/windlass-dev/windlass/services/policy"
+)
+
+const (
+	// issuerName is the built-in issuer in the configuration, and the prefix of its users' subjects.
+	issuerName = "dev"
+	// IssuerDir is where the data directory keeps what belongs to it.
+	IssuerDir = "issuer"
+	// rulePrefix begins the names of the rules for its users.
+	rulePrefix = issuerName + "-"
+)
+
+// userRules are what users of the built-in issuer may do, unless the configuration has rules of its own.
+func userRules() []policy.Rule {
+	own := []string{issuerName + ":*"}
+	return []policy.Rule{
+		{
+			Name: rulePrefix + "users", Subjects: own, Roles: []string{"user"}, Tools: []string{"*"},
+			Permissions: []string{
+				"health.get", "inference.models.list", "registry.groups.get", "registry.groups.list", "registry.sources.get",
+				"registry.sources.list", "registry.tools.get", "registry.tools.invoke", "registry.tools.list", "sessions.agents.get",
+				"sessions.agents.list", "sessions.approvals.*", "sessions.artifacts.*", "sessions.messages.*", "sessions.schedules.*",
+				"sessions.sessions.*", "sessions.turns.*",
+			},
+		},
+		{
+			Name: rulePrefix + "admins", Subjects: own, Roles: []string{"admin"}, Permissions: []string{"*"}, Tools: []string{"*"},
+		},
+	}
+}
+
+// startIssuer runs the built-in issuer and makes the mesh accept its tokens. Without it, rules for its users are dropped: its name may be
+// that of another issuer. The issuer's URL is "" if it is not to run.
+func (o *Options) startIssuer(dir *datadir.Dir) (url string, stop func() error, err error) {
+	if id := o.Config.Identity; len(id.Issuers) > 0 || id.Issuer.Addr == account.Off || id.Issuer.Addr == "" {
+		o.Config.Policy.Rules = slices.DeleteFunc(slices.Clone(o.Config.Policy.Rules), func(r policy.Rule) bool {
+			return strings.HasPrefix(r.Name, rulePrefix) && slices.Equal(r.Subjects, []string{issuerName + ":*"})
+		})
+		return "", func() error { return nil }, nil
+	}
+	l, err := listenOn("--issuer-addr", o.Config.Identity.Issuer.Addr)
+	if err != nil {
+		return "", nil, err
+	}
+	i, err := o.newIssuer(dir, l)
+	if err != nil {
+		return "", nil, errors.Join(err, l.Close())
+	}
+	o.Config.Identity.Issuers = []bearer.Issuer{{
+		Name: issuerName, Issuer: i.URL(), Audiences: []string{account.Audience}, TenantClaim: "tenant", RolesClaim: "roles",
+	}}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := i.Serve(); err != nil {
+			o.Log.ErrorContext(context.Background(), "nobody can log in", "error", err)
+		}
+	}()
+	return i.URL(), func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
+		defer cancel()
+		err := i.Close(ctx)
+		<-served
+		return err
+	}, nil
+}
+
+func (o *Options) newIssuer(dir *datadir.Dir, l net.Listener) (*issuer.Issuer, error) {
+	key, err := dir.Key("issuer.key")
+	if err != nil {
+		return nil, err
+	}
+	return issuer.New(issuer.Options{Config: o.Config.Identity.Issuer, Dir: dir.Path(IssuerDir), Key: key, Listener: l, Log: o.Log})
+}
