@@ -46,6 +46,7 @@ var homes = map[string][]string{
 	"go.temporal.io":                         {"services/sessions/dispatch", "services/registry/workflow", "workflows"},
 	"github.com/nats-io":                     {"libs/bus"},
 	"github.com/zitadel":                     {"internal/issuer"},
+	"github.com/tink-crypto/tink-go":         {"libs/keyset"},
 	"code.dny.dev/ssrf":                      {"libs/egress"},
 	"image":                                  {"examples"}, // nothing that comes from outside is decoded as an image, whatever it unfolds to
 	"golang.org/x/image":                     {"examples"},

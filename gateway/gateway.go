@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
 // Conn is a connection to a role.
@@ -51,6 +52,10 @@ type Deps struct {
 	Ready map[string]func(context.Context) error
 	// Health are connections to the roles, made as the gateway itself, whose processes' checks /readyz reports as well. It may be nil.
 	Health map[string]Conn
+	// Payloads decodes what Windlass stores in Temporal, for the Temporal UI; nil means not served. It needs Authorizer.
+	Payloads http.Handler
+	// Authorizer decides who may use what is served here and not by a role.
+	Authorizer rpc.Authorizer
 	// Kill ends the process as SIGKILL does, for people at the console who want to see turns survive that. Nil means that the console does
 	// not offer it.
 	Kill func()
@@ -80,6 +85,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	if deps.Log == nil {
 		return nil, errors.New("gateway needs Log")
+	}
+	if deps.Payloads != nil && deps.Authorizer == nil {
+		return nil, errors.New("gateway needs Authorizer to serve Payloads")
 	}
 	g := &Gateway{cfg: cfg, deps: deps}
 	g.checker = probe.NewChecker(deps.Log, g.checks)

@@ -27,6 +27,11 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.mcp(w, r)
 		return
 	}
+	if g.deps.Payloads != nil && (path == PayloadsPath+"/decode" || path == PayloadsPath+"/encode") {
+		matched(r.Context(), path)
+		g.payloads(w, r)
+		return
+	}
 	if path == console.KillPath && g.deps.Kill != nil && r.Method == http.MethodPost {
 		matched(r.Context(), path)
 		g.kill(w, r)

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/url"
+	"os"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -27,6 +29,7 @@ var windlassAttributes = map[string]enumspb.IndexedValueType{
 // options is the parsed command line.
 type options struct {
 	host, uiHost     string
+	codecEndpoint    string // empty: the UI shows payloads as they are stored
 	port, uiPort     int
 	headless         bool
 	dbFile           string // empty: in memory
@@ -74,6 +77,9 @@ func newFlagSet(opts *options) *flag.FlagSet {
 	f.IntVar(&opts.port, "port", 7233, "`port` of the frontend, 0 picks a free one")
 	f.StringVar(&opts.uiHost, "ui-ip", "", "`address` of the web UI (default: as --ip)")
 	f.IntVar(&opts.uiPort, "ui-port", 8233, "`port` of the web UI, 0 picks a free one")
+	// The variable is that of Temporal's own UI image; a parent sets it where an older program would refuse the flag.
+	f.StringVar(&opts.codecEndpoint, "ui-codec-endpoint", os.Getenv("TEMPORAL_CODEC_ENDPOINT"),
+		"`URL` at which the web UI has encrypted payloads decoded (default: TEMPORAL_CODEC_ENDPOINT)")
 	f.BoolVar(&opts.headless, "headless", false, "no web UI")
 	f.StringVar(&opts.dbFile, "db-filename", "", "SQLite `file`; without it everything is lost at exit")
 	f.Func("namespace", "`name` of a namespace to have; may be repeated (default \"default\")", opts.addNamespace)
@@ -107,6 +113,9 @@ func (o options) complete() (options, error) {
 		if port < 0 || port > 65535 {
 			return options{}, fmt.Errorf("--%s: %d is no port", name, port)
 		}
+	}
+	if u, err := url.Parse(o.codecEndpoint); o.codecEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return options{}, fmt.Errorf("--ui-codec-endpoint: %q is no http URL", o.codecEndpoint)
 	}
 	if o.port != 0 && o.port == o.uiPort && !o.headless {
 		return options{}, fmt.Errorf("--port and --ui-port are both %d", o.port)

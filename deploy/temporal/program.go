@@ -108,7 +108,7 @@ func (p *program) run(ctx context.Context, opts options) error {
 		}
 		return err
 	}
-	failed, err := ui.serve(srv.address, opts.namespaces[0])
+	failed, err := ui.serve(srv.address, opts.namespaces[0], opts.codecEndpoint)
 	if err != nil {
 		return err
 	}

@@ -47,12 +47,12 @@ func (u *webUI) url() string {
 }
 
 // serve starts serving. The channel receives the error that ends it, if any.
-func (u *webUI) serve(frontend, namespace string) (<-chan error, error) {
+func (u *webUI) serve(frontend, namespace, codecEndpoint string) (<-chan error, error) {
 	failed := make(chan error, 1)
 	if u.listener == nil {
 		return failed, nil
 	}
-	handler, err := uiHandler(frontend, namespace)
+	handler, err := uiHandler(frontend, namespace, codecEndpoint)
 	if err != nil {
 		return nil, fmt.Errorf("web UI: %w", err)
 	}
@@ -75,7 +75,7 @@ func (u *webUI) close() {
 
 // uiHandler assembles the UI's public parts as its own server does, without what a local server does not need (sign-in, TLS, another public
 // path).
-func uiHandler(frontend, namespace string) (http.Handler, error) {
+func uiHandler(frontend, namespace, codecEndpoint string) (http.Handler, error) {
 	settings, err := config.NewConfigProviderWithRefresh(&config.Config{
 		TemporalGRPCAddress: frontend,
 		DefaultNamespace:    namespace,
@@ -83,6 +83,10 @@ func uiHandler(frontend, namespace string) (http.Handler, error) {
 		DisableNewsFetch:    true, // the page must not depend on the internet
 		HideLogs:            true,
 		CORS:                config.CORS{CookieInsecure: true}, // plain HTTP
+		Codec: config.Codec{
+			Endpoint: codecEndpoint, IncludeCredentials: true, // the gateway's cookie, where people log in
+			DefaultErrorMessage: "Windlass did not decode this workflow: is it running, and may you decode payloads?",
+		},
 	})
 	if err != nil {
 		return nil, err

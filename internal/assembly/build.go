@@ -220,6 +220,7 @@ func (p *Process) buildGateway() error {
 	conns := gateway.Deps{
 		Authenticator: p.authenticator, ProviderData: p.sealer, Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready,
 		Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
+		Payloads: p.codec.Handler(), Authorizer: p.authorizer,
 	}
 	for role, conn := range map[string]*gateway.Conn{
 		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,

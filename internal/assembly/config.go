@@ -104,7 +104,13 @@ type TemporalConfig struct {
 	// ParkAfter is how long workflows of waiting turns stay in memory.
 	ParkAfter time.Duration `yaml:"park_after" doc:"How long the workflow of a waiting turn stays in its worker's memory before it is parked; a parked workflow only takes rows in Temporal's database until an event wakes it. Answers within that time are the cheapest."`
 	// UI is the web UI's URL.
-	UI string `yaml:"ui" doc:"URL of the Temporal UI, to which the console links."`
+	UI string `yaml:"ui" doc:"URL of the Temporal UI, to which the console links, and whose pages may call the codec endpoint of the gateway."`
+	// Encrypt encrypts payloads.
+	Encrypt bool `yaml:"encrypt" doc:"Encrypt what is stored in Temporal. Encrypted histories can be read with false too: set it in all processes while some of them are of a version without encryption."`
+	// CodecKey encrypts payloads.
+	CodecKey secret.Value `yaml:"codec_key" doc:"Secret of at least 32 characters from which the key of encrypted payloads is derived; the same for all processes with the sessions, worker or gateway role. Empty: derived from mesh.key."`
+	// OldCodecKeys decrypt what was encrypted before CodecKey was changed.
+	OldCodecKeys []secret.Value `yaml:"old_codec_keys" doc:"Previous values of codec_key, or of mesh.key where codec_key was empty. They only decrypt: keep them as long as Temporal keeps histories of that time."`
 }
 
 // EgressConfig configures outbound connections.
@@ -177,10 +183,12 @@ func (c WorkerConfig) turn() turn.Config {
 // Defaults returns the defaults of windlassd: separate processes on one machine, one port per role.
 func Defaults() Config {
 	c := Config{
-		Mesh:      MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
-		Database:  DatabaseConfig{URL: "sqlite:.windlass"},
-		Bus:       BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1},
-		Temporal:  TemporalConfig{Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter},
+		Mesh:     MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
+		Database: DatabaseConfig{URL: "sqlite:.windlass"},
+		Bus:      BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1},
+		Temporal: TemporalConfig{
+			Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter, Encrypt: true,
+		},
 		Identity:  IdentityConfig{Loopback: "local", Issuer: account.DefaultConfig()},
 		Egress:    EgressConfig{Profile: egress.Local},
 		Telemetry: telemetry.Defaults(),

@@ -61,6 +61,7 @@ type Process struct {
 
 	bus        *bus.Bus
 	temporal   temporal.Client
+	codec      *temporal.Codec
 	databases  map[string]*sqldb.DB
 	conns      map[string]rpc.Conn
 	authorizer *authorizer
@@ -97,6 +98,9 @@ func (p *Process) build(parts []component) error {
 	}
 	if p.sealer, err = providerdata.NewSealer(p.cfg.Mesh.Key); err != nil {
 		return fmt.Errorf("mesh.key: %w", err)
+	}
+	if p.codec, err = p.cfg.Temporal.codec(p.cfg.Mesh.Key); err != nil {
+		return err
 	}
 	if p.egress, err = p.cfg.Egress.build(); err != nil {
 		return err
@@ -145,7 +149,8 @@ func (p *Process) connect(parts []component) error {
 	}
 	if needTemporal {
 		p.temporal, err = temporal.Dial(p.ctx, temporal.Config{
-			Address: p.cfg.Temporal.Address, Namespace: p.cfg.Temporal.Namespace, Log: p.log, Tracer: telemetry.Tracer("temporal"),
+			Address: p.cfg.Temporal.Address, Namespace: p.cfg.Temporal.Namespace, Codec: p.codec, Log: p.log,
+			Tracer: telemetry.Tracer("temporal"),
 		})
 		if err != nil {
 			return fmt.Errorf("temporal: %w", err)

@@ -37,6 +37,8 @@ type Config struct {
 	Path string
 	// Addr and UIAddr are "host:port"; port 0 picks one, which is kept across restarts.
 	Addr, UIAddr string
+	// CodecEndpoint is the URL at which the UI has payloads decoded; empty for none.
+	CodecEndpoint string
 	// File is the database file.
 	File string
 	// Log receives the child's messages.
@@ -191,7 +193,7 @@ func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.path, args...) // ctx bounds the start, not the child
-	cmd.Env = environment()
+	cmd.Env = append(environment(), "TEMPORAL_CODEC_ENDPOINT="+s.cfg.CodecEndpoint)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("pipe to the Temporal server: %w", err)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/internal/datadir"
 	"github.com/windlass-dev/windlass/internal/devserver"
@@ -99,7 +100,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	ready.Temporal, ready.TemporalUI = o.Config.Temporal.Address, o.Config.Temporal.UI
 	if ready.Temporal == "" {
 		server, err := devserver.Start(ctx, devserver.Config{
-			Path: o.Config.Temporal.Program, Addr: o.TemporalAddr, UIAddr: o.TemporalUIAddr, File: dir.Path("temporal.db"), Log: o.Log,
+			Path: o.Config.Temporal.Program, Addr: o.TemporalAddr, UIAddr: o.TemporalUIAddr, File: dir.Path("temporal.db"),
+			CodecEndpoint: cmp.Or(o.Config.Gateway.URL, ready.URL) + gateway.PayloadsPath, Log: o.Log,
 		})
 		if err != nil {
 			return cleanStop(ctx, err)

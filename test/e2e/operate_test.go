@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	tclient "go.temporal.io/sdk/client"
 
 	"github.com/windlass-dev/windlass/test/harness"
-	"github.com/windlass-dev/windlass/workflows/temporal"
 )
 
 // operator is a person in the Temporal UI: its buttons make these calls.
@@ -24,13 +22,7 @@ type operator struct {
 
 func newOperator(t *testing.T, up *harness.Embedded) operator {
 	t.Helper()
-	addr, _ := up.Ready["temporal"].(string)
-	tc, err := temporal.Dial(t.Context(), temporal.Config{Address: addr, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(tc.Close)
-	return operator{t, up, tc}
+	return operator{t, up, up.Temporal(t)}
 }
 
 // status waits until the UI shows a status for a turn's workflow.

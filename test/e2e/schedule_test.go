@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/windlass-dev/windlass/test/harness"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/temporal"
 )
 
 // TestSchedules is what a schedule promises, fired by the real Temporal.
@@ -99,12 +97,7 @@ func started(t *testing.T, c *harness.Client, id string, many int) []string {
 // comesBack deletes a schedule in Temporal by hand, and waits until it is there again; deleted in Windlass it stays away.
 func comesBack(t *testing.T, up *harness.Embedded, id string) {
 	t.Helper()
-	addr, _ := up.Ready["temporal"].(string)
-	tc, err := temporal.Dial(t.Context(), temporal.Config{Address: addr, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tc.Close()
+	tc := up.Temporal(t)
 	handle := tc.ScheduleClient().GetHandle(t.Context(), contract.ScheduleID("default", id))
 	there := func() *tclient.ScheduleDescription {
 		d, err := handle.Describe(t.Context())

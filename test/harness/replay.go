@@ -3,6 +3,8 @@ package harness
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/temporal"
@@ -22,7 +25,10 @@ import (
 // the code of this test.
 func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	t.Helper()
-	replayer := worker.NewWorkflowReplayer()
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: codec(t, meshKey).DataConverter()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	replayer.RegisterWorkflowWithOptions(schedule.Fire, workflow.RegisterOptions{Name: contract.ScheduleWorkflow})
 	for id, h := range m.Histories(t, turns...) {
@@ -37,7 +43,7 @@ func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.Hist
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	c, err := temporal.Dial(ctx, temporal.Config{Address: m.addr(7233), Log: slog.New(slog.DiscardHandler)})
+	c, err := temporal.Dial(ctx, temporal.Config{Address: m.addr(7233), Codec: codec(t, meshKey), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +58,46 @@ func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.Hist
 		out[id] = h
 	}
 	return out
+}
+
+// codec decodes what meshes with a key store in Temporal.
+func codec(t testing.TB, key string) *temporal.Codec {
+	t.Helper()
+	c, err := temporal.NewCodec(temporal.CodecConfig{Key: secret.New(key)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Temporal connects to the server of the mesh, as the mesh itself does.
+func (e *Embedded) Temporal(t testing.TB) client.Client {
+	t.Helper()
+	return e.temporal(t, func(dir string) *temporal.Codec {
+		key, err := os.ReadFile(filepath.Join(dir, "mesh.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return codec(t, string(key))
+	})
+}
+
+// RawTemporal is Temporal without a key: it reads what is stored.
+func (e *Embedded) RawTemporal(t testing.TB) client.Client {
+	t.Helper()
+	return e.temporal(t, func(string) *temporal.Codec { return nil })
+}
+
+func (e *Embedded) temporal(t testing.TB, codec func(dir string) *temporal.Codec) client.Client {
+	t.Helper()
+	addr, _ := e.Ready["temporal"].(string)
+	dir, _ := e.Ready["data_dir"].(string)
+	c, err := temporal.Dial(t.Context(), temporal.Config{Address: addr, Codec: codec(dir), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 // closed reports whether a workflow has closed as its turn ended.

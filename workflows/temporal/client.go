@@ -1,5 +1,5 @@
 // Package temporal connects to Temporal the way all of Windlass does: one trace from the request through workflow and activities,
-// our log, payloads as readable JSON.
+// our log, encrypted payloads.
 package temporal
 
 import (
@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
@@ -29,6 +30,8 @@ type Config struct {
 	TLS *tls.Config
 	// APIKey authenticates at servers that take one; empty means none. It needs TLS.
 	APIKey string
+	// Codec encrypts payloads; nil means payloads in clear.
+	Codec *Codec
 	// Log takes the SDK's messages. Required.
 	Log *slog.Logger
 	// Tracer makes the spans of workflows and activities; nil means that no spans are made.
@@ -87,7 +90,12 @@ func options(cfg Config) (client.Options, error) {
 	opts := client.Options{
 		HostPort: cfg.Address, Namespace: cfg.Namespace, Identity: cfg.Identity,
 		Logger: sdklog.NewStructuredLogger(cfg.Log.With("component", "temporal")), MetricsHandler: cfg.Metrics,
-		ConnectionOptions: connection(cfg),
+		ConnectionOptions: connection(cfg), DataConverter: cfg.Codec.DataConverter(),
+	}
+	if cfg.Codec != nil {
+		opts.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
+			DataConverter: opts.DataConverter, EncodeCommonAttributes: true, // messages and stack traces
+		})
 	}
 	if cfg.APIKey != "" {
 		opts.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey)

@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+const (
+	// PayloadsPath is the codec endpoint of the Temporal UI.
+	PayloadsPath = "/temporal/codec"
+	// decodePermission is needed to read what Windlass stores in Temporal.
+	decodePermission = "temporal.payloads.decode"
+	// maxPayloads is the largest request of the UI: a page of a history, in Base64.
+	maxPayloads = 32 << 20
+)
+
+// payloads decodes encrypted payloads for the Temporal UI, which browsers show at another origin: that origin may call this endpoint and
+// nothing else.
+func (g *Gateway) payloads(w http.ResponseWriter, r *http.Request) {
+	if origin := r.Header.Get("Origin"); origin != "" && sameSite(origin, g.cfg.TemporalUI) {
+		h := w.Header()
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Allow-Credentials", "true")
+		if r.Method == http.MethodOptions {
+			h.Set("Access-Control-Allow-Methods", http.MethodPost)
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Namespace")
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		r = r.Clone(r.Context()) // the check of origins below does not know this one
+		r.Header.Del("Origin")
+		r.Header.Del("Sec-Fetch-Site")
+	}
+	if r.Method != http.MethodPost {
+		problem.MethodNotAllowed(w, r, http.MethodPost)
+		return
+	}
+	caller, err := g.authenticate(r)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	g.serveAs(w, r, caller, http.HandlerFunc(g.decode))
+}
+
+// decode serves callers who have the permission.
+func (g *Gateway) decode(w http.ResponseWriter, r *http.Request) {
+	p := authn.From(r.Context())
+	verdict, err := g.deps.Authorizer.Decide(r.Context(), p, decodePermission)
+	if err != nil {
+		problem.Write(w, r, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err))
+		return
+	}
+	if !verdict.Allowed {
+		g.deps.Authorizer.RecordDenied(r.Context(), p, decodePermission, r.URL.Path)
+		problem.Write(w, r, fault.Denied(decodePermission, verdict.DeniedBy))
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxPayloads)
+	w.Header().Set("Cache-Control", "no-store")
+	g.deps.Payloads.ServeHTTP(w, r)
+}
+
+// sameSite reports whether an origin is that of a URL. All names of this machine's loopback are one.
+func sameSite(origin, of string) bool {
+	a, errA := url.Parse(origin)
+	b, errB := url.Parse(of)
+	if errA != nil || errB != nil || b.Host == "" || a.Scheme != b.Scheme {
+		return false
+	}
+	if strings.EqualFold(a.Host, b.Host) {
+		return true
+	}
+	loopback := []string{"localhost", "127.0.0.1", "::1"}
+	return a.Port() == b.Port() && slices.Contains(loopback, a.Hostname()) && slices.Contains(loopback, b.Hostname())
+}
