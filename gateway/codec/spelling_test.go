@@ -28,7 +28,7 @@ func TestSpelling(t *testing.T) {
 		{&sessionsv1.Applied{}, "action", "created updated unchanged"},
 		{&registryv1.Source{}, "state", "pending ready unreachable"},
 		{&registryv1.Execution{}, "state", "open done failed unresolved waiting"},
-		{&policyv1.Decision{}, "kind", "tool permission"},
+		{&policyv1.Decision{}, "kind", "tool permission secret"},
 	} {
 		fd := row.m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(row.field))
 		name := fmt.Sprintf("%s of %s", row.field, row.m.ProtoReflect().Descriptor().Name())

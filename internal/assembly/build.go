@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
+	"github.com/windlass-dev/windlass/libs/vault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -63,8 +64,13 @@ func (p *Process) buildPolicy() error {
 }
 
 func (p *Process) buildInference() error {
+	policyConn, err := p.dial(Policy, authn.Service(Inference))
+	if err != nil {
+		return err
+	}
 	svc, err := inference.New(p.ctx, p.cfg.Inference, inference.Deps{
-		Egress: p.egress, ProviderData: p.sealer, Log: p.log, Getenv: p.opts.Getenv,
+		Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
+		Getenv: p.opts.Getenv,
 	})
 	if err != nil {
 		return err
@@ -75,7 +81,13 @@ func (p *Process) buildInference() error {
 }
 
 func (p *Process) buildBridge() error {
-	svc, err := mcpbridge.New(p.cfg.MCPBridge, mcpbridge.Deps{Egress: p.egress, ProviderData: p.sealer, Log: p.log})
+	policyConn, err := p.dial(Policy, authn.Service(MCPBridge))
+	if err != nil {
+		return err
+	}
+	svc, err := mcpbridge.New(p.cfg.MCPBridge, mcpbridge.Deps{
+		Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -106,7 +118,7 @@ func (p *Process) buildRegistry() error {
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
 		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn),
-		ProviderData: p.sealer, Log: p.log,
+		ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/insight"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/secrets"
 	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
@@ -28,15 +29,15 @@ func nounCommands(a *app.App) []*cobra.Command {
 	for _, n := range nouns() {
 		out = append(out, n.command(a))
 	}
-	out = append(out, artifactCommand(a))
-	return append(out, insight.Commands(func(do func(insight.Call) error) func(*cobra.Command, []string) error {
+	runner := func(do func(insight.Call) error) func(*cobra.Command, []string) error {
 		return run(a, func(c *call) error {
 			return do(insight.Call{
 				Ctx: c.ctx, Cmd: c.cmd, Args: c.args, Client: c.client, Print: c.print,
 				Ago: func(t time.Time) string { return ago(c.now, t) },
 			})
 		})
-	})...)
+	}
+	return append(append(out, artifactCommand(a), secrets.Command(a, runner)), insight.Commands(runner)...)
 }
 
 // nouns lists all kinds of resources.

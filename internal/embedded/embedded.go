@@ -151,6 +151,13 @@ func (o *Options) place(dir *datadir.Dir) error {
 		}
 		o.Config.Mesh.Key = key
 	}
+	if v := &o.Config.Policy.Vault; v.MasterKey.IsZero() && v.MasterKeyFile == "" {
+		key, err := dir.Key("master.key")
+		if err != nil {
+			return err
+		}
+		v.MasterKey = key
+	}
 	if o.Config.Sessions.SealKey.IsZero() {
 		key, err := dir.Key("seal.key")
 		if err != nil {

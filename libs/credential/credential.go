@@ -56,6 +56,8 @@ type Auth struct {
 
 // Owner is what credentials belong to.
 type Owner struct {
+	// Tenant has the stored secrets that it refers to.
+	Tenant string
 	// ID identifies it in the process, Version its definition: an access token is used for one version only.
 	ID, Version string
 	// Title begins messages: `source "pets"`; empty if the caller adds it.
@@ -107,8 +109,11 @@ type Set struct {
 
 // For resolves the credentials of an owner. The error is a fault that names the references which cannot be resolved.
 func (k *Keeper) For(o Owner) (*Set, error) {
-	r := envref.New(k.cfg.Env)
+	r := envref.New(k.cfg.Env, o.Tenant)
 	set := k.Resolve(r, o)
+	if r.Err != nil {
+		return nil, r.Err
+	}
 	if len(r.Wrong) > 0 {
 		f := fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_FAILED_PRECONDITION, "%s%s: %s", set.title, r.Wrong[0].Path,
 			r.Wrong[0].Message)

@@ -11,7 +11,7 @@ import (
 
 var (
 	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-	reference  = regexp.MustCompile(`\$\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
+	reference  = regexp.MustCompile(`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|secret:[A-Za-z][A-Za-z0-9_.-]{0,127})\}`)
 )
 
 // Place describes where the references of a definition are resolved, for error messages.
@@ -34,9 +34,9 @@ func (p Place) CheckHeaders(prefix string, headers map[string]string) (wrong []f
 		case !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n"):
 			bad(name, "not a valid header")
 		case secretHeader(name) && !reference.MatchString(value):
-			bad(name, "a secret must not be written here; put it into the environment of the "+p.Owner+" and refer to it: "+p.example(value, name))
+			bad(name, p.advice()+p.example(value, name))
 		case broken(value):
-			bad(name, "a reference is written ${env:NAME}")
+			bad(name, "a reference is written ${env:NAME} or ${secret:NAME}")
 		}
 	}
 	return wrong
@@ -53,12 +53,17 @@ func (p Place) CheckVariables(prefix string, variables map[string]string) (wrong
 		case name == "" || strings.Contains(name, "="):
 			bad(name, "not a valid environment variable")
 		case secretVariable(name) && !reference.MatchString(value):
-			bad(name, "a secret must not be written here; put it into the environment of the "+p.Owner+" and refer to it: "+p.variable(name))
+			bad(name, p.advice()+p.variable(name))
 		case broken(value):
-			bad(name, "a reference is written ${env:NAME}")
+			bad(name, "a reference is written ${env:NAME} or ${secret:NAME}")
 		}
 	}
 	return wrong
+}
+
+// advice says what to write instead of a secret; an example follows.
+func (p Place) advice() string {
+	return "a secret must not be written here; put it into the environment of the " + p.Owner + " and refer to it: "
 }
 
 // secretHeader reports whether a header of this name probably carries a secret.
@@ -89,8 +94,12 @@ func secretWords(words []string) bool {
 
 // broken reports whether the value contains a malformed reference.
 func broken(value string) bool {
-	return strings.Contains(reference.ReplaceAllString(value, ""), "${env:")
+	rest := reference.ReplaceAllString(value, "")
+	return strings.Contains(rest, "${env:") || strings.Contains(rest, "${secret:")
 }
+
+// Whole reports whether a text is one reference and nothing else.
+func Whole(text string) bool { return text != "" && reference.FindString(text) == text }
 
 // example returns a header value that uses a reference and keeps the value's scheme word.
 func (p Place) example(value, header string) string {

@@ -1,21 +1,33 @@
-// Package envref resolves references to secrets in configuration: "${env:NAME}" is a variable in the environment of the process that uses
-// it. Definitions are stored and shown with the reference, never the value.
+// Package envref resolves references to secrets in definitions: "${env:NAME}" is a variable in the environment of the process that uses it,
+// "${secret:NAME}" a stored secret of the definition's tenant. Definitions are stored and shown with the reference, never the value.
 package envref
 
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/secret"
 )
 
-// anyReference matches "${env:NAME}" with any name.
-var anyReference = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+// anyReference matches "${env:NAME}" and "${secret:NAME}" with any name.
+var anyReference = regexp.MustCompile(`\$\{(env|secret):([^}]*)\}`)
+
+// Vault has stored secrets; *vault.Client is one.
+type Vault interface {
+	// Secret returns a tenant's secret. The error has the code NotFound if there is none.
+	Secret(tenant, name string) (secret.Value, error)
+}
 
 // Config defines which references are allowed, and the names used in errors.
 type Config struct {
@@ -25,35 +37,38 @@ type Config struct {
 	Owner string
 	// Setting is the configuration key of Allow.
 	Setting string
+	// Vault has the stored secrets; nil refuses references to them.
+	Vault Vault
 }
 
 // Resolver replaces the references of one definition and remembers the values, so that they can be redacted.
 type Resolver struct {
-	cfg Config
+	cfg    Config
+	tenant string
 	// Secrets are values that must not appear in logs and errors.
 	Secrets []string
 	// Values are the resolved values, except short ones, whose redaction would garble the output of tools.
 	Values []string
-	// Wrong lists the references that could not be replaced.
+	// Wrong lists the references that cannot be replaced.
 	Wrong []fault.Field
+	// Err is why stored secrets could not be read, which may pass.
+	Err error
 }
 
-// New returns a resolver.
-func New(cfg Config) *Resolver { return &Resolver{cfg: cfg} }
+// New returns a resolver for a definition of a tenant.
+func New(cfg Config, tenant string) *Resolver { return &Resolver{cfg: cfg, tenant: tenant} }
 
 // Resolve returns text with its references replaced. field is the path to report in Wrong.
 func (r *Resolver) Resolve(field, text string) string {
 	return anyReference.ReplaceAllStringFunc(text, func(ref string) string {
-		name := anyReference.FindStringSubmatch(ref)[1]
-		if !glob.AnyFile(r.cfg.Allow, name) {
-			r.Refuse(field, "the "+r.cfg.Owner+"'s variable "+name+" may not be used here: rename it to fit "+r.allowed()+
-				", or add it to "+r.cfg.Setting)
-			return ""
+		m := anyReference.FindStringSubmatch(ref)
+		value, ok := "", false
+		if m[1] == "env" {
+			value, ok = r.variable(field, m[2])
+		} else {
+			value, ok = r.stored(field, m[2])
 		}
-		value, ok := os.LookupEnv(name)
 		if !ok {
-			r.Refuse(field, "the "+r.cfg.Owner+" has no variable "+name+": set it in the environment of the process that runs the "+
-				r.cfg.Owner+", and restart it")
 			return ""
 		}
 		r.Hide(value)
@@ -62,6 +77,41 @@ func (r *Resolver) Resolve(field, text string) string {
 		}
 		return value
 	})
+}
+
+// variable returns a variable of the environment.
+func (r *Resolver) variable(field, name string) (string, bool) {
+	if !glob.AnyFile(r.cfg.Allow, name) {
+		r.Refuse(field, "the "+r.cfg.Owner+"'s variable "+name+" may not be used here: rename it to fit "+r.allowed()+
+			", or add it to "+r.cfg.Setting)
+		return "", false
+	}
+	value, ok := os.LookupEnv(name)
+	if !ok {
+		r.Refuse(field, "the "+r.cfg.Owner+" has no variable "+name+": set it in the environment of the process that runs the "+
+			r.cfg.Owner+", and restart it")
+	}
+	return value, ok
+}
+
+// stored returns a stored secret.
+func (r *Resolver) stored(field, name string) (string, bool) {
+	if r.cfg.Vault == nil || r.tenant == "" {
+		r.Refuse(field, "stored secrets cannot be used here: refer to a variable of the "+r.cfg.Owner+" with ${env:NAME}")
+		return "", false
+	}
+	value, err := r.cfg.Vault.Secret(r.tenant, name)
+	switch {
+	case err == nil:
+		return value.Reveal(), true
+	case status.Code(err) == codes.NotFound:
+		r.Refuse(field, fmt.Sprintf("there is no secret %q: store it with windlass secret set %s", name, name))
+	case status.Code(err) == codes.InvalidArgument:
+		r.Refuse(field, fmt.Sprintf("%q is no name of a secret", name))
+	default:
+		r.Err = errors.Join(r.Err, fmt.Errorf("read the secret %q: %w", name, err))
+	}
+	return "", false
 }
 
 // Refuse records a mistake.

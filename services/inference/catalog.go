@@ -36,6 +36,7 @@ type source struct {
 	preferred string   // its default model, "" = none
 	models    []string // configured; nil = ask the provider
 	keyFrom   string   // key of the provider data that has the API's key, "" = none
+	stored    string   // reference to a stored secret that is its key, "" = none
 	keyless   bool     // it has no key of its own
 	provider.Provider
 	reach reach

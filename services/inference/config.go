@@ -53,7 +53,7 @@ type ProviderConfig struct {
 	// BaseURL is its address.
 	BaseURL string `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:11434/v1. Empty: the public one of this kind."`
 	// APIKey is its key.
-	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment."`
+	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret of the tenant default."`
 	// APIKeyFrom is the key of the provider data of a request that has the API's key.
 	APIKeyFrom string `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
 	// Models are the known ones; other names are passed on too.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/provider/anthropic"
@@ -78,6 +79,9 @@ func (d *detector) has(name string) bool {
 // add creates a provider. preferred is its default model; keyFrom names the setting of its key, for errors.
 func (d *detector) add(p ProviderConfig, preferred, keyFrom string) error {
 	s := &source{name: p.Name, kind: p.Kind, preferred: preferred, models: p.Models, keyFrom: p.APIKeyFrom, keyless: p.APIKey.IsZero()}
+	if envref.Whole(p.APIKey.Reveal()) { // read when it is used
+		s.stored, p.APIKey = p.APIKey.Reveal(), secret.Value{}
+	}
 	id := provider.Identity{Name: p.Name, KeyFrom: keyFrom}
 	client := d.deps.Egress.Client(egress.Options{MaxResponseBytes: int64(d.cfg.MaxResponse)})
 	var err error

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -32,7 +33,15 @@ func (s *Service) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerS
 	if err != nil {
 		return err
 	}
-	c := &conversation{service: s, model: m, key: key, req: req, stream: stream, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer))}
+	callers := !key.IsZero()
+	if !callers {
+		if key, err = s.storedKey(m.provider); err != nil {
+			return err
+		}
+	}
+	c := &conversation{
+		service: s, model: m, key: key, callers: callers, req: req, stream: stream, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer)),
+	}
 	return c.run(stream.Context())
 }
 
@@ -40,7 +49,8 @@ func (s *Service) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerS
 type conversation struct {
 	service *Service
 	model   model
-	key     secret.Value // of the request; zero = the provider's own
+	key     secret.Value // zero = the provider has it
+	callers bool         // the key is that of the request
 	req     *inferencev1.GenerateRequest
 	stream  grpc.ServerStreamingServer[inferencev1.GenerateResponse]
 	answer  *answer
@@ -63,7 +73,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 		trace.WithSpanKind(trace.SpanKindClient), describe(c.model, c.req))
 	defer span.End()
 	defer func() {
-		if parent.Err() == nil && c.key.IsZero() { // that a caller's key is refused says nothing about the provider
+		if parent.Err() == nil && !c.callers { // that a caller's key is refused says nothing about the provider
 			c.model.provider.reach.note(err)
 		}
 		c.service.meter.record(parent, c.model, c.first, c.finished, err)
@@ -120,6 +130,25 @@ func (s *Service) keyOf(ctx context.Context, m model, turnID string) (secret.Val
 		return secret.Value{}, providerdata.Missing(fmt.Sprintf("the model %q", m.full()), from)
 	}
 	return secret.Value{}, nil
+}
+
+// storedKey returns the provider's key if it is a stored secret, which belongs to the tenant of the mesh's operator; else zero.
+func (s *Service) storedKey(p *source) (secret.Value, error) {
+	if p.stored == "" {
+		return secret.Value{}, nil
+	}
+	r := envref.New(envref.Config{Owner: "inference", Vault: s.vault}, authn.DefaultTenant)
+	key := r.Resolve("api_key", p.stored)
+	switch {
+	case r.Err != nil:
+		return secret.Value{}, r.Err
+	case len(r.Wrong) > 0:
+		return secret.Value{}, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the key of provider %q: %s", p.name,
+			r.Wrong[0].Message)
+	case !httpguts.ValidHeaderFieldValue(key):
+		return secret.Value{}, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the key of provider %q is no API key", p.name)
+	}
+	return secret.New(key), nil
 }
 
 // take passes a piece on and winds the watch up again. A piece that says nothing is a sign of life only once the answer has

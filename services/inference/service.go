@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -22,6 +23,8 @@ type Deps struct {
 	Egress *egress.Egress
 	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
 	ProviderData *providerdata.Sealer
+	// Vault has stored secrets; nil, which is allowed, refuses references to them.
+	Vault envref.Vault
 	// Log receives the detected providers at start, and internal errors.
 	Log *slog.Logger
 	// Getenv reads the environment, as os.Getenv does.
@@ -35,6 +38,7 @@ type Service struct {
 	cfg     Config
 	catalog *catalog
 	sealer  *providerdata.Sealer
+	vault   envref.Vault
 	meter   *meter
 	log     *slog.Logger
 }
@@ -51,7 +55,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	s := &Service{cfg: cfg, sealer: deps.ProviderData, log: deps.Log}
+	s := &Service{cfg: cfg, sealer: deps.ProviderData, vault: deps.Vault, log: deps.Log}
 	if s.catalog, err = newCatalog(cfg, found, deps); err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -31,6 +32,8 @@ type Deps struct {
 	Egress *egress.Egress
 	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
 	ProviderData *providerdata.Sealer
+	// Vault has stored secrets; nil, which is allowed, refuses references to them.
+	Vault envref.Vault
 	// Log receives connections and losses, and at debug level the stderr of tool servers.
 	Log *slog.Logger
 }
@@ -40,6 +43,7 @@ type Service struct {
 	mcpbridgev1.UnimplementedBridgeServiceServer
 	cfg         Config
 	credentials *credential.Keeper
+	secrets     envref.Vault
 	sealer      *providerdata.Sealer
 	pool        *pool
 	tracer      trace.Tracer
@@ -54,9 +58,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	keeper := credential.New(credential.Config{Env: references(cfg), Timeout: cfg.ConnectTimeout}, deps.Egress)
+	keeper := credential.New(credential.Config{Env: references(cfg, deps.Vault), Timeout: cfg.ConnectTimeout}, deps.Egress)
 	return &Service{
-		cfg: cfg, credentials: keeper, sealer: deps.ProviderData,
+		cfg: cfg, secrets: deps.Vault, credentials: keeper, sealer: deps.ProviderData,
 		pool: newPool(cfg, deps.Log, &opener{
 			egress: deps.Egress, log: deps.Log, commandPath: cfg.CommandPath, probe: cfg.DiscoverTimeout,
 		}, keeper.Forget),
@@ -79,7 +83,7 @@ func (s *Service) Close() { s.pool.close() }
 
 // Discover implements BridgeService.
 func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest) (*mcpbridgev1.DiscoverResponse, error) {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials)
+	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials, s.secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +96,7 @@ func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest
 
 // CallTool implements BridgeService.
 func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerStreamingServer[mcpbridgev1.CallToolResponse]) error {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials)
+	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials, s.secrets)
 	if err != nil {
 		return err
 	}

@@ -50,8 +50,8 @@ type spec struct {
 }
 
 // newSpec validates a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
-func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper) (*spec, error) {
-	r := envref.New(references(cfg))
+func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper, secrets envref.Vault) (*spec, error) {
+	r := envref.New(references(cfg, secrets), s.GetTenant())
 	sp := &spec{
 		id: s.GetId(), name: s.GetName(), url: s.GetUrl(), command: s.GetCommand(), dir: s.GetDir(),
 		env: map[string]string{}, headers: map[string]string{}, clientRequests: s.GetClientRequests(),
@@ -82,20 +82,23 @@ func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper) (*spe
 		sp.headers[canonical] = value
 	}
 	sp.authorize(s.GetAuth(), r, keeper)
-	if len(r.Wrong) > 0 {
+	switch {
+	case r.Err != nil:
+		return nil, r.Err
+	case len(r.Wrong) > 0:
 		return nil, fault.InvalidFields(r.Wrong)
 	}
 	redact := envref.Redactor(r.Secrets)
 	sp.hidden = &hidden{}
 	sp.redact = func(text string) string { return sp.hidden.hide(redact(sp.credentials.Hide(text))) }
 	sp.withhold, sp.withholds = sp.credentials.Hide, len(r.Values) > 0 || sp.auth != nil
-	sp.key = sp.hash()
+	sp.key = sp.hash(r.Values)
 	return sp, nil
 }
 
 // references says which variables of the bridge may be referenced.
-func references(cfg Config) envref.Config {
-	return envref.Config{Allow: cfg.EnvAllow, Owner: "bridge", Setting: "mcpbridge.env_allow"}
+func references(cfg Config, secrets envref.Vault) envref.Config {
+	return envref.Config{Allow: cfg.EnvAllow, Owner: "bridge", Setting: "mcpbridge.env_allow", Vault: secrets}
 }
 
 // wrongHeader says why a header cannot be set; empty if it can.
@@ -165,10 +168,10 @@ func (s *spec) chooseTransport(forced string, r *envref.Resolver) {
 	s.kind = transportKind(forced)
 }
 
-// hash covers everything that requires another connection: not the display names, not the timeouts.
-func (s *spec) hash() string {
+// hash covers everything that requires another connection: not the display names, not the timeouts. Stored secrets may change.
+func (s *spec) hash(secrets []string) string {
 	// Maps are encoded in the order of their keys, and strings always encode.
-	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers, s.clientRequests, s.auth})
+	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers, s.clientRequests, s.auth, secrets})
 	if err != nil {
 		return ""
 	}

@@ -15,6 +15,8 @@ type Config struct {
 	Approvals []Approval `yaml:"approvals" doc:"Which allowed tool calls require a person's approval. The first matching rule applies; those of the agent come after."`
 	// Shields are requested by agents by name.
 	Shields []shield.Config `yaml:"shields" doc:"Checks of user input, tool arguments, tool results and model output; agents request them by name."`
+	// Vault stores secrets.
+	Vault VaultConfig `yaml:"vault" doc:"Store of the secrets that sources refer to as ${secret:NAME}."`
 	// ServiceRules say what the roles of the mesh may do. A changed list must keep the mesh working.
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
 	// PermissionsMaxAge is how long servers may cache a response of GetPermissions.
@@ -81,7 +83,12 @@ func defaultServiceRules() []Rule {
 		},
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},
-			Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call", "sessions.agents.list"},
+			Permissions: []string{
+				"policy.tools.decide", "policy.secrets.resolve", "mcpbridge.servers.*", "mcpbridge.tools.call", "sessions.agents.list",
+			},
+		},
+		{
+			Name: "mesh-secrets", Roles: []string{"mcpbridge", "inference"}, Permissions: []string{"policy.secrets.resolve"},
 		},
 		{
 			Name: "mesh-sessions", Roles: []string{"sessions"},

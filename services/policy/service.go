@@ -17,16 +17,21 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/store"
+	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-// Deps holds the service's dependencies; all fields are required.
+// Deps holds the service's dependencies; all fields but Master are required.
 type Deps struct {
 	// DB is the service's own database. New migrates it.
 	DB *sqldb.DB
+	// Master encrypts the data keys of secrets, such as a key in a key management service; those of the configuration then only decrypt. It
+	// may be nil.
+	Master keyset.Master
 	// Log receives internal errors.
 	Log *slog.Logger
 }
@@ -41,6 +46,7 @@ type Service struct {
 	now     func() time.Time // the database's
 	denials *denials
 	shields shields
+	secrets *secrets
 	log     *slog.Logger
 }
 
@@ -65,6 +71,17 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
 	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), now: deps.DB.Now, shields: shields, log: deps.Log}
+	masters, err := cfg.Vault.masters()
+	if err != nil {
+		return nil, err
+	}
+	if deps.Master != nil {
+		masters = append([]keyset.Master{deps.Master}, masters...)
+	}
+	s.secrets = &secrets{vault: vault.New(deps.DB, masters...), store: s.store, now: deps.DB.Now, log: deps.Log}
+	if err := s.secrets.vault.Check(context.Background()); err != nil {
+		return nil, fmt.Errorf("policy.vault: %w", err)
+	}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
 	if s.denials, err = newDenials(s.store, engine, limit, deps.DB.Now); err != nil {
 		return nil, err
@@ -73,7 +90,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 }
 
 // Register adds the service to a server.
-func (s *Service) Register(r grpc.ServiceRegistrar) { policyv1.RegisterPolicyServiceServer(r, s) }
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	policyv1.RegisterPolicyServiceServer(r, s)
+	policyv1.RegisterSecretServiceServer(r, s.secrets)
+}
 
 // Engine returns the active rules.
 func (s *Service) Engine() *Engine { return s.engine }

@@ -28,6 +28,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newService(t *testing.T, cfg policy.Config) *policy.Service {
 	t.Helper()
+	s, err := policy.New(cfg, depsOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func depsOf(t *testing.T) policy.Deps {
+	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "policy.db"), Schema: "policy"})
 	if err != nil {
 		t.Fatal(err)
@@ -37,11 +46,7 @@ func newService(t *testing.T, cfg policy.Config) *policy.Service {
 			t.Error(err)
 		}
 	})
-	s, err := policy.New(cfg, policy.Deps{DB: db, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return policy.Deps{DB: db, Log: slog.New(slog.DiscardHandler)}
 }
 
 func client(t *testing.T, cfg policy.Config) policyv1.PolicyServiceClient {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/schema"
@@ -47,6 +48,8 @@ type Deps struct {
 	Egress upstream.Dialer
 	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
 	ProviderData *providerdata.Sealer
+	// Vault has stored secrets; nil, which is allowed, refuses references to them.
+	Vault envref.Vault
 	// Bus is where the cache keeps results and domain events are published. It is required unless the cache is disabled.
 	Bus *bus.Bus
 	// AgentCalls calls agents, for the principal in the call's context.
@@ -110,7 +113,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
 	}, upstream.Deps{
 		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress,
-		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Definitions: s.store, Log: deps.Log,
+		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Vault: deps.Vault, Definitions: s.store, Log: deps.Log,
 	})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)

@@ -16,6 +16,8 @@ const (
 	Tool = "tool"
 	// Permission is a refused RPC.
 	Permission = "permission"
+	// Secret is a use or a change of a stored secret.
+	Secret = "secret"
 )
 
 // ErrNotFound means that there is no such decision in the tenant.

@@ -1,8 +1,6 @@
 package sourcespec
 
 import (
-	"regexp"
-
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/libs/credential"
@@ -17,8 +15,6 @@ func place(s store.Source) envref.Place {
 	}
 	return envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
 }
-
-var wholeReference = regexp.MustCompile(`^\$\{env:[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // authFields are the fields that a kind of credential has: true if it is required.
 var authFields = map[string]map[string]bool{
@@ -54,9 +50,9 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 			bad("source.auth."+f.name, a.Kind+" requires it")
 		}
 	}
-	if !wholeReference.MatchString(a.Secret) {
+	if !envref.Whole(a.Secret) {
 		bad("source.auth.secret", "a secret must not be written here; put it into the environment of the "+place(s).Owner+
-			" and refer to it: ${env:WINDLASS_TOOL_SECRET}")
+			" and refer to it: ${env:WINDLASS_TOOL_SECRET}, or store it with windlass secret set NAME: ${secret:NAME}")
 	}
 	other := "query"
 	if a.Kind == credential.ClientCredentials {

@@ -19,7 +19,8 @@ import (
 // owner says whose credentials a source has.
 func owner(s store.Source) credential.Owner {
 	return credential.Owner{
-		ID: s.Tenant + "/" + s.ID, Version: strconv.FormatUint(uint64(s.Revision), 10), Title: fmt.Sprintf("source %q", s.Name), Path: "source",
+		Tenant: s.Tenant, ID: s.Tenant + "/" + s.ID, Version: strconv.FormatUint(uint64(s.Revision), 10),
+		Title: fmt.Sprintf("source %q", s.Name), Path: "source",
 		Headers: s.Spec.Headers, Auth: s.Spec.Auth,
 	}
 }

@@ -73,7 +73,7 @@ func newAPIs(cfg Config, deps Deps) *apis {
 		cfg: cfg, egress: deps.Egress, definitions: deps.Definitions, operations: operations, codecs: codecs,
 		importing: make(chan struct{}, 1),
 		credentials: credential.New(credential.Config{
-			Env:     envref.Config{Allow: cfg.EnvAllow, Owner: "registry", Setting: "registry.env_allow"},
+			Env:     envref.Config{Allow: cfg.EnvAllow, Owner: "registry", Setting: "registry.env_allow", Vault: deps.Vault},
 			Timeout: cfg.DiscoverTimeout,
 		}, deps.Egress),
 		tags: map[string]version{},

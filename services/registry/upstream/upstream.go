@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -76,6 +77,8 @@ type Deps struct {
 	Egress Dialer
 	// ProviderData opens the credentials of requests; nil refuses them.
 	ProviderData *providerdata.Sealer
+	// Vault has stored secrets; nil refuses references to them.
+	Vault envref.Vault
 	// Agents calls agents.
 	Agents agents.Client
 	// Definitions has the operations of APIs.
@@ -226,8 +229,8 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 // server converts a source for the bridge.
 func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 	return &mcpbridgev1.Server{
-		Id: s.ID, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir, Headers: s.Spec.Headers,
-		Transport: s.Spec.Transport, ClientRequests: s.Spec.ClientRequests, Auth: authOf(s.Spec.Auth),
+		Id: s.ID, Tenant: s.Tenant, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
+		Headers: s.Spec.Headers, Transport: s.Spec.Transport, ClientRequests: s.Spec.ClientRequests, Auth: authOf(s.Spec.Auth),
 		ConnectTimeout: durationpb.New(u.cfg.DiscoverTimeout), CallTimeout: durationpb.New(u.CallTimeout(s)),
 		ConnectTimeoutMs: int32(u.cfg.DiscoverTimeout.Milliseconds()), CallTimeoutMs: int32(u.CallTimeout(s).Milliseconds()),
 	}

@@ -29,7 +29,7 @@ type spec struct {
 // newSpec resolves an executor, and refuses what may not run here. later gives what placeholders of sealed texts stand for, nil when the
 // texts are not sealed. Its errors are final.
 func newSpec(x *sessionsv1.Executor, cfg Config, later placeholder.Lookup) (*spec, error) {
-	t := texts{later: later, env: envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "worker", Setting: "worker.executors.env_allow"})}
+	t := texts{later: later, env: envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "worker", Setting: "worker.executors.env_allow"}, "")}
 	s := &spec{
 		kind: x.GetKind(), dir: t.open("dir", x.GetDir(), false), url: t.open("url", x.GetUrl(), false),
 		env: t.all("env", x.GetEnv()), headers: t.all("headers", x.GetHeaders()), timeout: time.Duration(x.GetTimeoutSeconds()) * time.Second,

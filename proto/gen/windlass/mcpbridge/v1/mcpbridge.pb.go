@@ -118,7 +118,9 @@ type Server struct {
 	// Requests of the server, besides questions to users, that callers may answer: "sampling" and "roots".
 	ClientRequests []string `protobuf:"bytes,13,rep,name=client_requests,json=clientRequests,proto3" json:"client_requests,omitempty"`
 	// Credential for a server over HTTP.
-	Auth          *Auth `protobuf:"bytes,20,opt,name=auth,proto3" json:"auth,omitempty"`
+	Auth *Auth `protobuf:"bytes,20,opt,name=auth,proto3" json:"auth,omitempty"`
+	// Tenant of the source, whose stored secrets values may refer to as "${secret:NAME}". Empty = none.
+	Tenant        string `protobuf:"bytes,21,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +251,13 @@ func (x *Server) GetAuth() *Auth {
 		return x.Auth
 	}
 	return nil
+}
+
+func (x *Server) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
 }
 
 // Auth is a credential for a server. It is sent with each HTTP request to the origin of its URL.
@@ -1757,7 +1766,7 @@ var File_windlass_mcpbridge_v1_mcpbridge_proto protoreflect.FileDescriptor
 
 const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc6\x06\n" +
+	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe8\x06\n" +
 	"\x06Server\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -1774,7 +1783,8 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\xaa\x01\a\"\x03\b\xd8\x042\x00R\x0econnectTimeout\x12L\n" +
 	"\fcall_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\vcallTimeout\x12F\n" +
 	"\x0fclient_requests\x18\r \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x18\x01\"\x13r\x11R\bsamplingR\x05rootsR\x0eclientRequests\x12/\n" +
-	"\x04auth\x18\x14 \x01(\v2\x1b.windlass.mcpbridge.v1.AuthR\x04auth\x1a6\n" +
+	"\x04auth\x18\x14 \x01(\v2\x1b.windlass.mcpbridge.v1.AuthR\x04auth\x12 \n" +
+	"\x06tenant\x18\x15 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06tenant\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +

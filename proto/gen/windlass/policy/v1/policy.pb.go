@@ -40,6 +40,8 @@ const (
 	DecisionKind_DECISION_KIND_TOOL DecisionKind = 1
 	// A call of an RPC, which needs a permission.
 	DecisionKind_DECISION_KIND_PERMISSION DecisionKind = 2
+	// The use or the change of a stored secret.
+	DecisionKind_DECISION_KIND_SECRET DecisionKind = 3
 )
 
 // Enum value maps for DecisionKind.
@@ -48,11 +50,13 @@ var (
 		0: "DECISION_KIND_UNSPECIFIED",
 		1: "DECISION_KIND_TOOL",
 		2: "DECISION_KIND_PERMISSION",
+		3: "DECISION_KIND_SECRET",
 	}
 	DecisionKind_value = map[string]int32{
 		"DECISION_KIND_UNSPECIFIED": 0,
 		"DECISION_KIND_TOOL":        1,
 		"DECISION_KIND_PERMISSION":  2,
+		"DECISION_KIND_SECRET":      3,
 	}
 )
 
@@ -1143,11 +1147,12 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x12ForgetTurnsRequest\x12%\n" +
 	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12)\n" +
 	"\bturn_ids\x18\x02 \x03(\tB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aturnIds\"\x15\n" +
-	"\x13ForgetTurnsResponse*c\n" +
+	"\x13ForgetTurnsResponse*}\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DECISION_KIND_TOOL\x10\x01\x12\x1c\n" +
-	"\x18DECISION_KIND_PERMISSION\x10\x022\xb1\t\n" +
+	"\x18DECISION_KIND_PERMISSION\x10\x02\x12\x18\n" +
+	"\x14DECISION_KIND_SECRET\x10\x032\xb1\t\n" +
 	"\rPolicyService\x12\x87\x01\n" +
 	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1e\xaa\xfd\x1b\x16policy.permissions.get\xb0\xfd\x1b\x01\x12n\n" +
 	"\n" +

@@ -1,0 +1,188 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/keyset"
+	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/secret"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/store"
+	"github.com/windlass-dev/windlass/services/policy/vault"
+)
+
+// VaultConfig configures the store of secrets.
+type VaultConfig struct {
+	// MasterKey encrypts the data keys.
+	MasterKey secret.Value `yaml:"master_key" doc:"Secret of at least 32 characters from which the master key of stored secrets is derived; the same for all processes with the policy role. windlass up keeps its own in master.key. Empty: no secrets can be stored."`
+	// MasterKeyFile has the master key.
+	MasterKeyFile string `yaml:"master_key_file" doc:"File with the master key, instead of master_key; only its owner may read it (mode 0600 or less)."`
+	// OldMasterKeys decrypt the data keys.
+	OldMasterKeys []secret.Value `yaml:"old_master_keys" doc:"Previous values of master_key. They decrypt the data keys, which are then encrypted with master_key."`
+}
+
+// masters returns the configured master keys, the newest first.
+func (c VaultConfig) masters() ([]keyset.Master, error) {
+	newest := c.MasterKey
+	switch {
+	case !newest.IsZero() && c.MasterKeyFile != "":
+		return nil, errors.New("policy.vault: set master_key or master_key_file, not both")
+	case c.MasterKeyFile != "":
+		var err error
+		if newest, err = secret.ReadFile(c.MasterKeyFile); err != nil {
+			return nil, fmt.Errorf("policy.vault.master_key_file: %w", err)
+		}
+	case newest.IsZero():
+		if len(c.OldMasterKeys) > 0 {
+			return nil, errors.New("policy.vault.old_master_keys only decrypt: set master_key too")
+		}
+		return nil, nil
+	}
+	var out []keyset.Master
+	for _, key := range append([]secret.Value{newest}, c.OldMasterKeys...) {
+		m, err := keyset.Derive("vault master v1", key)
+		if err != nil {
+			return nil, fmt.Errorf("policy.vault.master_key, old_master_keys: %w", err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// secrets implements SecretService.
+type secrets struct {
+	policyv1.UnimplementedSecretServiceServer
+
+	vault *vault.Vault
+	store store.Store // of decisions
+	now   func() time.Time
+	log   *slog.Logger
+}
+
+// record keeps who used or changed a secret.
+func (s *secrets) record(ctx context.Context, tenant, method, name, reason string) error {
+	return s.store.Add(ctx, store.Decision{
+		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Kind: store.Secret, Resource: name,
+		Method: method, Allowed: true, Reason: reason,
+	})
+}
+
+// CreateSecret implements SecretService.
+func (s *secrets) CreateSecret(ctx context.Context, req *policyv1.CreateSecretRequest) (*policyv1.Secret, error) {
+	made, err := s.vault.Create(ctx, vault.Secret{
+		Tenant: authn.Tenant(ctx), Name: req.GetName(), Description: req.GetDescription(), SetBy: authn.From(ctx).GetSubject(),
+	}, secret.New(req.GetValue()))
+	if err != nil {
+		return nil, refusal(err, req.GetName())
+	}
+	return secretToProto(made), s.record(ctx, made.Tenant, "CreateSecret", made.Name, "created")
+}
+
+// UpdateSecret implements SecretService.
+func (s *secrets) UpdateSecret(ctx context.Context, req *policyv1.UpdateSecretRequest) (*policyv1.Secret, error) {
+	changed, err := s.vault.Update(ctx, vault.Secret{
+		Tenant: authn.Tenant(ctx), Name: req.GetName(), Description: req.GetDescription(), SetBy: authn.From(ctx).GetSubject(),
+	}, secret.New(req.GetValue()))
+	if err != nil {
+		return nil, refusal(err, req.GetName())
+	}
+	reason := fmt.Sprintf("set to version %d", changed.Version)
+	return secretToProto(changed), s.record(ctx, changed.Tenant, "UpdateSecret", changed.Name, reason)
+}
+
+// GetSecret implements SecretService.
+func (s *secrets) GetSecret(ctx context.Context, req *policyv1.GetSecretRequest) (*policyv1.Secret, error) {
+	found, err := s.vault.Get(ctx, authn.Tenant(ctx), req.GetName())
+	if err != nil {
+		return nil, refusal(err, req.GetName())
+	}
+	return secretToProto(found), nil
+}
+
+// ListSecrets implements SecretService.
+func (s *secrets) ListSecrets(ctx context.Context, req *policyv1.ListSecretsRequest) (*policyv1.ListSecretsResponse, error) {
+	const list = "secrets"
+	var after string
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.vault.List(ctx, authn.Tenant(ctx), after, size+1)
+	if err != nil {
+		return nil, fmt.Errorf("list secrets: %w", err)
+	}
+	resp := &policyv1.ListSecretsResponse{}
+	found, resp.NextPageToken = page.Trim(found, size, list, func(s vault.Secret) any { return s.Name })
+	for _, f := range found {
+		resp.Secrets = append(resp.Secrets, secretToProto(f))
+	}
+	return resp, nil
+}
+
+// DeleteSecret implements SecretService.
+func (s *secrets) DeleteSecret(ctx context.Context, req *policyv1.DeleteSecretRequest) (*policyv1.DeleteSecretResponse, error) {
+	if err := s.vault.Delete(ctx, authn.Tenant(ctx), req.GetName()); err != nil {
+		return nil, refusal(err, req.GetName())
+	}
+	return &policyv1.DeleteSecretResponse{}, s.record(ctx, authn.Tenant(ctx), "DeleteSecret", req.GetName(), "deleted")
+}
+
+// RotateSecrets implements SecretService.
+func (s *secrets) RotateSecrets(ctx context.Context, _ *policyv1.RotateSecretsRequest) (*policyv1.RotateSecretsResponse, error) {
+	n, id, err := s.vault.Rotate(ctx)
+	if err != nil {
+		return nil, refusal(err, "")
+	}
+	s.log.InfoContext(ctx, "data keys of the vault rotated", "secrets", n, "key_id", id)
+	return &policyv1.RotateSecretsResponse{Secrets: uint32(n), KeyId: id}, //nolint:gosec // far below 2^32
+		s.record(ctx, authn.Tenant(ctx), "RotateSecrets", "*", "encrypted with data key "+id)
+}
+
+// ResolveSecret implements SecretService.
+func (s *secrets) ResolveSecret(ctx context.Context, req *policyv1.ResolveSecretRequest) (*policyv1.ResolveSecretResponse, error) {
+	value, found, err := s.vault.Value(ctx, req.GetTenant(), req.GetName())
+	if err != nil {
+		return nil, refusal(err, req.GetName())
+	}
+	if err := s.record(ctx, req.GetTenant(), "ResolveSecret", req.GetName(), fmt.Sprintf("version %d read", found.Version)); err != nil {
+		return nil, err // a use that is not on record does not happen
+	}
+	return &policyv1.ResolveSecretResponse{Value: value.Reveal(), Version: found.Version}, nil
+}
+
+// refusal says what is wrong with a request about a secret.
+func refusal(err error, name string) error {
+	switch {
+	case errors.Is(err, vault.ErrNotFound):
+		return fault.NotFound("there is no secret %q", name)
+	case errors.Is(err, vault.ErrExists):
+		return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_ALREADY_EXISTS, "there is a secret %q already", name).
+			Hint("Replace its value with UpdateSecret.")
+	case errors.Is(err, vault.ErrFull):
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the tenant has %d secrets, and may not have more",
+			vault.MaxSecrets)
+	case errors.Is(err, vault.ErrNoMaster):
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "this mesh has no master key, so it stores no secrets").
+			Hint("Set policy.vault.master_key (WINDLASS_POLICY_VAULT_MASTER_KEY) to a secret of at least 32 characters, or " +
+				"policy.vault.master_key_file to a file that has one, in all processes with the policy role.")
+	}
+	return fmt.Errorf("vault: %w", err)
+}
+
+func secretToProto(s vault.Secret) *policyv1.Secret {
+	return &policyv1.Secret{
+		Name: s.Name, Description: s.Description, Version: s.Version, SetBy: s.SetBy,
+		CreateTime: timestamppb.New(s.Created), UpdateTime: timestamppb.New(s.Updated),
+	}
+}
