@@ -62,12 +62,11 @@ func New(cfg Config, tenant string) *Resolver { return &Resolver{cfg: cfg, tenan
 func (r *Resolver) Resolve(field, text string) string {
 	return anyReference.ReplaceAllStringFunc(text, func(ref string) string {
 		m := anyReference.FindStringSubmatch(ref)
-		value, ok := "", false
-		if m[1] == "env" {
-			value, ok = r.variable(field, m[2])
-		} else {
-			value, ok = r.stored(field, m[2])
+		lookup := r.variable
+		if m[1] == "secret" {
+			lookup = r.stored
 		}
+		value, ok := lookup(field, m[2])
 		if !ok {
 			return ""
 		}

@@ -45,7 +45,7 @@ func TestProviderDataIsNowhereInClear(t *testing.T) {
 	}
 	front := metaToHeader(t, server)
 	dir := t.TempDir()
-	up := harness.Up(t, dir, nil, "--verbose")
+	up := harness.Up(t, dir, []string{inClear}, "--verbose")
 	c := up.Client
 	c.Must("POST", "/v1/sources", harness.JSON{
 		"name": "search", "kind": "mcp", "url": front, "effects": harness.JSON{"look": "read"},
@@ -66,7 +66,7 @@ func TestProviderDataIsNowhereInClear(t *testing.T) {
 	up.Kill()
 	close(free)
 	first := up.Log()
-	up = harness.Up(t, dir, nil, "--verbose")
+	up = harness.Up(t, dir, []string{inClear}, "--verbose")
 	c = up.Client
 	c.Watch("/v1/turns/" + turn + "/events").End()
 	done := c.Wait(turn)

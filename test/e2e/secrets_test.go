@@ -151,7 +151,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	}
 	up := harness.Up(t, t.TempDir(), []string{
 		"WINDLASS_TOOL_TOKEN=" + canaries["the header's token"], "WINDLASS_TOOL_VARIABLE=" + canaries["the program's variable"],
-		"CANARY_KEY=" + canaries["the model's key"],
+		"CANARY_KEY=" + canaries["the model's key"], inClear,
 	}, "--verbose", "--config", config)
 	rec := &recorder{next: up.Client.HTTP.Transport}
 	up.Client.HTTP.Transport = rec

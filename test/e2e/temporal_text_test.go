@@ -15,6 +15,9 @@ import (
 // nonce stands in everything that a user, a model or a tool says in TestTemporalHoldsNoText.
 const nonce = "canary-spoken-4Tz8QwYb"
 
+// inClear has Temporal's database hold payloads in clear, so that it can be searched.
+const inClear = "WINDLASS_TEMPORAL_ENCRYPT=false"
+
 // TestTemporalHoldsNoText has users, models and tools say a word in every way there is, and looks for it in Temporal's database, where
 // nothing is redacted and nothing deleted with its session.
 func TestTemporalHoldsNoText(t *testing.T) {
@@ -25,7 +28,9 @@ func TestTemporalHoldsNoText(t *testing.T) {
 		fmt.Fprintf(w, `{"error":{"message":"cannot answer %s","type":"invalid_request_error"}}`, nonce)
 	}))
 	t.Cleanup(echo.Close)
-	up := harness.Up(t, t.TempDir(), []string{"OPENAI_API_KEY=unused", "OPENAI_BASE_URL=" + echo.URL, "WINDLASS_MODEL=builtin/scripted"})
+	up := harness.Up(t, t.TempDir(), []string{
+		"OPENAI_API_KEY=unused", "OPENAI_BASE_URL=" + echo.URL, "WINDLASS_MODEL=builtin/scripted", inClear,
+	})
 	c := up.Client
 	for _, a := range []harness.JSON{
 		{"id": "plain", "tools": []string{"calculator__*", "notes__*"}},

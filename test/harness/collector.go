@@ -13,6 +13,7 @@ import (
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/prototext"
 )
 
 // Collector takes traces as an OpenTelemetry collector does.
@@ -23,6 +24,7 @@ type Collector struct {
 
 	mu    sync.Mutex
 	spans []Span
+	text  strings.Builder
 }
 
 // Span is one span that arrived.
@@ -60,6 +62,7 @@ func NewCollector(t testing.TB) *Collector {
 func (c *Collector) Export(_ context.Context, req *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.text.WriteString(prototext.Format(req))
 	for _, resource := range req.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
@@ -71,6 +74,13 @@ func (c *Collector) Export(_ context.Context, req *collectorv1.ExportTraceServic
 		}
 	}
 	return &collectorv1.ExportTraceServiceResponse{}, nil
+}
+
+// Text returns everything that arrived, attributes included.
+func (c *Collector) Text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
 }
 
 // Trace returns the spans of a trace by start.

@@ -150,6 +150,9 @@ func (m *Mesh) ConfigFile() string { return m.config }
 // Process returns a role's process.
 func (m *Mesh) Process(name string) *Process { return m.procs[name] }
 
+// Dir returns the directory of the mesh's files: configurations, the bus's streams and the databases that are files.
+func (m *Mesh) Dir() string { return m.dir }
+
 // Names lists the processes there are, by name.
 func (m *Mesh) Names() []string { return slices.Sorted(maps.Keys(m.procs)) }
 
