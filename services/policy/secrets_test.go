@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,5 +110,73 @@ func TestMasterKeyFiles(t *testing.T) {
 	both.Vault.MasterKeyFile = file
 	if _, err := policy.New(both, depsOf(t)); err == nil || !strings.Contains(err.Error(), "not both") {
 		t.Errorf("two keys: %v", err)
+	}
+}
+
+// kms is a key management service: a Master that counts, and can be away.
+type kms struct {
+	keyset.Master
+	calls int
+	err   error
+}
+
+func (k *kms) Seal(plain []byte, context string) ([]byte, error) {
+	k.calls++
+	if k.err != nil {
+		return nil, k.err
+	}
+	return k.Master.Seal(plain, context)
+}
+
+func (k *kms) Open(sealed []byte, context string) ([]byte, error) {
+	k.calls++
+	if k.err != nil {
+		return nil, k.err
+	}
+	return k.Master.Open(sealed, context)
+}
+
+// TestAKeyManagementServiceTakesOver: the data keys that a configured key encrypted are encrypted by the service from then on. It is asked
+// for them once, not for each secret.
+func TestAKeyManagementServiceTakesOver(t *testing.T) {
+	own, err := keyset.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, deps := &kms{Master: own}, depsOf(t)
+	use := func(cfg policy.Config) policyv1.SecretServiceClient {
+		s, err := policy.New(cfg, deps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policyv1.NewSecretServiceClient(rpctest.Serve(t, "policy", func(r grpc.ServiceRegistrar) { s.Register(r) }))
+	}
+	resolved := func(c policyv1.SecretServiceClient) string {
+		got, err := c.ResolveSecret(t.Context(), &policyv1.ResolveSecretRequest{Tenant: "default", Name: "crm"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.GetValue()
+	}
+	if _, err := use(withVault()).CreateSecret(t.Context(), &policyv1.CreateSecretRequest{Name: "crm", Value: "kept"}); err != nil {
+		t.Fatal(err)
+	}
+	deps.Master = service
+	if got := resolved(use(withVault())); got != "kept" {
+		t.Errorf("with both: %q", got)
+	}
+	c := use(rules())
+	before := service.calls
+	for range 3 {
+		if got := resolved(c); got != "kept" {
+			t.Errorf("with the service alone: %q", got)
+		}
+	}
+	if service.calls != before {
+		t.Errorf("the service was asked %d times for three secrets", service.calls-before)
+	}
+	service.err = errors.New("away")
+	if _, err := policy.New(rules(), deps); err == nil {
+		t.Error("policy starts without the service")
 	}
 }
