@@ -137,5 +137,5 @@ func (v *Vault) unwrap(w []byte) (*keyset.Set, error) {
 			return keys, nil
 		}
 	}
-	return nil, errors.New("no configured master key decrypts the data keys of the vault: add the previous one to policy.vault.old_master_keys")
+	return nil, errors.New("no master key decrypts the data keys of the vault: add the previous one to policy.vault.old_master_keys")
 }
