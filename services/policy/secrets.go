@@ -151,6 +151,9 @@ func (s *secrets) RotateSecrets(ctx context.Context, _ *policyv1.RotateSecretsRe
 
 // ResolveSecret implements SecretService.
 func (s *secrets) ResolveSecret(ctx context.Context, req *policyv1.ResolveSecretRequest) (*policyv1.ResolveSecretResponse, error) {
+	if p := authn.From(ctx); p.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE { // not even one who may do everything
+		return nil, fault.Denied("policy.secrets.resolve", "")
+	}
 	value, found, err := s.vault.Value(ctx, req.GetTenant(), req.GetName())
 	if err != nil {
 		return nil, refusal(err, req.GetName())

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -42,11 +43,17 @@ func TestSecretsAreWrittenAndResolved(t *testing.T) {
 	if _, err := c.RotateSecrets(t.Context(), &policyv1.RotateSecretsRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.ResolveSecret(t.Context(), &policyv1.ResolveSecretRequest{Tenant: "default", Name: "crm"})
+	_, err = c.ResolveSecret(t.Context(), &policyv1.ResolveSecretRequest{Tenant: "default", Name: "crm"})
+	if fault.CodeOf(err) != "permission_denied" {
+		t.Errorf("resolved for a user who may do everything: %v", err)
+	}
+	role := policyv1.NewSecretServiceClient(asRegistry(t, s))
+	got, err := role.ResolveSecret(t.Context(), &policyv1.ResolveSecretRequest{Tenant: "default", Name: "crm"})
 	if err != nil || got.GetValue() != canary || got.GetVersion() != 2 {
 		t.Errorf("resolved version %d, %v", got.GetVersion(), err)
 	}
-	if _, err := c.ResolveSecret(t.Context(), &policyv1.ResolveSecretRequest{Tenant: "other", Name: "crm"}); fault.CodeOf(err) != "not_found" {
+	_, err = role.ResolveSecret(t.Context(), &policyv1.ResolveSecretRequest{Tenant: "other", Name: "crm"})
+	if fault.CodeOf(err) != "not_found" {
 		t.Errorf("resolved for another tenant: %v", err)
 	}
 	list, err := c.ListSecrets(t.Context(), &policyv1.ListSecretsRequest{})
@@ -69,6 +76,12 @@ func TestSecretsAreWrittenAndResolved(t *testing.T) {
 	if _, err := c.GetSecret(t.Context(), &policyv1.GetSecretRequest{Name: "crm"}); fault.CodeOf(err) != "not_found" {
 		t.Errorf("after it was deleted: %v", err)
 	}
+}
+
+// asRegistry returns a connection that calls as a role.
+func asRegistry(t *testing.T, s *policy.Service) grpc.ClientConnInterface {
+	t.Helper()
+	return rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { s.Register(r) }, rpctest.WithPrincipal(authn.Service("registry")))
 }
 
 // TestValuesAreNotInErrors: what is wrong with a request is said without its value.
@@ -149,7 +162,7 @@ func TestAKeyManagementServiceTakesOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return policyv1.NewSecretServiceClient(rpctest.Serve(t, "policy", func(r grpc.ServiceRegistrar) { s.Register(r) }))
+		return policyv1.NewSecretServiceClient(asRegistry(t, s))
 	}
 	resolved := func(c policyv1.SecretServiceClient) string {
 		got, err := c.ResolveSecret(t.Context(), &policyv1.ResolveSecretRequest{Tenant: "default", Name: "crm"})
