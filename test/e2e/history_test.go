@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write histories of turns that need the 
 // Their histories replay; with -update they are kept for later versions.
 func TestShapesOfTheMesh(t *testing.T) {
 	t.Parallel()
-	m := harness.Split(t, harness.SplitOptions{})
+	m := harness.Split(t, harness.SplitOptions{Env: []string{inClear}}) // what is kept can be read without a key
 	c := m.Client
 	for _, a := range []harness.JSON{
 		{"id": "worker", "description": "Counts words.", "tools": []string{"mesh__uuid"}},
