@@ -42,7 +42,7 @@ func describe() *api {
 		registryv1.File_windlass_registry_v1_groups_proto, registryv1.File_windlass_registry_v1_sources_proto,
 		registryv1.File_windlass_registry_v1_tools_proto, policyv1.File_windlass_policy_v1_policy_proto,
 		policyv1.File_windlass_policy_v1_secrets_proto,
-		inferencev1.File_windlass_inference_v1_inference_proto,
+		policyv1.File_windlass_policy_v1_access_proto, inferencev1.File_windlass_inference_v1_inference_proto,
 	} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)

@@ -53,9 +53,11 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	for _, r := range routes {
 		path := regexp.MustCompile(`\{(\w+)\.(\w+)\}`).ReplaceAllString(r.Pattern, "{${1}_${2}}")
 		op, ok := d.Paths[path][strings.ToLower(r.Method)]
-		if !ok {
-			op, ok = d.Paths[strings.ReplaceAll(path, "{tool_group_name}", "{name}")][strings.ToLower(r.Method)]
-			path = strings.ReplaceAll(path, "{tool_group_name}", "{name}")
+		for from, to := range map[string]string{"{tool_group_name}": "{name}", "{name}": "{access_policy_name}"} {
+			if other := strings.ReplaceAll(path, from, to); !ok && d.Paths[other] != nil {
+				path = other
+				op, ok = d.Paths[path][strings.ToLower(r.Method)]
+			}
 		}
 		if !ok {
 			t.Errorf("%s %s (%s) is not in the document", r.Method, path, r.RPC)

@@ -99,6 +99,7 @@ func (a *API) register() error {
 		registrygw.RegisterToolCacheServiceHandlerClient(ctx, a.mux, registryv1.NewToolCacheServiceClient(registry)),
 		registrygw.RegisterToolAnalyticsServiceHandlerClient(ctx, a.mux, registryv1.NewToolAnalyticsServiceClient(registry)),
 		policygw.RegisterSecretServiceHandlerClient(ctx, a.mux, policyv1.NewSecretServiceClient(keyed{a.deps.Policy})),
+		policygw.RegisterAccessPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewAccessPolicyServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),
 		inferencegw.RegisterInferenceServiceHandlerClient(ctx, a.mux, inferencev1.NewInferenceServiceClient(keyed{a.deps.Inference})),
 	)

@@ -54,7 +54,11 @@ func (p *Process) buildPolicy() error {
 	if err != nil {
 		return err
 	}
-	svc, err := policy.New(p.cfg.Policy, policy.Deps{DB: db, Log: p.log})
+	registryConn, err := p.dial(Registry, authn.Service(Policy))
+	if err != nil {
+		return err
+	}
+	svc, err := policy.New(p.cfg.Policy, policy.Deps{DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Log: p.log})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // recordTimeout bounds the recording of one denial.
 const recordTimeout = 3 * time.Second
 
-// Authorizer implements rpc.Authorizer for the policy role itself, with its own rules and without a network.
+// Authorizer implements rpc.Authorizer for the policy role itself, with its own rules and policies and without a network.
 type Authorizer struct {
 	service *Service
 	slots   chan struct{}
@@ -22,9 +22,14 @@ func (s *Service) Authorizer() *Authorizer {
 	return &Authorizer{service: s, slots: make(chan struct{}, 8)}
 }
 
-// Decide reports whether the rules grant the permission. The error is always nil.
-func (a *Authorizer) Decide(_ context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error) {
-	return a.service.engine.Permission(p, permission), nil
+// Decide reports whether rules and access policies grant the permission. A change of policies applies at once in this process, and within
+// permissions_max_age if another process made it. UNAVAILABLE if the database cannot be read.
+func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error) {
+	r, err := a.service.decider.recent(ctx, p)
+	if err != nil {
+		return authz.Verdict{}, err
+	}
+	return r.verdict(permission), nil
 }
 
 // RecordDenied records a denial in the background; it never blocks, and drops the denial if too many are in flight.

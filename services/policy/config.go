@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
-// Config configures the policy service. Rules come only from it; none are stored.
+// Config configures the policy service. Its rules apply besides the stored access policies.
 type Config struct {
 	// Rules say what users may do. Deny wins over allow; everything else is refused.
 	Rules []Rule `yaml:"rules" doc:"What users may do. A rule that denies wins over those that allow; what no rule allows is refused."`
@@ -21,14 +21,16 @@ type Config struct {
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
 	// PermissionsMaxAge is how long servers may cache a response of GetPermissions.
 	PermissionsMaxAge time.Duration `yaml:"permissions_max_age" doc:"How long servers may cache a principal's permissions; a revocation takes at most that long to take effect everywhere."`
+	// MaxAccessPolicies limits the access policies of a tenant.
+	MaxAccessPolicies int `yaml:"max_access_policies" doc:"Maximum number of access policies of a tenant."`
 	// DenialsPerSecond limits the rows that refused RPCs write per second; further refusals are not recorded.
 	DenialsPerSecond int `yaml:"denials_per_second" doc:"Maximum refused calls recorded per second, so that refusals cannot fill the disk."`
 }
 
 // complete sets defaults. Rules have none: without them users may do nothing.
 func (c Config) complete() (Config, error) {
-	if c.PermissionsMaxAge < 0 || c.DenialsPerSecond < 0 {
-		return c, errors.New("policy: permissions_max_age and denials_per_second must not be negative")
+	if c.PermissionsMaxAge < 0 || c.DenialsPerSecond < 0 || c.MaxAccessPolicies < 0 {
+		return c, errors.New("policy: permissions_max_age, max_access_policies and denials_per_second must not be negative")
 	}
 	def := DefaultConfig()
 	if c.ServiceRules == nil {
@@ -36,6 +38,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.PermissionsMaxAge == 0 {
 		c.PermissionsMaxAge = def.PermissionsMaxAge
+	}
+	if c.MaxAccessPolicies == 0 {
+		c.MaxAccessPolicies = def.MaxAccessPolicies
 	}
 	if c.DenialsPerSecond == 0 {
 		c.DenialsPerSecond = def.DenialsPerSecond
@@ -66,11 +71,12 @@ func DefaultConfig() Config {
 		Rules:             []Rule{{Name: "local", Subjects: []string{"local"}, Permissions: []string{"*"}, Tools: []string{"*"}}},
 		ServiceRules:      defaultServiceRules(),
 		PermissionsMaxAge: 2 * time.Second,
+		MaxAccessPolicies: 1000,
 		DenialsPerSecond:  100,
 	}
 }
 
-// defaultServiceRules lists what each role calls on others. Policy itself calls no other role.
+// defaultServiceRules lists what each role calls on others.
 func defaultServiceRules() []Rule {
 	return []Rule{
 		{
@@ -80,6 +86,9 @@ func defaultServiceRules() []Rule {
 		},
 		{
 			Name: "mesh-gateway", Roles: []string{"gateway"}, Permissions: []string{"health.get"},
+		},
+		{
+			Name: "mesh-policy", Roles: []string{"policy"}, Permissions: []string{"registry.groups.evaluate"},
 		},
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},

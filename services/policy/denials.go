@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,34 +24,40 @@ const recentDenials = 4096
 // denials records refused RPCs without letting a caller fill the database: a repeated refusal within a second is the same decision, and all
 // refusals together are rate limited.
 type denials struct {
-	store  store.Store
-	engine *Engine
-	limit  *rate.Limiter
-	now    func() time.Time
-	mu     sync.Mutex
-	recent *lru.Cache[denialKey, store.Decision]
+	recorder *recorder
+	decider  *decider
+	limit    *rate.Limiter
+	now      func() time.Time
+	mu       sync.Mutex
+	recent   *lru.Cache[denialKey, store.Decision]
 }
 
 type denialKey struct{ tenant, subject, permission, method string }
 
-func newDenials(s store.Store, engine *Engine, limit *rate.Limiter, clock func() time.Time) (*denials, error) {
+func newDenials(r *recorder, d *decider, limit *rate.Limiter, clock func() time.Time) (*denials, error) {
 	recent, err := lru.New[denialKey, store.Decision](recentDenials)
 	if err != nil {
 		return nil, fmt.Errorf("make cache of denials: %w", err)
 	}
-	return &denials{store: s, engine: engine, limit: limit, now: clock, recent: recent}, nil
+	return &denials{recorder: r, decider: d, limit: limit, now: clock, recent: recent}, nil
 }
 
 // record stores the refusal, or returns the one stored within the last second. RATE_LIMITED if there are too many.
 func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission, method string) (store.Decision, error) {
-	at := d.now().UTC().Truncate(time.Microsecond)
+	began, at := time.Now(), d.now().UTC().Truncate(time.Microsecond)
 	key := denialKey{tenant(p), p.GetSubject(), permission, method}
+	r, err := d.decider.recent(ctx, p)
+	if err != nil {
+		return store.Decision{}, err
+	}
+	v := r.permission(permission)
+	if v.Allowed { // since the refusal
+		v = Verdict{Reason: fmt.Sprintf("no rule gave permission %q to %q", permission, key.subject)}
+	}
 	made := store.Decision{
 		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Kind: store.Permission,
-		Resource: permission, Method: method, Reason: fmt.Sprintf("no rule gives permission %q to %q", permission, key.subject),
-	}
-	if rule := d.engine.Permission(p, permission).DeniedBy; rule != "" {
-		made.Rule, made.Reason = rule, fmt.Sprintf("rule %q denies permission %q to %q", rule, permission, key.subject)
+		Resource: permission, Method: method, Rule: v.Rule, Reason: v.Reason,
+		PolicyRevision: r.revision, Policies: strings.Join(v.Policies, ","), InputHash: r.in.Hash, Latency: since(began),
 	}
 	d.mu.Lock()
 	if last, ok := d.recent.Get(key); ok && at.Sub(last.Time) < time.Second {
@@ -64,7 +71,7 @@ func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission,
 	}
 	d.recent.Add(key, made)
 	d.mu.Unlock()
-	if err := d.store.Add(ctx, made); err != nil {
+	if err := d.recorder.add(ctx, made, r.in); err != nil {
 		d.mu.Lock()
 		d.recent.Remove(key)
 		d.mu.Unlock()

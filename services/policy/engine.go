@@ -23,9 +23,14 @@ type Verdict struct {
 	Allowed bool
 	// Rule is the name of the rule that decided, empty if none did.
 	Rule string
+	// Policies are the names of the access policies that decided, if they did.
+	Policies []string
 	// Reason says why, for people.
 	Reason string
 }
+
+// denied reports whether something denies explicitly.
+func (v Verdict) denied() bool { return !v.Allowed && v.Rule != "" }
 
 // NewEngine validates the rules; the error names the invalid rule.
 func NewEngine(cfg Config) (*Engine, error) {
@@ -87,16 +92,25 @@ func (e *Engine) Tool(p *policyv1.Principal, tool string) Verdict {
 	return decide(e.about(p), p.GetSubject(), tool)
 }
 
-// Tools returns the tools that the principal may call, in the given order.
-func (e *Engine) Tools(p *policyv1.Principal, tools []string) []string {
+// floor returns a function that decides on tools for one principal.
+func (e *Engine) floor(p *policyv1.Principal) func(tool string) Verdict {
 	rules := e.about(p)
-	var allowed []string
-	for _, tool := range tools {
-		if len(rules) > 0 && decide(rules, p.GetSubject(), tool).Allowed {
-			allowed = append(allowed, tool)
+	return func(tool string) Verdict {
+		if len(rules) == 0 {
+			return Verdict{}
+		}
+		return decide(rules, p.GetSubject(), tool)
+	}
+}
+
+// grants returns the name of the first rule that grants a permission.
+func (e *Engine) grants(p *policyv1.Principal, permission string) string {
+	for _, r := range e.about(p) {
+		if !r.Deny && glob.Any(r.Permissions, permission) {
+			return r.Name
 		}
 	}
-	return allowed
+	return ""
 }
 
 func decide(rules []Rule, subject, tool string) Verdict {

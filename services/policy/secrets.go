@@ -75,7 +75,7 @@ func (s *secrets) record(ctx context.Context, tenant, method, name, reason strin
 	return s.store.Add(ctx, store.Decision{
 		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Kind: store.Secret, Resource: name,
 		Method: method, Allowed: true, Reason: reason,
-	})
+	}, nil)
 }
 
 // CreateSecret implements SecretService.

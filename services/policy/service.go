@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -21,17 +22,20 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-// Deps holds the service's dependencies; all fields but Master are required.
+// Deps holds the service's dependencies; all fields but Master and Groups are required.
 type Deps struct {
 	// DB is the service's own database. New migrates it.
 	DB *sqldb.DB
 	// Master encrypts the data keys of secrets, such as a key in a key management service; those of the configuration then only decrypt. It
 	// may be nil.
 	Master keyset.Master
+	// Groups says which tools are in which groups, to explain and replay decisions; nil = tool groups count as missing there.
+	Groups GroupReader
 	// Log receives internal errors.
 	Log *slog.Logger
 }
@@ -40,7 +44,11 @@ type Deps struct {
 type Service struct {
 	policyv1.UnimplementedPolicyServiceServer
 
-	engine  *Engine
+	engine   *Engine
+	decider  *decider
+	recorder *recorder
+	policies *accessPolicies
+
 	maxAge  time.Duration
 	store   store.Store
 	now     func() time.Time // the database's
@@ -82,34 +90,63 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := s.secrets.vault.Check(context.Background()); err != nil {
 		return nil, fmt.Errorf("policy.vault: %w", err)
 	}
-	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
-	if s.denials, err = newDenials(s.store, engine, limit, deps.DB.Now); err != nil {
+	if err := s.prepare(cfg, deps); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// prepare builds what decides and records.
+func (s *Service) prepare(cfg Config, deps Deps) error {
+	sets, err := newSets(s.store)
+	if err != nil {
+		return err
+	}
+	if s.recorder, err = newRecorder(s.store); err != nil {
+		return err
+	}
+	s.decider = &decider{engine: s.engine, sets: sets, maxAge: cfg.PermissionsMaxAge}
+	s.policies = &accessPolicies{store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, now: deps.DB.Now}
+	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
+	s.denials, err = newDenials(s.recorder, s.decider, limit, deps.DB.Now)
+	return err
 }
 
 // Register adds the service to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	policyv1.RegisterPolicyServiceServer(r, s)
 	policyv1.RegisterSecretServiceServer(r, s.secrets)
+	policyv1.RegisterAccessPolicyServiceServer(r, s.policies)
 }
 
 // Engine returns the active rules.
 func (s *Service) Engine() *Engine { return s.engine }
 
 // GetPermissions implements PolicyService.
-func (s *Service) GetPermissions(_ context.Context, req *policyv1.GetPermissionsRequest) (*policyv1.GetPermissionsResponse, error) {
-	globs, deniedBy := s.engine.Permissions(req.GetPrincipal())
+func (s *Service) GetPermissions(ctx context.Context, req *policyv1.GetPermissionsRequest) (*policyv1.GetPermissionsResponse, error) {
+	r, err := s.decider.now(ctx, req.GetPrincipal())
+	if err != nil {
+		return nil, err
+	}
+	globs, deniedBy := r.permissions()
 	return &policyv1.GetPermissionsResponse{
-		Permissions: globs, DeniedBy: deniedBy, MaxAge: durationpb.New(s.maxAge), MaxAgeMs: int32(s.maxAge.Milliseconds()),
+		Permissions: globs, DeniedBy: deniedBy, PolicyRevision: r.revision,
+		MaxAge: durationpb.New(s.maxAge), MaxAgeMs: int32(s.maxAge.Milliseconds()),
 	}, nil
 }
 
 // DecideTool implements PolicyService.
 func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest) (*policyv1.Decision, error) {
-	p := req.GetPrincipal()
-	v := s.engine.Tool(p, req.GetTool())
+	began, p := time.Now(), req.GetPrincipal()
+	r, err := s.decider.now(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	members := access.Members(req.GetGroups())
+	if groups := r.applied.Missing(members); len(groups) > 0 {
+		return &policyv1.Decision{NeededGroups: groups}, nil
+	}
+	v := r.tool(req.GetTool(), members)
 	var needed *policyv1.ApprovalRequirement
 	if v.Allowed {
 		call := ToolCall{Principal: p, Tool: req.GetTool(), Effect: enum.Name(req.GetEffect()), Arguments: req.GetArguments()}
@@ -123,8 +160,9 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
 		Source: req.GetSource(), Effect: enum.Name(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
 		TurnID: req.GetTurnId(), CallID: req.GetCallId(),
+		PolicyRevision: r.revision, Policies: strings.Join(v.Policies, ","), InputHash: r.in.Hash, Latency: since(began),
 	}
-	if err := s.store.Add(ctx, d); err != nil {
+	if err := s.recorder.add(ctx, d, r.in); err != nil {
 		return nil, err
 	}
 	if err := faultpoint.Fail(faultpoint.PolicyDecided); err != nil {
@@ -135,6 +173,9 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 	return out, nil
 }
 
+// since is the time since began, as it is stored.
+func since(began time.Time) time.Duration { return time.Since(began).Truncate(time.Microsecond) }
+
 // CheckApprovalRules implements PolicyService.
 func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest) (*policyv1.CheckApprovalRulesResponse,
 	error,
@@ -143,8 +184,16 @@ func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckAppro
 }
 
 // FilterTools implements PolicyService.
-func (s *Service) FilterTools(_ context.Context, req *policyv1.FilterToolsRequest) (*policyv1.FilterToolsResponse, error) {
-	return &policyv1.FilterToolsResponse{Tools: s.engine.Tools(req.GetPrincipal(), req.GetTools())}, nil
+func (s *Service) FilterTools(ctx context.Context, req *policyv1.FilterToolsRequest) (*policyv1.FilterToolsResponse, error) {
+	r, err := s.decider.now(ctx, req.GetPrincipal())
+	if err != nil {
+		return nil, err
+	}
+	members := access.Members(req.GetGroups())
+	if groups := r.applied.Missing(members); len(groups) > 0 {
+		return &policyv1.FilterToolsResponse{NeededGroups: groups}, nil
+	}
+	return &policyv1.FilterToolsResponse{Tools: r.tools(req.GetTools(), members)}, nil
 }
 
 // RecordDenial implements PolicyService.

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpg"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy"
@@ -24,7 +25,7 @@ import (
 
 var _ rpc.Authorizer = (*policy.Authorizer)(nil)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
 
 func newService(t *testing.T, cfg policy.Config) *policy.Service {
 	t.Helper()
@@ -46,7 +47,7 @@ func depsOf(t *testing.T) policy.Deps {
 			t.Error(err)
 		}
 	})
-	return policy.Deps{DB: db, Log: slog.New(slog.DiscardHandler)}
+	return policy.Deps{DB: db, Groups: groups{}, Log: slog.New(slog.DiscardHandler)}
 }
 
 func client(t *testing.T, cfg policy.Config) policyv1.PolicyServiceClient {

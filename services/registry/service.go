@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/membership"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/origin"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -101,7 +102,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, policy: deps.Policy, log: deps.Log}
+	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, log: deps.Log}
+	if s.policy, err = membership.New(deps.Policy, s.store); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
 	s.origins = origin.New(deps.Sessions, deps.Agents)
 	if s.events, err = openLog(cfg, s.store, deps); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
@@ -124,7 +128,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		LeaseTTL: cfg.LeaseTTL, CacheTTL: cfg.Cache.TTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout,
 		RetryPause: cfg.CallRetry, RestartPatience: cfg.RestartPatience,
 	}, execute.Deps{
-		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Cache: s.cache,
+		Store: s.store, Now: deps.DB.Now, Policy: s.policy, Upstream: s.upstream, Schemas: schemas, Cache: s.cache,
 		Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon, Origins: s.origins,
 	})
 	return s, nil

@@ -38,6 +38,21 @@ type Decision struct {
 	Rule, Reason string
 	// Source, Effect, ArgumentsHash, TurnID and CallID describe a tool call.
 	Source, Effect, ArgumentsHash, TurnID, CallID string
+	// PolicyRevision is the revision of the tenant's policies, Policies the names of those that decided, separated by commas.
+	PolicyRevision uint64
+	Policies       string
+	// InputHash identifies the principal as policies saw it; Latency is how long the decision took, to the microsecond.
+	InputHash string
+	Latency   time.Duration
+}
+
+// Input is a principal as policies saw it.
+type Input struct {
+	// Hash identifies it in the tenant.
+	Hash string
+	// Subject is its subject, Principal the encoded principal.
+	Subject   string
+	Principal []byte
 }
 
 // Cursor is a position in the list.
@@ -54,12 +69,19 @@ type Filter struct {
 	TurnID string
 	// DeniedOnly selects denials.
 	DeniedOnly bool
+	// Since and Until select a range of times, without Until; zero = no limit.
+	Since, Until time.Time
 }
 
 // Store stores decisions. Errors of the database are those of libs/sqldb.
 type Store interface {
-	// Add commits a decision before it returns.
-	Add(ctx context.Context, d Decision) error
+	PolicyStore
+	// Add commits a decision before it returns, with its input unless that is nil.
+	Add(ctx context.Context, d Decision, in *Input) error
+	// Inputs returns the stored inputs with these hashes, by hash.
+	Inputs(ctx context.Context, tenant string, hashes []string) (map[string]Input, error)
+	// LastInput returns the subject's input that was added last; ErrNotFound.
+	LastInput(ctx context.Context, tenant, subject string) (Input, error)
 	// Get reads a decision; ErrNotFound if the tenant has none with this id.
 	Get(ctx context.Context, tenant, id string) (Decision, error)
 	// Forget erases turn, call and arguments hash from the decisions of turns.
@@ -82,15 +104,21 @@ func New(db *sqldb.DB) Store { return sqlStore{db} }
 type sqlStore struct{ db *sqldb.DB }
 
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +
-	`turn_id, call_id`
+	`turn_id, call_id, policy_revision, policies, input_hash, latency_us`
 
 var insertDecisions = sqldb.Insert("decisions", columns)
 
-func (s sqlStore) Add(ctx context.Context, d Decision) error {
+func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
+		if in != nil {
+			if err := addInput(ctx, tx, d, in); err != nil {
+				return err
+			}
+		}
 		return sqldb.ExecOne(ctx, tx, insertDecisions,
 			d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
-			d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID)
+			d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash, //nolint:gosec // small
+			d.Latency.Microseconds())
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
@@ -135,6 +163,12 @@ func (s sqlStore) List(ctx context.Context, tenant string, f Filter, after Curso
 	if f.DeniedOnly {
 		and("allowed = $%d", false)
 	}
+	if !f.Since.IsZero() {
+		and("created_us >= $%d", sqldb.Micros(f.Since))
+	}
+	if !f.Until.IsZero() {
+		and("created_us < $%d", sqldb.Micros(f.Until))
+	}
 	if after != (Cursor{}) {
 		and("(created_us, id) < ($%d, $%d)", after.Micros, after.ID)
 	}
@@ -143,9 +177,9 @@ func (s sqlStore) List(ctx context.Context, tenant string, f Filter, after Curso
 }
 
 func scan(row sqldb.Scanner) (d Decision, err error) {
-	var us int64
+	var us, revision, latency int64
 	err = row.Scan(&d.Tenant, &d.ID, &us, &d.Subject, &d.Kind, &d.Resource, &d.Method, &d.Allowed, &d.Rule, &d.Reason,
-		&d.Source, &d.Effect, &d.ArgumentsHash, &d.TurnID, &d.CallID)
-	d.Time = sqldb.Time(us)
+		&d.Source, &d.Effect, &d.ArgumentsHash, &d.TurnID, &d.CallID, &revision, &d.Policies, &d.InputHash, &latency)
+	d.Time, d.PolicyRevision, d.Latency = sqldb.Time(us), uint64(revision), time.Duration(latency)*time.Microsecond //nolint:gosec // small
 	return d, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/membership"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -129,6 +130,17 @@ func (s *ToolGroups) DeleteToolGroup(ctx context.Context, req *registryv1.Delete
 		return nil, noGroup(err, req.GetName())
 	}
 	return &registryv1.DeleteToolGroupResponse{}, nil
+}
+
+// EvaluateToolGroups implements ToolGroupService.
+func (s *ToolGroups) EvaluateToolGroups(ctx context.Context, req *registryv1.EvaluateToolGroupsRequest) (
+	*registryv1.EvaluateToolGroupsResponse, error,
+) {
+	members, err := membership.Evaluate(ctx, s.catalog.store, req.GetTenant(), req.GetGroups(), req.GetTools())
+	if err != nil {
+		return nil, err
+	}
+	return &registryv1.EvaluateToolGroupsResponse{Groups: members}, nil
 }
 
 func noGroup(err error, name string) error {

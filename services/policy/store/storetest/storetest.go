@@ -22,7 +22,7 @@ func Run(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		plantest.Check(t, db)
+		plantest.Check(t, db, "policy_revisions") // one row per tenant, and a bounded number of policies
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
@@ -38,12 +38,18 @@ func Run(t *testing.T, url string) {
 	t.Run("the list is newest first, filtered and paged", func(t *testing.T) { list(t, s) })
 	t.Run("what a deleted session's turns asked for is forgotten", func(t *testing.T) { forget(t, s) })
 	t.Run("many writers lose nothing", func(t *testing.T) { writers(t, s) })
+	t.Run("decisions of a range of times", func(t *testing.T) { between(t, s) })
+	t.Run("principals of decisions are read back", func(t *testing.T) { inputs(t, s) })
+	t.Run("policies are stored with revisions that grow", func(t *testing.T) { policies(t, s) })
+	t.Run("a change that fails changes nothing", func(t *testing.T) { failedChange(t, s) })
+	t.Run("concurrent changes of a tenant see each other", func(t *testing.T) { concurrentChanges(t, s) })
 }
 
 func decision(tenant, id string, at time.Time) store.Decision {
 	return store.Decision{
 		Tenant: tenant, ID: id, Time: at, Subject: "alice", Kind: store.Tool, Resource: "notes__add", Method: "", Allowed: true,
 		Rule: "r", Reason: "rule \"r\" allows — ø", Source: "notes", Effect: "once", ArgumentsHash: "ab", TurnID: "trn_1", CallID: "call_1",
+		PolicyRevision: 7, Policies: "one,two", InputHash: "cd", Latency: 42 * time.Microsecond,
 	}
 }
 
@@ -52,14 +58,14 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 func readBack(t *testing.T, s store.Store) {
 	t.Helper()
 	want := decision("one", "dec_1", begin)
-	if err := s.Add(t.Context(), want); err != nil {
+	if err := s.Add(t.Context(), want, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Get(t.Context(), "one", "dec_1")
 	if err != nil || got != want {
 		t.Errorf("Get = %+v, %v, want %+v", got, err, want)
 	}
-	if err := s.Add(t.Context(), want); !sqldb.IsUnique(err) {
+	if err := s.Add(t.Context(), want, nil); !sqldb.IsUnique(err) {
 		t.Errorf("the same id again: %v", err)
 	}
 }
@@ -80,7 +86,7 @@ func list(t *testing.T, s store.Store) {
 		d := decision("list", fmt.Sprintf("dec_%d", i), begin.Add(time.Duration(i/2)*time.Second)) // pairs share a time
 		d.Allowed = i%3 != 0
 		d.TurnID = []string{"trn_a", "trn_b"}[i%2]
-		if err := s.Add(t.Context(), d); err != nil {
+		if err := s.Add(t.Context(), d, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +126,7 @@ func writers(t *testing.T, s store.Store) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
-			if err := s.Add(t.Context(), decision("many", fmt.Sprintf("dec_%d", i), begin)); err != nil {
+			if err := s.Add(t.Context(), decision("many", fmt.Sprintf("dec_%d", i), begin), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -138,7 +144,7 @@ func forget(t *testing.T, s store.Store) {
 			Tenant: "forget", ID: "dec_" + turn, Time: time.UnixMicro(1), Subject: "ann", Kind: store.Tool, Resource: "n__a", Allowed: true,
 			Rule:   "r",
 			Reason: "why", ArgumentsHash: "hash", TurnID: turn, CallID: "call",
-		}); err != nil {
+		}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -144,9 +144,11 @@ type GetPermissionsResponse struct {
 	// Name of the rule behind each permission with "!". Key: the permission as in `permissions`.
 	DeniedBy map[string]string `protobuf:"bytes,3,rep,name=denied_by,json=deniedBy,proto3" json:"denied_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// How long the response may be cached; unset = the server's own default.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxAge *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// Revision of the tenant's access policies that the response is made with.
+	PolicyRevision uint64 `protobuf:"varint,5,opt,name=policy_revision,json=policyRevision,proto3" json:"policy_revision,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *GetPermissionsResponse) Reset() {
@@ -207,6 +209,13 @@ func (x *GetPermissionsResponse) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *GetPermissionsResponse) GetPolicyRevision() uint64 {
+	if x != nil {
+		return x.PolicyRevision
+	}
+	return 0
+}
+
 // DecideToolRequest describes one tool call.
 type DecideToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -229,7 +238,9 @@ type DecideToolRequest struct {
 	// Approval rules of the agent, applied after those of the mesh.
 	ApprovalRules []*ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
 	// ID of a valid approval for this call, as verified by the registry; empty = none. The decision's `reason` mentions it.
-	ApprovalId    string `protobuf:"bytes,10,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	ApprovalId string `protobuf:"bytes,10,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// Tool groups, and whether the tool is in them. If an access policy names another group, the response has `needed_groups`.
+	Groups        []*ToolGroupMembers `protobuf:"bytes,11,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,6 +345,77 @@ func (x *DecideToolRequest) GetApprovalId() string {
 	return ""
 }
 
+func (x *DecideToolRequest) GetGroups() []*ToolGroupMembers {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// ToolGroupMembers says which tools of a request are in a group now.
+type ToolGroupMembers struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the group.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// There is no such group.
+	Missing bool `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"`
+	// The tools of the request that are in the group.
+	Tools         []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolGroupMembers) Reset() {
+	*x = ToolGroupMembers{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolGroupMembers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolGroupMembers) ProtoMessage() {}
+
+func (x *ToolGroupMembers) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolGroupMembers.ProtoReflect.Descriptor instead.
+func (*ToolGroupMembers) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ToolGroupMembers) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *ToolGroupMembers) GetMissing() bool {
+	if x != nil {
+		return x.Missing
+	}
+	return false
+}
+
+func (x *ToolGroupMembers) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
 // CheckApprovalRulesRequest holds rules to validate.
 type CheckApprovalRulesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -345,7 +427,7 @@ type CheckApprovalRulesRequest struct {
 
 func (x *CheckApprovalRulesRequest) Reset() {
 	*x = CheckApprovalRulesRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +439,7 @@ func (x *CheckApprovalRulesRequest) String() string {
 func (*CheckApprovalRulesRequest) ProtoMessage() {}
 
 func (x *CheckApprovalRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +452,7 @@ func (x *CheckApprovalRulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckApprovalRulesRequest.ProtoReflect.Descriptor instead.
 func (*CheckApprovalRulesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CheckApprovalRulesRequest) GetRules() []*ApprovalRule {
@@ -391,7 +473,7 @@ type CheckApprovalRulesResponse struct {
 
 func (x *CheckApprovalRulesResponse) Reset() {
 	*x = CheckApprovalRulesResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +485,7 @@ func (x *CheckApprovalRulesResponse) String() string {
 func (*CheckApprovalRulesResponse) ProtoMessage() {}
 
 func (x *CheckApprovalRulesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +498,7 @@ func (x *CheckApprovalRulesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckApprovalRulesResponse.ProtoReflect.Descriptor instead.
 func (*CheckApprovalRulesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CheckApprovalRulesResponse) GetFaults() []*ApprovalRuleFault {
@@ -441,7 +523,7 @@ type ApprovalRuleFault struct {
 
 func (x *ApprovalRuleFault) Reset() {
 	*x = ApprovalRuleFault{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +535,7 @@ func (x *ApprovalRuleFault) String() string {
 func (*ApprovalRuleFault) ProtoMessage() {}
 
 func (x *ApprovalRuleFault) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +548,7 @@ func (x *ApprovalRuleFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRuleFault.ProtoReflect.Descriptor instead.
 func (*ApprovalRuleFault) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ApprovalRuleFault) GetIndex() uint32 {
@@ -496,14 +578,16 @@ type FilterToolsRequest struct {
 	// Principal that will use the tools.
 	Principal *Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
 	// Tool names, "source__tool".
-	Tools         []string `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []string `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Tool groups, and which of the tools are in them. If an access policy names another group, the response has `needed_groups`.
+	Groups        []*ToolGroupMembers `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FilterToolsRequest) Reset() {
 	*x = FilterToolsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +599,7 @@ func (x *FilterToolsRequest) String() string {
 func (*FilterToolsRequest) ProtoMessage() {}
 
 func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +612,7 @@ func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsRequest.ProtoReflect.Descriptor instead.
 func (*FilterToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FilterToolsRequest) GetPrincipal() *Principal {
@@ -545,18 +629,27 @@ func (x *FilterToolsRequest) GetTools() []string {
 	return nil
 }
 
+func (x *FilterToolsRequest) GetGroups() []*ToolGroupMembers {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
 // FilterToolsResponse names the tools that the principal may use.
 type FilterToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Allowed tools, in the order of the request.
-	Tools         []string `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []string `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Groups that the request must say more about: nothing is decided. Repeat the request with them.
+	NeededGroups  []string `protobuf:"bytes,2,rep,name=needed_groups,json=neededGroups,proto3" json:"needed_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FilterToolsResponse) Reset() {
 	*x = FilterToolsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +661,7 @@ func (x *FilterToolsResponse) String() string {
 func (*FilterToolsResponse) ProtoMessage() {}
 
 func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,12 +674,19 @@ func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsResponse.ProtoReflect.Descriptor instead.
 func (*FilterToolsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FilterToolsResponse) GetTools() []string {
 	if x != nil {
 		return x.Tools
+	}
+	return nil
+}
+
+func (x *FilterToolsResponse) GetNeededGroups() []string {
+	if x != nil {
+		return x.NeededGroups
 	}
 	return nil
 }
@@ -606,7 +706,7 @@ type RecordDenialRequest struct {
 
 func (x *RecordDenialRequest) Reset() {
 	*x = RecordDenialRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +718,7 @@ func (x *RecordDenialRequest) String() string {
 func (*RecordDenialRequest) ProtoMessage() {}
 
 func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +731,7 @@ func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDenialRequest.ProtoReflect.Descriptor instead.
 func (*RecordDenialRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RecordDenialRequest) GetPrincipal() *Principal {
@@ -672,7 +772,7 @@ type Decision struct {
 	Allowed bool `protobuf:"varint,6,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	// Why, for display: which rule matched, or that none did.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Name of the rule that decided; empty when none matched (denied by default).
+	// Name of the rule that decided, "policy:NAME" for an access policy; empty when none matched (denied by default).
 	Rule string `protobuf:"bytes,8,opt,name=rule,proto3" json:"rule,omitempty"`
 	// ID of the turn; empty for a direct call.
 	TurnId string `protobuf:"bytes,9,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
@@ -681,14 +781,25 @@ type Decision struct {
 	// SHA-256 of the canonical arguments, in hex.
 	ArgumentsHash string `protobuf:"bytes,11,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
 	// Set when the call is allowed only with approval. Not stored; `reason` names the rule.
-	Approval      *ApprovalRequirement `protobuf:"bytes,12,opt,name=approval,proto3" json:"approval,omitempty"`
+	Approval *ApprovalRequirement `protobuf:"bytes,12,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Revision of the tenant's access policies that it was made with; 0 = there never was a policy.
+	PolicyRevision uint64 `protobuf:"varint,14,opt,name=policy_revision,json=policyRevision,proto3" json:"policy_revision,omitempty"`
+	// Access policies that decided, in the order of their priority; empty when a rule decided, or nothing.
+	Policies []string `protobuf:"bytes,15,rep,name=policies,proto3" json:"policies,omitempty"`
+	// Hash of the principal as policies see it: subject, roles and claims. Equal hashes mean equal principals.
+	InputHash string `protobuf:"bytes,16,opt,name=input_hash,json=inputHash,proto3" json:"input_hash,omitempty"`
+	// How long policy took to decide.
+	Latency *durationpb.Duration `protobuf:"bytes,17,opt,name=latency,proto3" json:"latency,omitempty"`
+	// Tool groups that the request must say more about: nothing is decided or recorded. Repeat the request with them. Set in responses of
+	// DecideTool only.
+	NeededGroups  []string `protobuf:"bytes,18,rep,name=needed_groups,json=neededGroups,proto3" json:"needed_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +811,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +824,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Decision) GetId() string {
@@ -800,6 +911,41 @@ func (x *Decision) GetApproval() *ApprovalRequirement {
 	return nil
 }
 
+func (x *Decision) GetPolicyRevision() uint64 {
+	if x != nil {
+		return x.PolicyRevision
+	}
+	return 0
+}
+
+func (x *Decision) GetPolicies() []string {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
+func (x *Decision) GetInputHash() string {
+	if x != nil {
+		return x.InputHash
+	}
+	return ""
+}
+
+func (x *Decision) GetLatency() *durationpb.Duration {
+	if x != nil {
+		return x.Latency
+	}
+	return nil
+}
+
+func (x *Decision) GetNeededGroups() []string {
+	if x != nil {
+		return x.NeededGroups
+	}
+	return nil
+}
+
 // ListDecisionsRequest pages through decisions.
 type ListDecisionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -817,7 +963,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +975,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +988,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListDecisionsRequest) GetPageSize() int32 {
@@ -886,7 +1032,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +1044,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +1057,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*Decision {
@@ -939,7 +1085,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1097,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1110,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -987,7 +1133,7 @@ type ForgetTurnsRequest struct {
 
 func (x *ForgetTurnsRequest) Reset() {
 	*x = ForgetTurnsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1145,7 @@ func (x *ForgetTurnsRequest) String() string {
 func (*ForgetTurnsRequest) ProtoMessage() {}
 
 func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1158,7 @@ func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ForgetTurnsRequest) GetTenant() string {
@@ -1038,7 +1184,7 @@ type ForgetTurnsResponse struct {
 
 func (x *ForgetTurnsResponse) Reset() {
 	*x = ForgetTurnsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1196,7 @@ func (x *ForgetTurnsResponse) String() string {
 func (*ForgetTurnsResponse) ProtoMessage() {}
 
 func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1209,7 @@ func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
@@ -1072,16 +1218,17 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xa0\x02\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xc9\x02\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
 	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12\x1c\n" +
 	"\n" +
 	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\x12U\n" +
 	"\tdenied_by\x18\x03 \x03(\v28.windlass.policy.v1.GetPermissionsResponse.DeniedByEntryR\bdeniedBy\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x1a;\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12'\n" +
+	"\x0fpolicy_revision\x18\x05 \x01(\x04R\x0epolicyRevision\x1a;\n" +
 	"\rDeniedByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xca\x04\n" +
 	"\x11DecideToolRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04tool\x12 \n" +
@@ -1094,7 +1241,13 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\rapprovalRules\x12(\n" +
 	"\vapproval_id\x18\n" +
 	" \x01(\tB\a\xbaH\x04r\x02\x18@R\n" +
-	"approvalId\"^\n" +
+	"approvalId\x12G\n" +
+	"\x06groups\x18\v \x03(\v2$.windlass.policy.v1.ToolGroupMembersB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06groups\"o\n" +
+	"\x10ToolGroupMembers\x12\x1f\n" +
+	"\x05group\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x05group\x12\x18\n" +
+	"\amissing\x18\x02 \x01(\bR\amissing\x12 \n" +
+	"\x05tools\x18\x03 \x03(\tB\n" +
+	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\"^\n" +
 	"\x19CheckApprovalRulesRequest\x12A\n" +
 	"\x05rules\x18\x01 \x03(\v2 .windlass.policy.v1.ApprovalRuleB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05rules\"[\n" +
 	"\x1aCheckApprovalRulesResponse\x12=\n" +
@@ -1102,20 +1255,22 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x11ApprovalRuleFault\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"~\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xc7\x01\n" +
 	"\x12FilterToolsRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12 \n" +
 	"\x05tools\x18\x02 \x03(\tB\n" +
-	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\"+\n" +
+	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\x12G\n" +
+	"\x06groups\x18\x03 \x03(\v2$.windlass.policy.v1.ToolGroupMembersB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06groups\"P\n" +
 	"\x13FilterToolsResponse\x12\x14\n" +
-	"\x05tools\x18\x01 \x03(\tR\x05tools\"\xa8\x01\n" +
+	"\x05tools\x18\x01 \x03(\tR\x05tools\x12#\n" +
+	"\rneeded_groups\x18\x02 \x03(\tR\fneededGroups\"\xa8\x01\n" +
 	"\x13RecordDenialRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12*\n" +
 	"\n" +
 	"permission\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\n" +
 	"permission\x12 \n" +
-	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\xb7\x03\n" +
+	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\xf5\x04\n" +
 	"\bDecision\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x03R\x02id\x12@\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
@@ -1130,7 +1285,13 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\acall_id\x18\n" +
 	" \x01(\tR\x06callId\x12%\n" +
 	"\x0earguments_hash\x18\v \x01(\tR\rargumentsHash\x12C\n" +
-	"\bapproval\x18\f \x01(\v2'.windlass.policy.v1.ApprovalRequirementR\bapprovalJ\x04\b\x04\x10\x05\"\xa8\x01\n" +
+	"\bapproval\x18\f \x01(\v2'.windlass.policy.v1.ApprovalRequirementR\bapproval\x12'\n" +
+	"\x0fpolicy_revision\x18\x0e \x01(\x04R\x0epolicyRevision\x12\x1a\n" +
+	"\bpolicies\x18\x0f \x03(\tR\bpolicies\x12\x1d\n" +
+	"\n" +
+	"input_hash\x18\x10 \x01(\tR\tinputHash\x123\n" +
+	"\alatency\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
+	"\rneeded_groups\x18\x12 \x03(\tR\fneededGroupsJ\x04\b\x04\x10\x05\"\xa8\x01\n" +
 	"\x14ListDecisionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -1179,74 +1340,78 @@ func file_windlass_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(DecisionKind)(0),                  // 0: windlass.policy.v1.DecisionKind
 	(*GetPermissionsRequest)(nil),      // 1: windlass.policy.v1.GetPermissionsRequest
 	(*GetPermissionsResponse)(nil),     // 2: windlass.policy.v1.GetPermissionsResponse
 	(*DecideToolRequest)(nil),          // 3: windlass.policy.v1.DecideToolRequest
-	(*CheckApprovalRulesRequest)(nil),  // 4: windlass.policy.v1.CheckApprovalRulesRequest
-	(*CheckApprovalRulesResponse)(nil), // 5: windlass.policy.v1.CheckApprovalRulesResponse
-	(*ApprovalRuleFault)(nil),          // 6: windlass.policy.v1.ApprovalRuleFault
-	(*FilterToolsRequest)(nil),         // 7: windlass.policy.v1.FilterToolsRequest
-	(*FilterToolsResponse)(nil),        // 8: windlass.policy.v1.FilterToolsResponse
-	(*RecordDenialRequest)(nil),        // 9: windlass.policy.v1.RecordDenialRequest
-	(*Decision)(nil),                   // 10: windlass.policy.v1.Decision
-	(*ListDecisionsRequest)(nil),       // 11: windlass.policy.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 12: windlass.policy.v1.ListDecisionsResponse
-	(*GetDecisionRequest)(nil),         // 13: windlass.policy.v1.GetDecisionRequest
-	(*ForgetTurnsRequest)(nil),         // 14: windlass.policy.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),        // 15: windlass.policy.v1.ForgetTurnsResponse
-	nil,                                // 16: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	(*Principal)(nil),                  // 17: windlass.policy.v1.Principal
-	(*durationpb.Duration)(nil),        // 18: google.protobuf.Duration
-	(v1.EffectClass)(0),                // 19: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 20: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 21: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 22: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 23: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 24: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 25: windlass.policy.v1.CheckTextResponse
+	(*ToolGroupMembers)(nil),           // 4: windlass.policy.v1.ToolGroupMembers
+	(*CheckApprovalRulesRequest)(nil),  // 5: windlass.policy.v1.CheckApprovalRulesRequest
+	(*CheckApprovalRulesResponse)(nil), // 6: windlass.policy.v1.CheckApprovalRulesResponse
+	(*ApprovalRuleFault)(nil),          // 7: windlass.policy.v1.ApprovalRuleFault
+	(*FilterToolsRequest)(nil),         // 8: windlass.policy.v1.FilterToolsRequest
+	(*FilterToolsResponse)(nil),        // 9: windlass.policy.v1.FilterToolsResponse
+	(*RecordDenialRequest)(nil),        // 10: windlass.policy.v1.RecordDenialRequest
+	(*Decision)(nil),                   // 11: windlass.policy.v1.Decision
+	(*ListDecisionsRequest)(nil),       // 12: windlass.policy.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 13: windlass.policy.v1.ListDecisionsResponse
+	(*GetDecisionRequest)(nil),         // 14: windlass.policy.v1.GetDecisionRequest
+	(*ForgetTurnsRequest)(nil),         // 15: windlass.policy.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),        // 16: windlass.policy.v1.ForgetTurnsResponse
+	nil,                                // 17: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	(*Principal)(nil),                  // 18: windlass.policy.v1.Principal
+	(*durationpb.Duration)(nil),        // 19: google.protobuf.Duration
+	(v1.EffectClass)(0),                // 20: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 21: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 22: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 23: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 24: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 25: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 26: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
-	17, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
-	16, // 1: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	18, // 2: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
-	17, // 3: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	19, // 4: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	20, // 5: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	21, // 6: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	21, // 7: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
-	6,  // 8: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	17, // 9: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	17, // 10: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	22, // 11: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 12: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
-	23, // 13: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	10, // 14: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	1,  // 15: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	3,  // 16: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	7,  // 17: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	4,  // 18: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	24, // 19: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	9,  // 20: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	14, // 21: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
-	11, // 22: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	13, // 23: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	2,  // 24: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	10, // 25: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	8,  // 26: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	5,  // 27: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	25, // 28: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	10, // 29: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	15, // 30: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
-	12, // 31: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	10, // 32: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	24, // [24:33] is the sub-list for method output_type
-	15, // [15:24] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	18, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
+	17, // 1: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	19, // 2: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
+	18, // 3: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	20, // 4: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	21, // 5: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	22, // 6: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	4,  // 7: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	22, // 8: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	7,  // 9: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	18, // 10: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	4,  // 11: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	18, // 12: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	23, // 13: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 14: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
+	24, // 15: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	19, // 16: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
+	11, // 17: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	1,  // 18: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	3,  // 19: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	8,  // 20: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	5,  // 21: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	25, // 22: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	10, // 23: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	15, // 24: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	12, // 25: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	14, // 26: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	2,  // 27: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	11, // 28: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	9,  // 29: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	6,  // 30: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	26, // 31: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	11, // 32: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	16, // 33: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	13, // 34: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	11, // 35: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	27, // [27:36] is the sub-list for method output_type
+	18, // [18:27] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -1263,7 +1428,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_policy_proto_rawDesc), len(file_windlass_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

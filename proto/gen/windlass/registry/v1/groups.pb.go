@@ -9,6 +9,7 @@ package registryv1
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
+	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -853,11 +854,121 @@ func (x *UnmetSelector) GetMessage() string {
 	return ""
 }
 
+// EvaluateToolGroupsRequest names groups and tools.
+type EvaluateToolGroupsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the groups and tools.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Names of groups.
+	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Names of tools.
+	Tools         []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvaluateToolGroupsRequest) Reset() {
+	*x = EvaluateToolGroupsRequest{}
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvaluateToolGroupsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvaluateToolGroupsRequest) ProtoMessage() {}
+
+func (x *EvaluateToolGroupsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvaluateToolGroupsRequest.ProtoReflect.Descriptor instead.
+func (*EvaluateToolGroupsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_groups_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *EvaluateToolGroupsRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *EvaluateToolGroupsRequest) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *EvaluateToolGroupsRequest) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+// EvaluateToolGroupsResponse lists members.
+type EvaluateToolGroupsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each of the groups, in the order of the request.
+	Groups        []*v11.ToolGroupMembers `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvaluateToolGroupsResponse) Reset() {
+	*x = EvaluateToolGroupsResponse{}
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvaluateToolGroupsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvaluateToolGroupsResponse) ProtoMessage() {}
+
+func (x *EvaluateToolGroupsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_groups_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvaluateToolGroupsResponse.ProtoReflect.Descriptor instead.
+func (*EvaluateToolGroupsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_groups_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EvaluateToolGroupsResponse) GetGroups() []*v11.ToolGroupMembers {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
 var File_windlass_registry_v1_groups_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/registry/v1/groups.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc7\x04\n" +
+	"!windlass/registry/v1/groups.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1fwindlass/policy/v1/policy.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc7\x04\n" +
 	"\tToolGroup\x12\xc7\x01\n" +
 	"\x04name\x18\x01 \x01(\tB\xb2\x01\xe0A\x02\xbaH\xab\x01\xba\x01\xa7\x01\n" +
 	"\n" +
@@ -916,14 +1027,21 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\rUnmetSelector\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x1c\n" +
 	"\tcondition\x18\x02 \x01(\tR\tcondition\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage*\xd4\x01\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x87\x01\n" +
+	"\x19EvaluateToolGroupsRequest\x12%\n" +
+	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12!\n" +
+	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06groups\x12 \n" +
+	"\x05tools\x18\x03 \x03(\tB\n" +
+	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\"Z\n" +
+	"\x1aEvaluateToolGroupsResponse\x12<\n" +
+	"\x06groups\x18\x01 \x03(\v2$.windlass.policy.v1.ToolGroupMembersR\x06groups*\xd4\x01\n" +
 	"\x0eToolGroupCause\x12 \n" +
 	"\x1cTOOL_GROUP_CAUSE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_GROUP_CAUSE_LISTED\x10\x01\x12\x1d\n" +
 	"\x19TOOL_GROUP_CAUSE_SELECTED\x10\x02\x12\x1d\n" +
 	"\x19TOOL_GROUP_CAUSE_EXCLUDED\x10\x03\x12!\n" +
 	"\x1dTOOL_GROUP_CAUSE_NOT_SELECTED\x10\x04\x12\"\n" +
-	"\x1eTOOL_GROUP_CAUSE_NOT_AVAILABLE\x10\x052\xfd\a\n" +
+	"\x1eTOOL_GROUP_CAUSE_NOT_AVAILABLE\x10\x052\x99\t\n" +
 	"\x10ToolGroupService\x12\x9f\x01\n" +
 	"\x0fCreateToolGroup\x12,.windlass.registry.v1.CreateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"=\xaa\xfd\x1b\x16registry.groups.create\x82\xd3\xe4\x93\x02\x1d:\n" +
 	"tool_group\"\x0f/v1/tool-groups\x12\x91\x01\n" +
@@ -932,7 +1050,8 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\x0fUpdateToolGroup\x12,.windlass.registry.v1.UpdateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"O\xaa\xfd\x1b\x16registry.groups.update\x82\xd3\xe4\x93\x02/:\n" +
 	"tool_group2!/v1/tool-groups/{tool_group.name}\x12\xa8\x01\n" +
 	"\x0fDeleteToolGroup\x12,.windlass.registry.v1.DeleteToolGroupRequest\x1a-.windlass.registry.v1.DeleteToolGroupResponse\"8\xaa\xfd\x1b\x16registry.groups.delete\x82\xd3\xe4\x93\x02\x18*\x16/v1/tool-groups/{name}\x12\xb4\x01\n" +
-	"\x10ExplainToolGroup\x12-.windlass.registry.v1.ExplainToolGroupRequest\x1a..windlass.registry.v1.ExplainToolGroupResponse\"A\xaa\xfd\x1b\x17registry.groups.explain\x82\xd3\xe4\x93\x02 \x12\x1e/v1/tool-groups/{name}:explainB\xe5\x01\n" +
+	"\x10ExplainToolGroup\x12-.windlass.registry.v1.ExplainToolGroupRequest\x1a..windlass.registry.v1.ExplainToolGroupResponse\"A\xaa\xfd\x1b\x17registry.groups.explain\x82\xd3\xe4\x93\x02 \x12\x1e/v1/tool-groups/{name}:explain\x12\x99\x01\n" +
+	"\x12EvaluateToolGroups\x12/.windlass.registry.v1.EvaluateToolGroupsRequest\x1a0.windlass.registry.v1.EvaluateToolGroupsResponse\" \xaa\xfd\x1b\x18registry.groups.evaluate\xb0\xfd\x1b\x01B\xe5\x01\n" +
 	"\x18com.windlass.registry.v1B\vGroupsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 
 var (
@@ -948,55 +1067,61 @@ func file_windlass_registry_v1_groups_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_windlass_registry_v1_groups_proto_goTypes = []any{
-	(ToolGroupCause)(0),              // 0: windlass.registry.v1.ToolGroupCause
-	(*ToolGroup)(nil),                // 1: windlass.registry.v1.ToolGroup
-	(*ToolSelector)(nil),             // 2: windlass.registry.v1.ToolSelector
-	(*CreateToolGroupRequest)(nil),   // 3: windlass.registry.v1.CreateToolGroupRequest
-	(*GetToolGroupRequest)(nil),      // 4: windlass.registry.v1.GetToolGroupRequest
-	(*ListToolGroupsRequest)(nil),    // 5: windlass.registry.v1.ListToolGroupsRequest
-	(*ListToolGroupsResponse)(nil),   // 6: windlass.registry.v1.ListToolGroupsResponse
-	(*UpdateToolGroupRequest)(nil),   // 7: windlass.registry.v1.UpdateToolGroupRequest
-	(*DeleteToolGroupRequest)(nil),   // 8: windlass.registry.v1.DeleteToolGroupRequest
-	(*DeleteToolGroupResponse)(nil),  // 9: windlass.registry.v1.DeleteToolGroupResponse
-	(*ExplainToolGroupRequest)(nil),  // 10: windlass.registry.v1.ExplainToolGroupRequest
-	(*ExplainToolGroupResponse)(nil), // 11: windlass.registry.v1.ExplainToolGroupResponse
-	(*UnmetSelector)(nil),            // 12: windlass.registry.v1.UnmetSelector
-	nil,                              // 13: windlass.registry.v1.ToolSelector.LabelsEntry
-	(*timestamppb.Timestamp)(nil),    // 14: google.protobuf.Timestamp
-	(v1.EffectClass)(0),              // 15: windlass.turn.v1.EffectClass
-	(*fieldmaskpb.FieldMask)(nil),    // 16: google.protobuf.FieldMask
+	(ToolGroupCause)(0),                // 0: windlass.registry.v1.ToolGroupCause
+	(*ToolGroup)(nil),                  // 1: windlass.registry.v1.ToolGroup
+	(*ToolSelector)(nil),               // 2: windlass.registry.v1.ToolSelector
+	(*CreateToolGroupRequest)(nil),     // 3: windlass.registry.v1.CreateToolGroupRequest
+	(*GetToolGroupRequest)(nil),        // 4: windlass.registry.v1.GetToolGroupRequest
+	(*ListToolGroupsRequest)(nil),      // 5: windlass.registry.v1.ListToolGroupsRequest
+	(*ListToolGroupsResponse)(nil),     // 6: windlass.registry.v1.ListToolGroupsResponse
+	(*UpdateToolGroupRequest)(nil),     // 7: windlass.registry.v1.UpdateToolGroupRequest
+	(*DeleteToolGroupRequest)(nil),     // 8: windlass.registry.v1.DeleteToolGroupRequest
+	(*DeleteToolGroupResponse)(nil),    // 9: windlass.registry.v1.DeleteToolGroupResponse
+	(*ExplainToolGroupRequest)(nil),    // 10: windlass.registry.v1.ExplainToolGroupRequest
+	(*ExplainToolGroupResponse)(nil),   // 11: windlass.registry.v1.ExplainToolGroupResponse
+	(*UnmetSelector)(nil),              // 12: windlass.registry.v1.UnmetSelector
+	(*EvaluateToolGroupsRequest)(nil),  // 13: windlass.registry.v1.EvaluateToolGroupsRequest
+	(*EvaluateToolGroupsResponse)(nil), // 14: windlass.registry.v1.EvaluateToolGroupsResponse
+	nil,                                // 15: windlass.registry.v1.ToolSelector.LabelsEntry
+	(*timestamppb.Timestamp)(nil),      // 16: google.protobuf.Timestamp
+	(v1.EffectClass)(0),                // 17: windlass.turn.v1.EffectClass
+	(*fieldmaskpb.FieldMask)(nil),      // 18: google.protobuf.FieldMask
+	(*v11.ToolGroupMembers)(nil),       // 19: windlass.policy.v1.ToolGroupMembers
 }
 var file_windlass_registry_v1_groups_proto_depIdxs = []int32{
 	2,  // 0: windlass.registry.v1.ToolGroup.selectors:type_name -> windlass.registry.v1.ToolSelector
-	14, // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
-	14, // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
-	15, // 3: windlass.registry.v1.ToolSelector.effects:type_name -> windlass.turn.v1.EffectClass
-	13, // 4: windlass.registry.v1.ToolSelector.labels:type_name -> windlass.registry.v1.ToolSelector.LabelsEntry
+	16, // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
+	16, // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
+	17, // 3: windlass.registry.v1.ToolSelector.effects:type_name -> windlass.turn.v1.EffectClass
+	15, // 4: windlass.registry.v1.ToolSelector.labels:type_name -> windlass.registry.v1.ToolSelector.LabelsEntry
 	1,  // 5: windlass.registry.v1.CreateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
 	1,  // 6: windlass.registry.v1.ListToolGroupsResponse.tool_groups:type_name -> windlass.registry.v1.ToolGroup
 	1,  // 7: windlass.registry.v1.UpdateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
-	16, // 8: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18, // 8: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
 	0,  // 9: windlass.registry.v1.ExplainToolGroupResponse.cause:type_name -> windlass.registry.v1.ToolGroupCause
 	12, // 10: windlass.registry.v1.ExplainToolGroupResponse.unmet:type_name -> windlass.registry.v1.UnmetSelector
-	3,  // 11: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
-	4,  // 12: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
-	5,  // 13: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
-	7,  // 14: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
-	8,  // 15: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
-	10, // 16: windlass.registry.v1.ToolGroupService.ExplainToolGroup:input_type -> windlass.registry.v1.ExplainToolGroupRequest
-	1,  // 17: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	1,  // 18: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	6,  // 19: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
-	1,  // 20: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	9,  // 21: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
-	11, // 22: windlass.registry.v1.ToolGroupService.ExplainToolGroup:output_type -> windlass.registry.v1.ExplainToolGroupResponse
-	17, // [17:23] is the sub-list for method output_type
-	11, // [11:17] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	19, // 11: windlass.registry.v1.EvaluateToolGroupsResponse.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	3,  // 12: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
+	4,  // 13: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
+	5,  // 14: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
+	7,  // 15: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
+	8,  // 16: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
+	10, // 17: windlass.registry.v1.ToolGroupService.ExplainToolGroup:input_type -> windlass.registry.v1.ExplainToolGroupRequest
+	13, // 18: windlass.registry.v1.ToolGroupService.EvaluateToolGroups:input_type -> windlass.registry.v1.EvaluateToolGroupsRequest
+	1,  // 19: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	1,  // 20: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	6,  // 21: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
+	1,  // 22: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	9,  // 23: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
+	11, // 24: windlass.registry.v1.ToolGroupService.ExplainToolGroup:output_type -> windlass.registry.v1.ExplainToolGroupResponse
+	14, // 25: windlass.registry.v1.ToolGroupService.EvaluateToolGroups:output_type -> windlass.registry.v1.EvaluateToolGroupsResponse
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_groups_proto_init() }
@@ -1010,7 +1135,7 @@ func file_windlass_registry_v1_groups_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_groups_proto_rawDesc), len(file_windlass_registry_v1_groups_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

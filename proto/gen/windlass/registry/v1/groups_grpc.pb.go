@@ -19,12 +19,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ToolGroupService_CreateToolGroup_FullMethodName  = "/windlass.registry.v1.ToolGroupService/CreateToolGroup"
-	ToolGroupService_GetToolGroup_FullMethodName     = "/windlass.registry.v1.ToolGroupService/GetToolGroup"
-	ToolGroupService_ListToolGroups_FullMethodName   = "/windlass.registry.v1.ToolGroupService/ListToolGroups"
-	ToolGroupService_UpdateToolGroup_FullMethodName  = "/windlass.registry.v1.ToolGroupService/UpdateToolGroup"
-	ToolGroupService_DeleteToolGroup_FullMethodName  = "/windlass.registry.v1.ToolGroupService/DeleteToolGroup"
-	ToolGroupService_ExplainToolGroup_FullMethodName = "/windlass.registry.v1.ToolGroupService/ExplainToolGroup"
+	ToolGroupService_CreateToolGroup_FullMethodName    = "/windlass.registry.v1.ToolGroupService/CreateToolGroup"
+	ToolGroupService_GetToolGroup_FullMethodName       = "/windlass.registry.v1.ToolGroupService/GetToolGroup"
+	ToolGroupService_ListToolGroups_FullMethodName     = "/windlass.registry.v1.ToolGroupService/ListToolGroups"
+	ToolGroupService_UpdateToolGroup_FullMethodName    = "/windlass.registry.v1.ToolGroupService/UpdateToolGroup"
+	ToolGroupService_DeleteToolGroup_FullMethodName    = "/windlass.registry.v1.ToolGroupService/DeleteToolGroup"
+	ToolGroupService_ExplainToolGroup_FullMethodName   = "/windlass.registry.v1.ToolGroupService/ExplainToolGroup"
+	ToolGroupService_EvaluateToolGroups_FullMethodName = "/windlass.registry.v1.ToolGroupService/EvaluateToolGroups"
 )
 
 // ToolGroupServiceClient is the client API for ToolGroupService service.
@@ -48,6 +49,9 @@ type ToolGroupServiceClient interface {
 	// ExplainToolGroup says whether a tool is in a group for the caller, and which rule of the group decides.
 	// Errors: NOT_FOUND when there is no such group.
 	ExplainToolGroup(ctx context.Context, in *ExplainToolGroupRequest, opts ...grpc.CallOption) (*ExplainToolGroupResponse, error)
+	// EvaluateToolGroups returns which of the given tools are in the given groups now, without asking policy. Policy calls it to explain and
+	// replay decisions.
+	EvaluateToolGroups(ctx context.Context, in *EvaluateToolGroupsRequest, opts ...grpc.CallOption) (*EvaluateToolGroupsResponse, error)
 }
 
 type toolGroupServiceClient struct {
@@ -118,6 +122,16 @@ func (c *toolGroupServiceClient) ExplainToolGroup(ctx context.Context, in *Expla
 	return out, nil
 }
 
+func (c *toolGroupServiceClient) EvaluateToolGroups(ctx context.Context, in *EvaluateToolGroupsRequest, opts ...grpc.CallOption) (*EvaluateToolGroupsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EvaluateToolGroupsResponse)
+	err := c.cc.Invoke(ctx, ToolGroupService_EvaluateToolGroups_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ToolGroupServiceServer is the server API for ToolGroupService service.
 // All implementations must embed UnimplementedToolGroupServiceServer
 // for forward compatibility.
@@ -139,6 +153,9 @@ type ToolGroupServiceServer interface {
 	// ExplainToolGroup says whether a tool is in a group for the caller, and which rule of the group decides.
 	// Errors: NOT_FOUND when there is no such group.
 	ExplainToolGroup(context.Context, *ExplainToolGroupRequest) (*ExplainToolGroupResponse, error)
+	// EvaluateToolGroups returns which of the given tools are in the given groups now, without asking policy. Policy calls it to explain and
+	// replay decisions.
+	EvaluateToolGroups(context.Context, *EvaluateToolGroupsRequest) (*EvaluateToolGroupsResponse, error)
 	mustEmbedUnimplementedToolGroupServiceServer()
 }
 
@@ -166,6 +183,9 @@ func (UnimplementedToolGroupServiceServer) DeleteToolGroup(context.Context, *Del
 }
 func (UnimplementedToolGroupServiceServer) ExplainToolGroup(context.Context, *ExplainToolGroupRequest) (*ExplainToolGroupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExplainToolGroup not implemented")
+}
+func (UnimplementedToolGroupServiceServer) EvaluateToolGroups(context.Context, *EvaluateToolGroupsRequest) (*EvaluateToolGroupsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EvaluateToolGroups not implemented")
 }
 func (UnimplementedToolGroupServiceServer) mustEmbedUnimplementedToolGroupServiceServer() {}
 func (UnimplementedToolGroupServiceServer) testEmbeddedByValue()                          {}
@@ -296,6 +316,24 @@ func _ToolGroupService_ExplainToolGroup_Handler(srv interface{}, ctx context.Con
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ToolGroupService_EvaluateToolGroups_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EvaluateToolGroupsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolGroupServiceServer).EvaluateToolGroups(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolGroupService_EvaluateToolGroups_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolGroupServiceServer).EvaluateToolGroups(ctx, req.(*EvaluateToolGroupsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ToolGroupService_ServiceDesc is the grpc.ServiceDesc for ToolGroupService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -326,6 +364,10 @@ var ToolGroupService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExplainToolGroup",
 			Handler:    _ToolGroupService_ExplainToolGroup_Handler,
+		},
+		{
+			MethodName: "EvaluateToolGroups",
+			Handler:    _ToolGroupService_EvaluateToolGroups_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

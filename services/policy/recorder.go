@@ -1,0 +1,48 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/windlass-dev/windlass/services/policy/access"
+	"github.com/windlass-dev/windlass/services/policy/store"
+)
+
+const (
+	// subjectsKept limits the subjects whose last input is remembered as stored.
+	subjectsKept = 16384
+	// maxInputBytes limits the stored principals. Decisions about larger ones are not replayed.
+	maxInputBytes = 32 << 10
+)
+
+// recorder stores decisions, each with its principal unless that is the subject's last one.
+type recorder struct {
+	store store.Store
+	last  *lru.Cache[subjectKey, string]
+}
+
+type subjectKey struct{ tenant, subject string }
+
+func newRecorder(s store.Store) (*recorder, error) {
+	last, err := lru.New[subjectKey, string](subjectsKept)
+	if err != nil {
+		return nil, fmt.Errorf("make cache of inputs: %w", err)
+	}
+	return &recorder{store: s, last: last}, nil
+}
+
+// add commits a decision before it returns.
+func (r *recorder) add(ctx context.Context, d store.Decision, in access.Input) error {
+	key := subjectKey{d.Tenant, d.Subject}
+	known, _ := r.last.Get(key)
+	if known == in.Hash || len(in.Encoded) > maxInputBytes {
+		return r.store.Add(ctx, d, nil)
+	}
+	if err := r.store.Add(ctx, d, &store.Input{Hash: in.Hash, Subject: d.Subject, Principal: in.Encoded}); err != nil {
+		return err
+	}
+	r.last.Add(key, in.Hash)
+	return nil
+}
