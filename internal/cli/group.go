@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
-	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
@@ -27,7 +26,7 @@ func groups() noun {
 		read: typed((*registryv1.ToolGroup).GetName, func(m *registryv1.ToolGroup, now time.Time) []string {
 			var selectors []string
 			for _, s := range m.GetSelectors() {
-				selectors = append(selectors, selectorText(s))
+				selectors = append(selectors, show.Selector(s))
 			}
 			short := func(names []string) string { return output.Short(strings.Join(names, ","), cellWidth) }
 			return []string{
@@ -36,28 +35,6 @@ func groups() noun {
 			}
 		}),
 	}
-}
-
-// selectorText formats a selector on one line, for example "github/* read team=pay #orders".
-func selectorText(s *registryv1.ToolSelector) string {
-	words := []string{orAll(s.GetSource()) + "/" + orAll(s.GetName())}
-	for _, e := range s.GetEffects() {
-		words = append(words, enum.Name(e))
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.GetLabels())) {
-		words = append(words, name+"="+s.GetLabels()[name])
-	}
-	for _, tag := range s.GetTags() {
-		words = append(words, "#"+tag)
-	}
-	return strings.Join(words, " ")
-}
-
-func orAll(glob string) string {
-	if glob == "" {
-		return "*"
-	}
-	return glob
 }
 
 func groupCommands(a *app.App) []*cobra.Command {

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/insight"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/policies"
 	"github.com/windlass-dev/windlass/internal/cli/secrets"
 	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -25,10 +26,6 @@ import (
 const cellWidth = 48
 
 func nounCommands(a *app.App) []*cobra.Command {
-	var out []*cobra.Command
-	for _, n := range nouns() {
-		out = append(out, n.command(a))
-	}
 	runner := func(do func(insight.Call) error) func(*cobra.Command, []string) error {
 		return run(a, func(c *call) error {
 			return do(insight.Call{
@@ -36,6 +33,14 @@ func nounCommands(a *app.App) []*cobra.Command {
 				Ago: func(t time.Time) string { return ago(c.now, t) },
 			})
 		})
+	}
+	var out []*cobra.Command
+	for _, n := range nouns() {
+		cmd := n.command(a)
+		if n.path == policies.Path {
+			cmd.AddCommand(policies.Commands(a, runner)...)
+		}
+		out = append(out, cmd)
 	}
 	return append(append(out, artifactCommand(a), secrets.Command(a, runner)), insight.Commands(runner)...)
 }
@@ -45,6 +50,10 @@ func nouns() []noun {
 	return []noun{
 		agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(),
 		webhooks(), schedules(),
+		{
+			name: "policy", plural: "access_policies", short: "Access policies: who may use which tools and permissions", path: policies.Path,
+			get: true, remove: true, manifest: true, header: policies.Header(), read: typed((*policyv1.AccessPolicy).GetName, policies.Row),
+		},
 		{
 			name: "event", plural: "events", short: "Events: what happened to sources, tools, agents, turns and approvals", path: "/v1/events",
 			stream: true, header: []string{"TIME", "TYPE", "SUBJECT", "DATA"},

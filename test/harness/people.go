@@ -20,6 +20,12 @@ import (
 // mesh's processes, which identify the person by a token signed with the mesh's key.
 func (m *Mesh) As(subject string, roles ...string) *Client {
 	m.t.Helper()
+	return m.AsPrincipal(authn.User(subject, roles...))
+}
+
+// AsPrincipal is As for a person with claims.
+func (m *Mesh) AsPrincipal(person *policyv1.Principal) *Client {
+	m.t.Helper()
 	deps := rest.Deps{
 		Log: slog.New(slog.DiscardHandler), MaxBody: 1 << 20, Timeout: 75 * time.Second, MaxTimeout: 75 * time.Second,
 		Matched: func(context.Context, string) {},
@@ -33,7 +39,7 @@ func (m *Mesh) As(subject string, roles ...string) *Client {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return NewClient(m.t, m.edge(api, authn.User(subject, roles...)))
+	return NewClient(m.t, m.edge(api, person))
 }
 
 // MCPAs returns the base URL of the mesh's MCP endpoints, served to a person in the same way.
