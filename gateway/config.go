@@ -30,6 +30,8 @@ type Config struct {
 	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
 	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
 	TemporalUI, TemporalNamespace string `yaml:"-"`
+	// Issuers are set by the assembly: the URLs of those whose tokens are accepted.
+	Issuers []string `yaml:"-"`
 }
 
 // DefaultConfig returns the defaults, which serve this machine only.

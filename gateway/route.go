@@ -67,6 +67,9 @@ func (g *Gateway) plain(path string) http.Handler {
 	case "/openapi.client.json":
 		return document(g.clientAPI)
 	}
+	if h := g.describe(path); h != nil {
+		return h
+	}
 	if console.Route(path) != "" {
 		return g.console
 	}

@@ -259,6 +259,9 @@ func (p *Process) buildGateway() error {
 	}
 	cfg := p.cfg.Gateway
 	cfg.TemporalUI, cfg.TemporalNamespace = p.cfg.Temporal.UI, p.cfg.Temporal.Namespace
+	for _, issuer := range p.cfg.Identity.Issuers {
+		cfg.Issuers = append(cfg.Issuers, issuer.Issuer)
+	}
 	g, err := gateway.New(cfg, conns)
 	if err != nil {
 		return err
