@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/hint"
+	"github.com/windlass-dev/windlass/internal/cli/login"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/state"
 	"github.com/windlass-dev/windlass/internal/cli/version"
@@ -43,7 +44,7 @@ func run(a *app.App, do func(*call) error) func(*cobra.Command, []string) error 
 		server := serverOf(a, cmd)
 		kept := state.Of(a, server)
 		c, err := client.New(client.Config{
-			Server: server, UserAgent: "windlass/" + version.Of(a.Version).Version, Made: kept.Remember,
+			Server: server, UserAgent: "windlass/" + version.Of(a.Version).Version, Made: kept.Remember, Token: login.Source(a),
 			Silent: func() {
 				_, _ = fmt.Fprintf(a.Err, "%s accepts connections but does not answer, waiting… (Ctrl-C stops)\n", server) // best effort
 			},

@@ -55,6 +55,7 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 	}
 	add("run", doctorCommand(a), topCommand(a), versionCommand(a))
 	add("run", initCommand(a), mcpCommand(a), login.User(a))
+	add("run", login.Commands(a, func(cmd *cobra.Command) string { return serverOf(a, cmd) })...)
 	add("talk", chatCommand(a), runCommand(a), decideCommand(a), applyCommand(a))
 	add("nouns", nounCommands(a)...)
 	add("nouns", getCommand(a), listCommand(a))

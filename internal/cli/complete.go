@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/login"
 	"github.com/windlass-dev/windlass/internal/cli/state"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 )
@@ -52,7 +53,7 @@ func completes(a *app.App, cmd *cobra.Command) {
 func candidates(a *app.App, cmd *cobra.Command, kind, typed string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	server := serverOf(a, cmd)
-	cl, err := client.New(client.Config{Server: server, UserAgent: "windlass", Timeout: 2 * time.Second})
+	cl, err := client.New(client.Config{Server: server, UserAgent: "windlass", Timeout: 2 * time.Second, Token: login.Source(a)})
 	if err != nil || kind == "" {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

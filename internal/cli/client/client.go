@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/secret"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
@@ -38,6 +39,8 @@ type Config struct {
 	Made func(ids map[string]string)
 	// Silent is called once when the server accepts connections but answers nothing for some seconds. Optional.
 	Silent func()
+	// Token returns the access token to send to a server, the empty one for none. Optional.
+	Token func(ctx context.Context, server string) (secret.Value, error)
 }
 
 // Client calls a server. It is safe for concurrent use.
@@ -49,19 +52,38 @@ type Client struct {
 	stream *http.Client
 	made   func(ids map[string]string)
 	doubt  doubter
+	token  func(ctx context.Context, server string) (secret.Value, error)
+}
+
+// parse reads the address of a server.
+func parse(server string) (*url.URL, error) {
+	full := server
+	if !strings.Contains(server, "://") {
+		full = "http://" + server
+	}
+	u, err := url.Parse(full)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" {
+		return nil, fmt.Errorf("server %q is no address: want a URL such as http://127.0.0.1:8080", server)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	return u, nil
+}
+
+// Address returns the one form of a server's address.
+func Address(server string) (string, error) {
+	u, err := parse(server)
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
 }
 
 // New checks the server's address; it connects on the first call.
 func New(cfg Config) (*Client, error) {
-	server := cfg.Server
-	if !strings.Contains(server, "://") {
-		server = "http://" + server
+	u, err := parse(cfg.Server)
+	if err != nil {
+		return nil, err
 	}
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" {
-		return nil, fmt.Errorf("server %q is no address: want a URL such as http://127.0.0.1:8080", cfg.Server)
-	}
-	u.Path = strings.TrimSuffix(u.Path, "/")
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 90 * time.Second
 	}
@@ -73,7 +95,7 @@ func New(cfg Config) (*Client, error) {
 		base: u, agent: cfg.UserAgent, egress: e,
 		calls:  e.Client(egress.Options{Timeout: cfg.Timeout, MaxResponseBytes: maxAnswer}),
 		stream: e.Client(egress.Options{}),
-		made:   cfg.Made, doubt: doubter{after: firstDoubt, tell: cfg.Silent},
+		made:   cfg.Made, token: cfg.Token, doubt: doubter{after: firstDoubt, tell: cfg.Silent},
 	}, nil
 }
 
@@ -225,6 +247,15 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	req.Header.Set("User-Agent", c.agent)
 	if r.Key != "" {
 		req.Header.Set("Idempotency-Key", r.Key)
+	}
+	if c.token != nil {
+		token, err := c.token(ctx, c.Server())
+		if err != nil {
+			return nil, err
+		}
+		if !token.IsZero() {
+			req.Header.Set("Authorization", "Bearer "+token.Reveal())
+		}
 	}
 	return req, nil
 }

@@ -19,7 +19,7 @@ const (
 	// DeviceTTL is how long a user has to enter a code.
 	DeviceTTL = 10 * time.Minute
 	// Interval is how often a device may ask.
-	Interval = 2 * time.Second
+	Interval = time.Second
 	// tolerance is how much sooner it may ask, since clocks and networks jitter.
 	tolerance = 500 * time.Millisecond
 )
