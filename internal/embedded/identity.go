@@ -32,8 +32,8 @@ func userRules() []policy.Rule {
 			Permissions: []string{
 				"health.get", "inference.models.list", "registry.groups.get", "registry.groups.list", "registry.sources.get",
 				"registry.sources.list", "registry.tools.get", "registry.tools.invoke", "registry.tools.list", "sessions.agents.get",
-				"sessions.agents.list", "sessions.approvals.*", "sessions.artifacts.*", "sessions.messages.*", "sessions.schedules.*",
-				"sessions.sessions.*", "sessions.turns.*",
+				"sessions.agents.list", "sessions.approvals.*", "sessions.artifacts.*", "sessions.events.*", "sessions.messages.*",
+				"sessions.schedules.*", "sessions.sessions.*", "sessions.turns.*",
 			},
 		},
 		{

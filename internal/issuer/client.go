@@ -52,8 +52,10 @@ func (c client) GrantTypes() []oidc.GrantType {
 	return all
 }
 
-func (c client) RestrictAdditionalIdTokenScopes() func([]string) []string     { return c.allowed }
 func (c client) RestrictAdditionalAccessTokenScopes() func([]string) []string { return c.allowed }
+
+//nolint:revive // the library's name
+func (c client) RestrictAdditionalIdTokenScopes() func([]string) []string { return c.allowed }
 
 // allowed drops the scopes that the client may not request.
 func (c client) allowed(scopes []string) []string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -189,9 +190,7 @@ func form(pairs ...string) url.Values {
 // with returns parameters with others in their place; "" removes one.
 func with(v url.Values, pairs ...string) url.Values {
 	out := url.Values{}
-	for k, all := range v {
-		out[k] = all
-	}
+	maps.Copy(out, v)
 	for i := 0; i < len(pairs); i += 2 {
 		if out.Del(pairs[i]); pairs[i+1] != "" {
 			out.Set(pairs[i], pairs[i+1])

@@ -34,6 +34,7 @@ func TestPages(t *testing.T) {
 	m := &mesh{Embedded: up, real: map[string]string{
 		"http://127.0.0.1:8080": up.Client.Base, "127.0.0.1:9090": up.Ready["grpc"].(string),
 		"127.0.0.1:7233": up.Ready["temporal"].(string), "http://127.0.0.1:8233": up.Ready["temporal_ui"].(string),
+		"http://127.0.0.1:8089": up.Ready["issuer"].(string),
 	}}
 	for _, p := range pages(t) {
 		if strings.HasPrefix(p.path, benchPages) {
@@ -119,6 +120,9 @@ func (m *mesh) shell(t *testing.T, dir, script string) error {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(m.DataDir, filepath.Join(dir, ".windlass")); err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range []string{"bash", "curl", "python3"} {

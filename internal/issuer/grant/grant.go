@@ -173,7 +173,7 @@ func (s *Store) Revoke(id string, expires time.Time) error {
 	return s.save()
 }
 
-// Revoked reports whether an access token has been revoked by itself.
+// IsRevoked reports whether an access token has been revoked by itself.
 func (s *Store) IsRevoked(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
