@@ -216,8 +216,8 @@ func Load(defaults Config, opts config.Options) (Config, error) {
 	out := defaults
 	opts.Defaults, opts.Into, opts.EnvPrefix = defaults, &out, EnvPrefix
 	opts.EnvAllow = append(opts.EnvAllow, faultpoint.Variables()...)
-	opts.EnvAllow = append(opts.EnvAllow, "WINDLASS_MODEL", "WINDLASS_TOOL_*", "WINDLASS_EXECUTOR_*", "WINDLASS_SERVER", "WINDLASS_TOKEN", "WINDLASS_TEST_*",
-		"WINDLASS_REQUIRE_*")
+	opts.EnvAllow = append(opts.EnvAllow, "WINDLASS_MODEL", "WINDLASS_TOOL_*", "WINDLASS_EXECUTOR_*", "WINDLASS_SERVER", "WINDLASS_TOKEN",
+		"WINDLASS_TEST_*", "WINDLASS_REQUIRE_*")
 	if err := config.Load(opts); err != nil {
 		return Config{}, err
 	}

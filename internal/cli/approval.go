@@ -33,11 +33,11 @@ func approvals() noun {
 		read: typed((*sessionsv1.Approval).GetId, func(m *sessionsv1.Approval, now time.Time) []string {
 			expires := ""
 			if m.GetExpireTime() != nil && m.GetEndTime() == nil {
-				expires = "in " + ago(m.GetExpireTime().AsTime(), now)
+				expires = "in " + output.Ago(m.GetExpireTime().AsTime(), now)
 			}
 			return []string{
 				m.GetId(), enum.Name(m.GetKind()), enum.Name(m.GetStatus()), m.GetTool(), output.Short(show.Object(m.GetArguments()), cellWidth),
-				ago(now, m.GetCreateTime().AsTime()), expires, output.Short(m.GetMessage(), cellWidth),
+				output.Ago(now, m.GetCreateTime().AsTime()), expires, output.Short(m.GetMessage(), cellWidth),
 			}
 		}),
 	}

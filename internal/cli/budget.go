@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -23,7 +24,7 @@ func budgets() noun {
 				m.GetId(), strings.TrimSpace(m.GetScope() + " " + m.GetTarget()), m.GetPeriod(),
 				usedOf(m.GetMaxTokens() > 0, m.GetUsedTokens(), m.GetMaxTokens()),
 				usedOf(m.GetMaxCost() != "", orZero(m.GetUsedCost()), m.GetMaxCost()),
-				usedOf(m.GetMaxToolCalls() > 0, m.GetUsedToolCalls(), m.GetMaxToolCalls()), ago(now, m.GetCreateTime().AsTime()),
+				usedOf(m.GetMaxToolCalls() > 0, m.GetUsedToolCalls(), m.GetMaxToolCalls()), output.Ago(now, m.GetCreateTime().AsTime()),
 			}
 		}),
 	}

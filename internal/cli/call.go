@@ -104,25 +104,6 @@ func (c *call) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.Err, format+"\n", args...) // best effort
 }
 
-// ago formats the time since t.
-func ago(now, t time.Time) string {
-	d := now.Sub(t)
-	switch {
-	case t.IsZero() || t.Unix() <= 0:
-		return ""
-	case d < 0:
-		return "0s"
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
-	}
-}
-
 // unreachable reports whether an error means that the server did not answer.
 func unreachable(err error) bool {
 	e := fault.As(err)

@@ -31,7 +31,7 @@ func groups() noun {
 			short := func(names []string) string { return output.Short(strings.Join(names, ","), cellWidth) }
 			return []string{
 				m.GetName(), short(selectors), short(m.GetTools()), short(m.GetExclude()), short(m.GetMembers()),
-				ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
+				output.Ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
 			}
 		}),
 	}

@@ -30,7 +30,7 @@ func nounCommands(a *app.App) []*cobra.Command {
 		return run(a, func(c *call) error {
 			return do(insight.Call{
 				Ctx: c.ctx, Cmd: c.cmd, Args: c.args, Client: c.client, Print: c.print,
-				Ago: func(t time.Time) string { return ago(c.now, t) },
+				Ago: func(t time.Time) string { return output.Ago(c.now, t) },
 			})
 		})
 	}
@@ -82,7 +82,7 @@ func agents() noun {
 		read: typed((*sessionsv1.Agent).GetId, func(m *sessionsv1.Agent, now time.Time) []string {
 			return []string{
 				m.GetId(), orDefault(m.GetModel()), orDefault(enum.Name(m.GetStrategy())), output.Short(strings.Join(m.GetTools(), ","), cellWidth),
-				fmt.Sprint(m.GetRevision()), ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
+				fmt.Sprint(m.GetRevision()), output.Ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
 			}
 		}),
 	}
@@ -100,7 +100,7 @@ func sessions() noun {
 		header: []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
 		read: typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
 			return []string{
-				m.GetId(), m.GetAgentId(), m.GetActiveTurnId(), fmt.Sprint(m.GetLastSeq()), ago(now, m.GetUpdateTime().AsTime()),
+				m.GetId(), m.GetAgentId(), m.GetActiveTurnId(), fmt.Sprint(m.GetLastSeq()), output.Ago(now, m.GetUpdateTime().AsTime()),
 				output.Short(m.GetTitle(), cellWidth),
 			}
 		}),
@@ -122,7 +122,7 @@ func turns() noun {
 		read: typed((*sessionsv1.Turn).GetId, func(m *sessionsv1.Turn, now time.Time) []string {
 			return []string{
 				m.GetId(), m.GetSessionId(), enum.Name(m.GetStatus()), m.GetStopReason(), fmt.Sprint(m.GetUsage().GetToolCalls()),
-				fmt.Sprint(m.GetUsage().GetInputTokens() + m.GetUsage().GetOutputTokens()), ago(now, m.GetCreateTime().AsTime()),
+				fmt.Sprint(m.GetUsage().GetInputTokens() + m.GetUsage().GetOutputTokens()), output.Ago(now, m.GetCreateTime().AsTime()),
 				output.Short(m.GetInput(), cellWidth),
 			}
 		}),
@@ -171,7 +171,7 @@ func sources() noun {
 				state = "disabled"
 			}
 			return []string{
-				m.GetName(), m.GetKind(), state, fmt.Sprint(m.GetToolCount()), ago(now, m.GetSyncTime().AsTime()),
+				m.GetName(), m.GetKind(), state, fmt.Sprint(m.GetToolCount()), output.Ago(now, m.GetSyncTime().AsTime()),
 				output.Short(where, cellWidth), output.Short(m.GetLastError(), 2*cellWidth),
 			}
 		}),
@@ -201,7 +201,8 @@ func decisions() noun {
 		header: []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
 		read: typed((*policyv1.Decision).GetId, func(m *policyv1.Decision, now time.Time) []string {
 			return []string{
-				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), enum.Name(m.GetKind()), m.GetResource(), output.YesNo(m.GetAllowed()),
+				m.GetId(), output.Ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), enum.Name(m.GetKind()), m.GetResource(),
+				output.YesNo(m.GetAllowed()),
 				output.Short(m.GetReason(), 2*cellWidth),
 			}
 		}),
@@ -222,7 +223,7 @@ func executions() noun {
 		header: []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
 		read: typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
 			return []string{
-				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum.Name(m.GetEffect()), enum.Name(m.GetState()),
+				m.GetId(), output.Ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum.Name(m.GetEffect()), enum.Name(m.GetState()),
 				fmt.Sprint(m.GetAttempts()),
 				fmt.Sprint(m.GetLatencyMs()), m.GetCode(), m.GetTurnId(),
 			}

@@ -28,7 +28,7 @@ func schedules() noun {
 		read: typed((*sessionsv1.Schedule).GetId, func(m *sessionsv1.Schedule, now time.Time) []string {
 			next := ""
 			if len(m.GetNext()) > 0 {
-				next = "in " + ago(m.GetNext()[0].AsTime(), now)
+				next = "in " + output.Ago(m.GetNext()[0].AsTime(), now)
 			}
 			return []string{
 				m.GetId(), scheduleWhen(m), strings.TrimSpace(m.GetAgentId() + " " + m.GetSessionId()), output.Short(scheduleState(m), cellWidth), next,

@@ -29,7 +29,7 @@ func webhooks() noun {
 		read: typed((*sessionsv1.Webhook).GetId, func(m *sessionsv1.Webhook, now time.Time) []string {
 			return []string{
 				m.GetId(), output.Short(webhookURL(m), cellWidth), orEach(strings.Join(m.GetEvents(), ",")), orEach(m.GetAgentId()),
-				output.Short(webhookState(m), cellWidth), ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
+				output.Short(webhookState(m), cellWidth), output.Ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
 			}
 		}),
 	}
@@ -69,7 +69,7 @@ func deliveries() noun {
 		read: typed((*sessionsv1.WebhookDelivery).GetId, func(m *sessionsv1.WebhookDelivery, now time.Time) []string {
 			next := ""
 			if m.GetNextAttemptTime() != nil {
-				next = "in " + ago(m.GetNextAttemptTime().AsTime(), now)
+				next = "in " + output.Ago(m.GetNextAttemptTime().AsTime(), now)
 			}
 			code := ""
 			if m.GetResponseCode() > 0 {
@@ -77,7 +77,7 @@ func deliveries() noun {
 			}
 			return []string{
 				m.GetId(), m.GetType(), m.GetTurnId(), enum.Name(m.GetStatus()), strconv.Itoa(int(m.GetAttempts())), code, next,
-				ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetError(), cellWidth),
+				output.Ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetError(), cellWidth),
 			}
 		}),
 	}
