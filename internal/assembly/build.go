@@ -58,7 +58,7 @@ func (p *Process) buildPolicy() error {
 	if err != nil {
 		return err
 	}
-	svc, err := policy.New(p.cfg.Policy, policy.Deps{DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Log: p.log})
+	svc, err := policy.New(p.cfg.Policy, policy.Deps{DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Bus: p.bus, Log: p.log})
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,11 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
+	// Apply a bundle's access policies as the principal that applies the bundle.
+	policiesConn, err := p.dial(Policy, nil)
+	if err != nil {
+		return err
+	}
 	inferenceConn, err := p.dial(Inference, authn.Service(Sessions))
 	if err != nil {
 		return err
@@ -168,7 +173,8 @@ func (p *Process) buildSessions() error {
 	p.ready["workers"] = probe.Degrades(starter.CheckWorkers)
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
-		Groups: registryv1.NewToolGroupServiceClient(registryConn), Tools: registryv1.NewToolServiceClient(registryConn),
+		Groups: registryv1.NewToolGroupServiceClient(registryConn), Policies: policyv1.NewAccessPolicyServiceClient(policiesConn),
+		Tools:  registryv1.NewToolServiceClient(registryConn),
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
 		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Events: registryv1.NewEventLogServiceClient(ledgerConn),
 		Egress: p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,

@@ -127,6 +127,9 @@ func (p *Process) build(parts []component) error {
 			return fmt.Errorf("build %s: %w", c.role, err)
 		}
 	}
+	if p.bus != nil && p.authorizer.target != nil {
+		p.group.Add(background("policies", p.watchPolicies))
+	}
 	return p.server.Prepare()
 }
 
@@ -183,9 +186,16 @@ func (p *Process) authorize(parts []component) error {
 }
 
 // authorizer forwards to the process's authorizer, and denies everything until one is set.
-type authorizer struct{ target rpc.Authorizer }
+type authorizer struct{ target forgetter }
 
-func (a *authorizer) set(to rpc.Authorizer) { a.target = to }
+// forgetter is an authorizer that caches what access policies give.
+type forgetter interface {
+	rpc.Authorizer
+	// Forget makes the next decisions about a tenant use its present policies; an empty tenant means all.
+	Forget(tenant string)
+}
+
+func (a *authorizer) set(to forgetter) { a.target = to }
 
 // Decide implements rpc.Authorizer.
 func (a *authorizer) Decide(ctx context.Context, pr *policyv1.Principal, permission string) (authz.Verdict, error) {

@@ -36,7 +36,7 @@ type component struct {
 func table() []component {
 	return []component{
 		{role: Bus, build: (*Process).buildBusServer},
-		{role: Policy, database: true, rpc: true, build: (*Process).buildPolicy},
+		{role: Policy, database: true, bus: true, rpc: true, build: (*Process).buildPolicy},
 		{role: Inference, rpc: true, build: (*Process).buildInference},
 		{role: MCPBridge, rpc: true, build: (*Process).buildBridge},
 		{role: Registry, database: true, bus: true, rpc: true, build: (*Process).buildRegistry},

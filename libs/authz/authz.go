@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -44,11 +45,14 @@ type Authorizer struct {
 	asking  singleflight.Group
 	denials chan struct{}
 	now     func() time.Time
+	// forgotten counts the calls of Forget.
+	forgotten atomic.Uint64
 }
 
 // entry is a cached answer for one principal. Entries are replaced, never modified.
 type entry struct {
 	permissions Permissions
+	tenant      string
 	fresh       time.Time // ask again after this
 	stale       time.Time // unusable after this
 }
@@ -121,6 +125,7 @@ func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Princi
 	if ok && a.now().Before(known.fresh) {
 		return known, nil // another request was answered in the meantime
 	}
+	before := a.forgotten.Load()
 	resp, err := a.client.GetPermissions(ctx, &policyv1.GetPermissionsRequest{Principal: p})
 	now := a.now()
 	if err != nil {
@@ -135,10 +140,25 @@ func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Princi
 	if d := max(resp.GetMaxAge().AsDuration(), time.Duration(resp.GetMaxAgeMs())*time.Millisecond); d > 0 { // of an earlier version in ms
 		age = d
 	}
-	fresh := now.Add(age)
-	found := entry{permissions: Parse(resp.GetPermissions(), resp.GetDeniedBy()), fresh: fresh, stale: fresh.Add(a.cfg.MaxStale)}
+	found := entry{permissions: Parse(resp.GetPermissions(), resp.GetDeniedBy()), tenant: p.GetTenant(), fresh: now.Add(age)}
+	found.stale = found.fresh.Add(a.cfg.MaxStale)
+	if a.forgotten.Load() != before {
+		found.fresh = now // the answer may be older than the change: use it for this call only
+	}
 	a.entries.Add(key, found)
 	return found, nil
+}
+
+// Forget makes the next decision about each principal of a tenant ask policy again; an empty tenant means all. The old answers are still
+// used if policy is unavailable.
+func (a *Authorizer) Forget(tenant string) {
+	a.forgotten.Add(1)
+	for _, key := range a.entries.Keys() {
+		if known, ok := a.entries.Peek(key); ok && (tenant == "" || known.tenant == tenant) {
+			known.fresh = time.Time{}
+			a.entries.Add(key, known)
+		}
+	}
 }
 
 // RecordDenied reports a denial to policy in the background, at best effort: it never blocks, and drops the report if too many are in

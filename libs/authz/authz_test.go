@@ -197,3 +197,49 @@ func BenchmarkAllow(b *testing.B) {
 		}
 	}
 }
+
+// TestForget: after a change the next decision asks again, and an answer that was on its way is used once only.
+func TestForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &policyFake{globs: map[string][]string{"bob": {"a.*"}}, maxAge: time.Hour}
+		a := New(f, Config{})
+		may := func() bool {
+			t.Helper()
+			v, err := a.Decide(t.Context(), authn.User("bob"), "a.b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v.Allowed
+		}
+		if !may() || !may() || f.count() != 1 {
+			t.Errorf("asked %d times", f.count())
+		}
+		f.set(func() { f.globs["bob"] = nil })
+		a.Forget("another")
+		if !may() || f.count() != 1 {
+			t.Errorf("another tenant's change: asked %d times", f.count())
+		}
+		a.Forget(authn.DefaultTenant)
+		if may() || f.count() != 2 {
+			t.Errorf("after the change: asked %d times", f.count())
+		}
+		f.set(func() { f.globs["bob"], f.delay = []string{"a.*"}, time.Second })
+		a.Forget("")
+		answer := make(chan bool)
+		go func() { answer <- may() }()
+		synctest.Wait() // the answer has been made, and is on its way
+		f.set(func() { f.globs["bob"] = nil })
+		a.Forget("")
+		if !<-answer {
+			t.Error("the answer of before the change")
+		}
+		if may() {
+			t.Error("it is used again")
+		}
+		f.set(func() { f.away = errors.New("away") })
+		a.Forget("")
+		if may() {
+			t.Error("while policy is away")
+		}
+	})
+}

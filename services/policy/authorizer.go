@@ -32,6 +32,9 @@ func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permissi
 	return r.verdict(permission), nil
 }
 
+// Forget makes the next decision about a tenant read its policies again; an empty tenant means all.
+func (a *Authorizer) Forget(tenant string) { a.service.decider.sets.forget(tenant) }
+
 // RecordDenied records a denial in the background; it never blocks, and drops the denial if too many are in flight.
 func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // GroupReader asks the registry which tools are in which groups.
@@ -38,7 +40,9 @@ type accessPolicies struct {
 	decider *decider
 	groups  GroupReader
 	max     int
+	bus     Publisher
 	now     func() time.Time // the database's
+	log     *slog.Logger
 }
 
 // errChecked ends the transaction of a change that is only checked.
@@ -174,8 +178,20 @@ func (s *accessPolicies) change(ctx context.Context, only bool, change func(stor
 	if err != nil {
 		return nil, err
 	}
-	s.decider.sets.changed(authn.Tenant(ctx))
+	s.announce(ctx, authn.Tenant(ctx))
 	return policyToProto(done), nil
+}
+
+// announce has caches of permissions forget the tenant's. A lost message makes them older, not wrong: decisions on tools read the revision,
+// and permissions expire.
+func (s *accessPolicies) announce(ctx context.Context, tenant string) {
+	s.decider.sets.changed(tenant)
+	if s.bus == nil {
+		return
+	}
+	if err := s.bus.Publish(contract.PolicySubject(tenant), []byte(tenant)); err != nil {
+		s.log.WarnContext(ctx, "change of access policies not announced", "error", err)
+	}
 }
 
 // keepsManager refuses a change after which its author could not change policies any more: nobody may be left who can.

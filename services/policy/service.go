@@ -27,7 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-// Deps holds the service's dependencies; all fields but Master and Groups are required.
+// Deps holds the service's dependencies; all fields but Master, Groups and Bus are required.
 type Deps struct {
 	// DB is the service's own database. New migrates it.
 	DB *sqldb.DB
@@ -36,8 +36,16 @@ type Deps struct {
 	Master keyset.Master
 	// Groups says which tools are in which groups, to explain and replay decisions; nil = tool groups count as missing there.
 	Groups GroupReader
+	// Bus announces changes of access policies to processes that cache permissions; nil = they learn of them when their caches expire.
+	Bus Publisher
 	// Log receives internal errors.
 	Log *slog.Logger
+}
+
+// Publisher publishes messages.
+type Publisher interface {
+	// Publish sends data to the present subscribers and does not wait.
+	Publish(subject string, data []byte) error
 }
 
 // Service implements PolicyService. It is safe for concurrent use.
@@ -106,7 +114,7 @@ func (s *Service) prepare(cfg Config, deps Deps) error {
 		return err
 	}
 	s.decider = &decider{engine: s.engine, sets: sets, maxAge: cfg.PermissionsMaxAge}
-	s.policies = &accessPolicies{store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, now: deps.DB.Now}
+	s.policies = &accessPolicies{store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, bus: deps.Bus, now: deps.DB.Now, log: deps.Log}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
 	s.denials, err = newDenials(s.recorder, s.decider, limit, deps.DB.Now)
 	return err

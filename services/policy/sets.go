@@ -78,6 +78,17 @@ func (s *sets) changed(tenant string) {
 	s.held.Add(tenant, heldSet{set: known.set, changed: s.now()})
 }
 
+// forget is changed for one tenant or, if it is empty, all.
+func (s *sets) forget(tenant string) {
+	if tenant != "" {
+		s.changed(tenant)
+		return
+	}
+	for _, t := range s.held.Keys() {
+		s.changed(t)
+	}
+}
+
 // keep holds a set that was read from the database after asked, unless there is a newer one.
 func (s *sets) keep(tenant string, set *access.Set, asked time.Time) {
 	s.mu.Lock()

@@ -37,7 +37,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Deps are what the service needs; all but Groups, Models and Tools are required.
+// Deps are what the service needs; all but Groups, Policies, Models and Tools are required.
 type Deps struct {
 	// DB is the service's database. It stays its owner's to close.
 	DB *sqldb.DB
@@ -49,6 +49,8 @@ type Deps struct {
 	Registry registryv1.SourceServiceClient
 	// Groups knows the tool groups that agents may name; without it they cannot name any.
 	Groups registryv1.ToolGroupServiceClient
+	// Policies keeps the access policies of bundles; without it they cannot hold any.
+	Policies bundle.Policies
 	// Models knows which models there are; without it none is refused.
 	Models rerun.ModelResolver
 	// Tools knows which tools there are; without it no agent is warned about.

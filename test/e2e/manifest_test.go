@@ -38,6 +38,20 @@ selectors:
 tools: [round__convert]
 exclude: ["*__health_check"]
 ---
+kind: policy
+name: round
+description: Sums for finance
+priority: -2
+effect: deny
+matchers:
+- {path: department, operator: not_equals, values: [finance, "7"]}
+- {path: $roles, operator: contains, values: [clerk]}
+- {path: 'https://example\.com/team', operator: matches, values: ["core|x"]}
+expression: principal.claims.level >= 3
+tool_groups: [round]
+tools: ["round__*"]
+permissions: [sessions.turns.create]
+---
 kind: agent
 id: round
 instructions: |
@@ -81,7 +95,7 @@ func TestWhatIsReadCanBeApplied(t *testing.T) {
 	}
 	windlass(manifest, "apply", "-")
 	var all strings.Builder
-	kinds := []string{"source", "group", "agent", "schedule", "webhook"}
+	kinds := []string{"source", "group", "policy", "agent", "schedule", "webhook"}
 	for _, kind := range kinds {
 		got := windlass("", kind, "get", "round", "-o", "yaml")
 		all.WriteString("---\n" + got)

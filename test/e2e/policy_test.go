@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -27,7 +28,7 @@ func member(t *testing.T, m *harness.Mesh, subject, department string) *harness.
 // the group, then the policy, while turns of alice run; the next call of each turn is refused.
 func TestAccessPolicies(t *testing.T) {
 	t.Parallel()
-	m := harness.Split(t, harness.SplitOptions{Config: harness.JSON{"policy": harness.JSON{"permissions_max_age": "100ms"}}})
+	m := harness.Split(t, harness.SplitOptions{Config: harness.JSON{"policy": harness.JSON{"permissions_max_age": "1h"}}})
 	admin, alice, bob := m.Client, member(t, m, "alice", "finance"), member(t, m, "bob", "sales")
 	called, goOn := make(chan string), make(chan bool)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,6 +94,12 @@ func TestAccessPolicies(t *testing.T) {
 		t.Errorf("alice changes a policy: %d %v %v", status, out, err)
 	}
 	commands(t, admin)
+	// Permissions would be cached for an hour: the change is announced to the other processes.
+	admin.Must("PATCH", "/v1/access-policies/everyone", harness.JSON{"permissions": []string{"sessions.*"}})
+	testpoll.Until(t, "alice may list tools", func() bool {
+		status, _, err := alice.Do(t.Context(), "GET", "/v1/tools", nil)
+		return err == nil && status == http.StatusForbidden
+	})
 }
 
 // commands does the same with the command.

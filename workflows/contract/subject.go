@@ -11,6 +11,8 @@ const (
 	DeltaStream = "WINDLASS_DELTAS"
 	// AllDeltas matches the delta subject of every session: what DeltaStream keeps.
 	AllDeltas = "windlass.*.session.*.delta"
+	// AllPolicyChanges matches PolicySubject of every tenant.
+	AllPolicyChanges = "windlass.*.policy.changed"
 	// AllDomainEvents matches DomainEventSubject of every tenant and role.
 	AllDomainEvents = "windlass.*.events.*"
 )
@@ -45,6 +47,10 @@ func CancelSubject(tenant, session string) string {
 func DomainEventSubject(tenant, role string) string {
 	return "windlass." + token(tenant) + ".events." + token(role)
 }
+
+// PolicySubject is where a change of a tenant's access policies is announced after its commit, to those that cache permissions. Payload:
+// the tenant. It is a hint: caches also expire.
+func PolicySubject(tenant string) string { return "windlass." + token(tenant) + ".policy.changed" }
 
 // SessionSubjects matches the event and the delta subject of a session.
 func SessionSubjects(tenant, session string) string {

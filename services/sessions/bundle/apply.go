@@ -13,8 +13,8 @@ import (
 )
 
 // Apply creates and updates what the documents of a bundle say, and returns an entry for each of them in their order. An agent
-// becomes exactly what its document says, and so does a group; of a source only the fields change that its document has. Sources and groups
-// come first, then all else in one transaction. A dry run only tells what would happen.
+// becomes exactly what its document says, and so do a group and a policy; of a source only the fields change that its document has.
+// Sources, groups and policies come first, then all else in one transaction. A dry run only tells what would happen.
 func (s *Service) Apply(ctx context.Context, text string, dry bool) ([]Applied, error) {
 	docs, err := Parse(text)
 	if err != nil {
@@ -44,13 +44,13 @@ func raced(err error) bool {
 	return fault.Is(err, faultv1.Reason_REASON_CONFLICT) || fault.Is(err, faultv1.Reason_REASON_ALREADY_EXISTS)
 }
 
-// keepActions has the answer tell of the sources and groups that an attempt wrote before it failed.
+// keepActions has the answer tell of the sources, groups and policies that an attempt wrote before it failed.
 func keepActions(applied, before []Applied) {
 	if len(applied) != len(before) {
 		return
 	}
 	for i, a := range before {
-		if (a.Kind == Source || a.Kind == Group) && applied[i].Action == Unchanged {
+		if (a.Kind == Source || a.Kind == Group || a.Kind == Policy) && applied[i].Action == Unchanged {
 			applied[i].Action = a.Action
 		}
 	}

@@ -1,5 +1,5 @@
-// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "group", "schedule" and "webhook". Mistakes are
-// named with document, line and field; all of them are found in one go.
+// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "group", "policy", "schedule" and "webhook".
+// Mistakes are named with document, line and field; all of them are found in one go.
 package bundle
 
 import (
@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
@@ -26,6 +27,8 @@ const (
 	Source = "source"
 	// Group is a tool group.
 	Group = "group"
+	// Policy is an access policy.
+	Policy = "policy"
 	// Schedule begins turns by the clock.
 	Schedule = "schedule"
 	// Webhook is told of turns.
@@ -33,7 +36,7 @@ const (
 )
 
 // kinds lists the kinds for people.
-const kinds = "agent, source, group, schedule or webhook"
+const kinds = "agent, source, group, policy, schedule or webhook"
 
 // SourceKind is the key that sets a source's own kind, since "kind" tells the kind of document.
 const SourceKind = "source_kind"
@@ -47,6 +50,7 @@ type Document struct {
 	Agent    *sessionsv1.Agent
 	Source   *registryv1.Source
 	Group    *registryv1.ToolGroup
+	Policy   *policyv1.AccessPolicy
 	Schedule *sessionsv1.Schedule
 	Webhook  *sessionsv1.Webhook
 	// Fields names the top fields that the document has.
@@ -55,13 +59,15 @@ type Document struct {
 	lines map[string]int
 }
 
-// ID is the name of a source or group, and the id of what else it is.
+// ID is the name of a source, group or policy, and the id of what else it is.
 func (d *Document) ID() string {
 	switch d.Kind {
 	case Agent:
 		return d.Agent.GetId()
 	case Group:
 		return d.Group.GetName()
+	case Policy:
+		return d.Policy.GetName()
 	case Schedule:
 		return d.Schedule.GetId()
 	case Webhook:
@@ -77,6 +83,8 @@ func (d *Document) Message() proto.Message {
 		return d.Agent
 	case Group:
 		return d.Group
+	case Policy:
+		return d.Policy
 	case Schedule:
 		return d.Schedule
 	case Webhook:
@@ -204,6 +212,8 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 		}
 	case kind.Value == Group:
 		d.Kind, d.Group = Group, &registryv1.ToolGroup{}
+	case kind.Value == Policy:
+		d.Kind, d.Policy = Policy, &policyv1.AccessPolicy{}
 	case kind.Value == Schedule:
 		d.Kind, d.Schedule = Schedule, &sessionsv1.Schedule{}
 	case kind.Value == Webhook:

@@ -73,7 +73,7 @@ func (s *Service) checkAlone(docs []*Document) error {
 		switch {
 		case d.Kind == Agent:
 			found = append(found, s.deps.Agents.Check("", convert.AgentFromProto(d.Agent))...)
-		case d.Kind == Source, d.Kind == Group:
+		case d.Kind == Source, d.Kind == Group, d.Kind == Policy:
 			if d.ID() == "" {
 				missing("name", "is required")
 			}
@@ -111,7 +111,7 @@ func mistakes(d *Document, err error) ([]fault.Field, error) {
 		return nil, fmt.Errorf("%s: %w", d.Place(""), err)
 	}
 	for i, f := range found {
-		found[i].Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, "tool_"), d.Kind+".")
+		found[i].Path = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(f.Path, "tool_"), "access_"), d.Kind+".")
 	}
 	return placed(d, found), nil
 }

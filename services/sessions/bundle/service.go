@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/secret"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
@@ -37,10 +38,20 @@ type Groups interface {
 	UpdateToolGroup(ctx context.Context, in *registryv1.UpdateToolGroupRequest, opts ...grpc.CallOption) (*registryv1.ToolGroup, error)
 }
 
+// Policies is the part of policy that manages access policies. Requests are made in the name of the caller in ctx.
+type Policies interface {
+	// GetAccessPolicy returns a policy. One that does not exist is an error with the reason NOT_FOUND.
+	GetAccessPolicy(ctx context.Context, in *policyv1.GetAccessPolicyRequest, opts ...grpc.CallOption) (*policyv1.AccessPolicy, error)
+	// CreateAccessPolicy creates a policy, or only validates it.
+	CreateAccessPolicy(ctx context.Context, in *policyv1.CreateAccessPolicyRequest, opts ...grpc.CallOption) (*policyv1.AccessPolicy, error)
+	// UpdateAccessPolicy changes the fields of a policy that the mask names, or only validates the change.
+	UpdateAccessPolicy(ctx context.Context, in *policyv1.UpdateAccessPolicyRequest, opts ...grpc.CallOption) (*policyv1.AccessPolicy, error)
+}
+
 // ParamsChecker returns why the caller cannot open a session with an agent and params.
 type ParamsChecker func(ctx context.Context, a store.Agent, params *structpb.Struct) error
 
-// Deps are what the service needs; all but Groups, Models and Tools are required.
+// Deps are what the service needs; all but Groups, Policies, Models and Tools are required.
 type Deps struct {
 	Store     *store.Store
 	Agents    *agent.Service
@@ -49,6 +60,8 @@ type Deps struct {
 	Sources   Sources
 	// Groups may be nil: then a bundle cannot hold groups.
 	Groups Groups
+	// Policies may be nil: then a bundle cannot hold policies.
+	Policies Policies
 	// Policy reports whether the caller may change schedules and webhooks.
 	Policy      access.PermissionReader
 	CheckParams ParamsChecker
@@ -84,7 +97,7 @@ const (
 
 // Applied is what became of one document.
 type Applied struct {
-	// Kind and ID name its resource; the ID of a source or group is its name.
+	// Kind and ID name its resource; the ID of a source, group or policy is its name.
 	Kind, ID string
 	Action   Action
 	// Revision is that of the resource now, 0 for a webhook or group.

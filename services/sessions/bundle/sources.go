@@ -26,6 +26,8 @@ func (s *Service) applyTools(ctx context.Context, docs []*Document, dry bool) ([
 			err = s.applySource(ctx, d, &applied[i], dry)
 		case Group:
 			err = s.applyGroup(ctx, d, &applied[i], dry)
+		case Policy:
+			err = s.applyPolicy(ctx, d, &applied[i], dry)
 		}
 		if err == nil {
 			continue

@@ -1019,7 +1019,7 @@ func (x *ListAgentRevisionsResponse) GetNextPageToken() string {
 // ApplyBundleRequest holds a bundle.
 type ApplyBundleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// YAML text of one or more documents, at most 1 MiB. Each has `kind` (agent, source, group, schedule or webhook) and the fields of that
+	// YAML text of one or more documents, at most 1 MiB. Each has `kind` (agent, source, group, policy, schedule or webhook) and the fields of that
 	// resource.
 	Yaml string `protobuf:"bytes,1,opt,name=yaml,proto3" json:"yaml,omitempty"`
 	// Only validate, and return what would change.

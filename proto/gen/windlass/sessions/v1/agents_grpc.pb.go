@@ -50,9 +50,9 @@ type AgentServiceClient interface {
 	DeleteAgent(ctx context.Context, in *DeleteAgentRequest, opts ...grpc.CallOption) (*DeleteAgentResponse, error)
 	// ListAgentRevisions lists the blueprint revisions of an agent, newest first.
 	ListAgentRevisions(ctx context.Context, in *ListAgentRevisionsRequest, opts ...grpc.CallOption) (*ListAgentRevisionsResponse, error)
-	// ApplyBundle creates or updates all resources in a YAML bundle: documents of kind "agent", "source", "schedule" and "webhook". The
-	// bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same bundle again
-	// changes nothing. For schedules and webhooks the caller also needs the permissions to create or update them.
+	// ApplyBundle creates or updates all resources in a YAML bundle: documents of kind "agent", "source", "group", "policy", "schedule" and
+	// "webhook". The bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same
+	// bundle again changes nothing. For policies, schedules and webhooks the caller also needs the permissions to create or update them.
 	ApplyBundle(ctx context.Context, in *ApplyBundleRequest, opts ...grpc.CallOption) (*ApplyBundleResponse, error)
 }
 
@@ -154,9 +154,9 @@ type AgentServiceServer interface {
 	DeleteAgent(context.Context, *DeleteAgentRequest) (*DeleteAgentResponse, error)
 	// ListAgentRevisions lists the blueprint revisions of an agent, newest first.
 	ListAgentRevisions(context.Context, *ListAgentRevisionsRequest) (*ListAgentRevisionsResponse, error)
-	// ApplyBundle creates or updates all resources in a YAML bundle: documents of kind "agent", "source", "schedule" and "webhook". The
-	// bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same bundle again
-	// changes nothing. For schedules and webhooks the caller also needs the permissions to create or update them.
+	// ApplyBundle creates or updates all resources in a YAML bundle: documents of kind "agent", "source", "group", "policy", "schedule" and
+	// "webhook". The bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same
+	// bundle again changes nothing. For policies, schedules and webhooks the caller also needs the permissions to create or update them.
 	ApplyBundle(context.Context, *ApplyBundleRequest) (*ApplyBundleResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }
