@@ -58,7 +58,9 @@ func (p *Process) buildPolicy() error {
 	if err != nil {
 		return err
 	}
-	svc, err := policy.New(p.cfg.Policy, policy.Deps{DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Bus: p.bus, Log: p.log})
+	svc, err := policy.New(p.cfg.Policy, policy.Deps{
+		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Bus: p.bus, Log: p.log,
+	})
 	if err != nil {
 		return err
 	}

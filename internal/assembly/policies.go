@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/bus"
@@ -20,8 +19,8 @@ func (p *Process) watchPolicies(ctx context.Context) error {
 			return fmt.Errorf("watch access policies: %w", err)
 		}
 		p.forgetUntil(ctx, sub)
-		if ctx.Err() != nil || errors.Is(sub.Err(), bus.ErrClosed) {
-			return nil
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // this is how it ends
 		}
 	}
 }

@@ -211,7 +211,7 @@ func TestForget(t *testing.T) {
 			}
 			return v.Allowed
 		}
-		if !may() || !may() || f.count() != 1 {
+		if first, second := may(), may(); !first || !second || f.count() != 1 {
 			t.Errorf("asked %d times", f.count())
 		}
 		f.set(func() { f.globs["bob"] = nil })

@@ -114,7 +114,9 @@ func (s *Service) prepare(cfg Config, deps Deps) error {
 		return err
 	}
 	s.decider = &decider{engine: s.engine, sets: sets, maxAge: cfg.PermissionsMaxAge}
-	s.policies = &accessPolicies{store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, bus: deps.Bus, now: deps.DB.Now, log: deps.Log}
+	s.policies = &accessPolicies{
+		store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, bus: deps.Bus, now: deps.DB.Now, log: deps.Log,
+	}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
 	s.denials, err = newDenials(s.recorder, s.decider, limit, deps.DB.Now)
 	return err
