@@ -66,6 +66,7 @@ func (p *Process) buildPolicy() error {
 	}
 	p.authorizer.set(svc.Authorizer())
 	svc.Register(p.server)
+	p.flush = svc.Flush
 	return nil
 }
 

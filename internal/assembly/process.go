@@ -67,6 +67,8 @@ type Process struct {
 	authorizer *authorizer
 	// authenticator is for callers from outside the mesh.
 	authenticator *authn.Authenticator
+	// flush completes what was answered before it was written; nil = nothing.
+	flush func(context.Context) error
 	// ready holds the checks of /readyz, and checker runs them.
 	ready   map[string]probe.Check
 	checker *probe.Checker
@@ -261,6 +263,9 @@ func (p *Process) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	var errs []error
+	if p.flush != nil {
+		errs = append(errs, p.flush(ctx))
+	}
 	for _, c := range p.conns {
 		errs = append(errs, c.Close())
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 const (
@@ -18,6 +20,10 @@ const (
 
 // endTimeout bounds the last numbering of a log that ends.
 const endTimeout = 2 * time.Second
+
+// pace is the shortest time between two transactions that number events, so that many events share one. An event after a quiet time gets
+// its number at once.
+const pace = 20 * time.Millisecond
 
 // pruneEvery is the time between two deletions of old events.
 const pruneEvery = 10 * time.Minute
@@ -76,9 +82,13 @@ func (l *Log) Run(ctx context.Context) {
 	}()
 	tick := time.NewTicker(l.cfg.Interval)
 	defer tick.Stop()
-	var pruned time.Time
+	var pruned, sequenced time.Time
 	for ctx.Err() == nil {
+		if backoff.Sleep(ctx, pace-time.Since(sequenced)) != nil {
+			return
+		}
 		l.sequence(ctx)
+		sequenced = time.Now()
 		if now := time.Now(); now.Sub(pruned) >= pruneEvery {
 			pruned = now
 			if err := l.Prune(ctx, l.db.Now().Add(-l.cfg.Retention)); err != nil && ctx.Err() == nil {

@@ -21,6 +21,9 @@ import (
 	"github.com/windlass-dev/windlass/libs/refclock"
 )
 
+// Log returns the logger of the database.
+func (db *DB) Log() *slog.Logger { return db.log }
+
 // Dialect names.
 const (
 	// SQLite is the embedded engine.

@@ -6,6 +6,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/windlass-dev/windlass/libs/enum"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
@@ -33,11 +35,15 @@ func newRecorder(s store.Store) (*recorder, error) {
 	return &recorder{store: s, last: last}, nil
 }
 
-// add commits a decision before it returns.
+// add commits a decision before it returns. One that allows a call without side effects outside of turns may follow a moment later: a
+// crash can then lose the record of a call that changed nothing.
 func (r *recorder) add(ctx context.Context, d store.Decision, in access.Input) error {
 	key := subjectKey{d.Tenant, d.Subject}
 	known, _ := r.last.Get(key)
 	if known == in.Hash || len(in.Encoded) > maxInputBytes {
+		if d.Allowed && d.TurnID == "" && d.Effect == enum.Name(turnv1.EffectClass_EFFECT_CLASS_READ) {
+			return r.store.AddLater(ctx, d)
+		}
 		return r.store.Add(ctx, d, nil)
 	}
 	if err := r.store.Add(ctx, d, &store.Input{Hash: in.Hash, Subject: d.Subject, Principal: in.Encoded}); err != nil {

@@ -186,6 +186,9 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 // since is the time since began, as it is stored.
 func since(began time.Time) time.Duration { return time.Since(began).Truncate(time.Microsecond) }
 
+// Flush waits until all decisions are recorded, or until ctx ends. Call it before the database is closed.
+func (s *Service) Flush(ctx context.Context) error { return s.store.Flush(ctx) }
+
 // CheckApprovalRules implements PolicyService.
 func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest) (*policyv1.CheckApprovalRulesResponse,
 	error,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
@@ -78,6 +79,11 @@ type Store interface {
 	PolicyStore
 	// Add commits a decision before it returns, with its input unless that is nil.
 	Add(ctx context.Context, d Decision, in *Input) error
+	// AddLater commits a decision, whose input is stored, within a moment; what reads decisions through this store waits for it. A crash
+	// before that loses it. It blocks while too many wait, and returns an error only if ctx ends.
+	AddLater(ctx context.Context, d Decision) error
+	// Flush waits until the decisions of AddLater are committed, or until ctx ends.
+	Flush(ctx context.Context) error
 	// Inputs returns the stored inputs with these hashes, by hash.
 	Inputs(ctx context.Context, tenant string, hashes []string) (map[string]Input, error)
 	// LastInput returns the subject's input that was added last; ErrNotFound.
@@ -99,9 +105,22 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 }
 
 // New returns the store in a database that Migrate has prepared.
-func New(db *sqldb.DB) Store { return sqlStore{db} }
+func New(db *sqldb.DB) Store {
+	s := sqlStore{db: db}
+	s.later = batch.New(batch.Config[Decision]{
+		Write:     func(ctx context.Context, all []Decision) error { return s.addAll(ctx, all, nil) },
+		Permanent: sqldb.IsUnique,
+		Failed: func(ctx context.Context, d Decision, err error) {
+			db.Log().ErrorContext(ctx, "decision could not be recorded", "decision_id", d.ID, "resource", d.Resource, "error", err)
+		},
+	})
+	return s
+}
 
-type sqlStore struct{ db *sqldb.DB }
+type sqlStore struct {
+	db    *sqldb.DB
+	later *batch.Writer[Decision]
+}
 
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +
 	`turn_id, call_id, policy_revision, policies, input_hash, latency_us`
@@ -109,19 +128,42 @@ const columns = `tenant, id, created_us, subject, kind, resource, method, allowe
 var insertDecisions = sqldb.Insert("decisions", columns)
 
 func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
+	return s.addAll(ctx, []Decision{d}, in)
+}
+
+func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
 		if in != nil {
-			if err := addInput(ctx, tx, d, in); err != nil {
+			if err := addInput(ctx, tx, all[0], in); err != nil {
 				return err
 			}
 		}
-		return sqldb.ExecOne(ctx, tx, insertDecisions,
-			d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
-			d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash, //nolint:gosec // small
-			d.Latency.Microseconds())
+		for _, d := range all {
+			if err := sqldb.ExecOne(ctx, tx, insertDecisions,
+				d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
+				d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash, //nolint:gosec // small
+				d.Latency.Microseconds()); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
+	}
+	return nil
+}
+
+func (s sqlStore) AddLater(ctx context.Context, d Decision) error {
+	if err := s.later.Add(ctx, d); err != nil {
+		return fmt.Errorf("record decision: %w", err)
+	}
+	return nil
+}
+
+func (s sqlStore) Flush(ctx context.Context) error {
+	if err := s.later.Flush(ctx); err != nil {
+		return fmt.Errorf("wait for decisions to be recorded: %w", err)
 	}
 	return nil
 }
@@ -143,10 +185,16 @@ func (s sqlStore) Forget(ctx context.Context, tenant string, turns []string) err
 }
 
 func (s sqlStore) Get(ctx context.Context, tenant, id string) (Decision, error) {
+	if err := s.Flush(ctx); err != nil {
+		return Decision{}, err
+	}
 	return sqldb.One(ctx, s.db.Reader(), scan, `SELECT `+columns+` FROM decisions WHERE tenant = $1 AND id = $2`, tenant, id)
 }
 
 func (s sqlStore) List(ctx context.Context, tenant string, f Filter, after Cursor, limit int) ([]Decision, error) {
+	if err := s.Flush(ctx); err != nil {
+		return nil, err
+	}
 	query := `SELECT ` + columns + ` FROM decisions WHERE tenant = $1`
 	args := []any{tenant}
 	and := func(text string, values ...any) {

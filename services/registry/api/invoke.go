@@ -52,7 +52,7 @@ func directCall(ctx context.Context, tool, key string) (execute.Call, error) {
 	c := execute.Call{Principal: p, Tenant: tenantOf(p), Tool: tool, InSurface: true, Key: "direct/" + p.GetSubject() + "/" + key}
 	c.ProviderData = providerdata.Sealed{Bytes: providerdata.Incoming(ctx), Scope: providerdata.OfCaller(p)}
 	if key == "" {
-		c.Key = "direct/" + ids.New(ids.Execution)
+		c.Key, c.NewKey = "direct/"+ids.New(ids.Execution), true
 	}
 	return c, nil
 }

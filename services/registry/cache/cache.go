@@ -67,6 +67,7 @@ type Cache struct {
 	memory     *lru.Cache[Key, remembered]
 	operations metric.Int64Counter
 	failures   atomic.Int64
+	puts       puts
 
 	mu         sync.Mutex
 	bucket     *bus.Bucket           // nil while changes of other replicas do not arrive

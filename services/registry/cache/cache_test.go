@@ -108,6 +108,7 @@ func (r *replica) get(k cache.Key, text string) (got string, hit bool) {
 		fill.Done(r.t.Context(), nil)
 	} else {
 		fill.Done(r.t.Context(), result(text))
+		r.Wait() // until other replicas find it
 	}
 	return text, false
 }
@@ -227,6 +228,7 @@ func TestClear(t *testing.T) {
 			}
 		}
 		during.Done(t.Context(), result("late"))
+		b.Wait()
 		if _, hit := a.get(key("during"), ""); hit != (row.tool != "") {
 			t.Errorf("%s cleared: the result of a call that was under way at another replica: hit %v", row.what, hit)
 		}

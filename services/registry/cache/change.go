@@ -165,6 +165,7 @@ func (c *Cache) Stats(ctx context.Context) Stats {
 
 // Run makes the cache usable while the bus is there, until ctx ends. It returns nil.
 func (c *Cache) Run(ctx context.Context) error {
+	defer c.Wait()
 	pauses := backoff.Policy{First: retryPause, Max: retryMax}.Start()
 	for ctx.Err() == nil {
 		err := c.listen(ctx)

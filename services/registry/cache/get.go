@@ -102,13 +102,21 @@ func (c *Cache) recall(k Key) *turnv1.ToolResult {
 func (f *Fill) load(ctx context.Context) *turnv1.ToolResult {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
-	value, found, err := f.bucket.Get(ctx, f.key.subject())
-	if err != nil {
+	bucket, markerRead := f.bucket, make(chan struct{})
+	go func() {
+		defer close(markerRead)
+		f.readMarker(ctx)
+	}()
+	// A change while both are read may be seen or not. One that came before is in the marker, and makes an earlier result invalid.
+	value, found, err := bucket.Get(ctx, f.key.subject())
+	<-markerRead
+	switch {
+	case f.bucket == nil:
+		return nil
+	case err != nil:
 		f.failed(ctx, "get", err)
 		return nil
-	}
-	f.readMarker(ctx) // after the result, whose marker must be the present one
-	if f.bucket == nil || !found {
+	case !found:
 		return nil
 	}
 	result, expires, ok := f.decode(value.Data)
@@ -141,7 +149,7 @@ func (f *Fill) failed(ctx context.Context, what string, err error) {
 }
 
 // Done ends the call; on nil it does nothing. The result is kept if it is not nil and nothing changed since Get; it must not be modified
-// afterwards. When Done returns, other replicas find the result.
+// afterwards. Other replicas find it a moment later.
 func (f *Fill) Done(ctx context.Context, result *turnv1.ToolResult) {
 	if f == nil {
 		return
@@ -158,13 +166,15 @@ func (f *Fill) Done(ctx context.Context, result *turnv1.ToolResult) {
 	if !f.cache.remember(f.key, remembered{result: result, expires: expires, changes: f.changes}, len(value)) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
-	defer cancel()
-	if _, err := f.bucket.Put(ctx, f.key.subject(), value); err != nil {
-		f.failed(ctx, "put", err)
+	if len(value) > maxMemoryBytes { // callers that wait for this call find it in the bucket only
+		f.put(ctx, value)
 		return
 	}
-	f.cache.count(ctx, "store")
+	f.cache.puts.begin()
+	go func() {
+		defer f.cache.puts.end()
+		f.put(ctx, value)
+	}()
 }
 
 // end lets those go on that wait for the call.

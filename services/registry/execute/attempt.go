@@ -45,13 +45,14 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	}
 	var result *turnv1.ToolResult
 	defer func() { fill.Done(ctx, result) }()
-	opened, err := x.open(ctx, r, t, row, d.GetId(), approval, fill)
+	e, err := x.enter(ctx, r, t, row, d.GetId(), approval, fill)
 	if err != nil {
 		return Outcome{}, err
 	}
-	x.flights.hold(opened.ID, f)
-	defer x.flights.release(opened.ID)
-	sent, err := x.send(ctx, f, r, t, opened, inDoubtBefore(row))
+	x.flights.hold(e.row.ID, f)
+	defer x.flights.release(e.row.ID)
+	defer e.stop()
+	sent, err := x.send(ctx, f, r, t, e, inDoubtBefore(row))
 	if err == nil {
 		result = keepable(sent)
 	}
@@ -63,21 +64,25 @@ func inDoubtBefore(row *store.Execution) bool {
 	return row != nil && row.State == store.Unresolved && row.Resolution.What != store.SaidNotDone
 }
 
-// open commits the ledger row before the call is sent.
-func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, approval string, fill *cache.Fill,
-) (store.Execution, error) {
-	at := x.deps.Now()
+// enter writes the ledger row before the call is sent, unless it may be written later.
+func (x *Executor) enter(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, approval string, fill *cache.Fill,
+) (*entry, error) {
+	lease := x.deps.Now().Add(x.cfg.LeaseTTL)
 	if row != nil {
 		again := *row
 		again.DecisionID, again.DefinitionHash, again.Effect, again.ApprovalID = decision, t.DefinitionHash, t.Effect, approval
-		return x.deps.Store.Reopen(ctx, again, x.owner, at.Add(x.cfg.LeaseTTL))
+		reopened, err := x.deps.Store.Reopen(ctx, again, x.owner, lease)
+		return opened(x, reopened), err
 	}
-	e := x.newRow(r, t, decision)
-	e.State, e.Attempts, e.ApprovalID, e.Lease = store.Open, 1, approval, at.Add(x.cfg.LeaseTTL)
+	fresh := x.newRow(r, t, decision)
+	fresh.State, fresh.Attempts, fresh.ApprovalID, fresh.Lease = store.Open, 1, approval, lease
 	if fill != nil {
-		e.Cache = store.CacheMiss
+		fresh.Cache = store.CacheMiss
 	}
-	return e, x.deps.Store.Open(ctx, e)
+	if r.unrepeated(t) {
+		return late(ctx, x, fresh), nil
+	}
+	return opened(x, fresh), x.deps.Store.Open(ctx, fresh)
 }
 
 // newRow returns the row of a call that has none yet.

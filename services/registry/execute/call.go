@@ -41,6 +41,8 @@ type Call struct {
 	RunnerID string
 	// Key identifies the execution across repeated requests. Required.
 	Key string
+	// NewKey means that nobody else has the key: the request cannot be a repetition, and is never repeated.
+	NewKey bool
 	// Rules are the approval rules of the agent.
 	Rules []*policyv1.ApprovalRule
 	// Approved is evidence of an approval of the call; nil = none.

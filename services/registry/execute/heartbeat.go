@@ -29,7 +29,7 @@ func (x *Executor) Keep(ctx context.Context) error {
 	for {
 		select {
 		case <-drained:
-			return nil
+			return x.deps.Store.Flush(beat)
 		case <-tick.C:
 			x.heartbeat(beat)
 		case <-sweep.C:

@@ -34,27 +34,27 @@ const (
 )
 
 // send calls the tool and closes the row, which always records what is known. doubt means that an earlier attempt may have run.
-func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, row store.Execution, doubt bool) (Outcome, error) {
+func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, e *entry, doubt bool) (Outcome, error) {
 	if t.Effect != store.Read && !f.bind() {
-		return x.finish(ctx, r, t, row, upstream.Reply{}, doubted(&upstream.Error{Kind: upstream.NotSent, Fault: cancelled()}, doubt))
+		return x.finish(ctx, r, t, e, 0, upstream.Reply{}, doubted(&upstream.Error{Kind: upstream.NotSent, Fault: cancelled()}, doubt))
 	}
 	faultpoint.Hit(faultpoint.ToolOpened)
-	f.tell(Event{Executing: row.ID})
+	f.tell(Event{Executing: e.row.ID})
 	limit := x.deps.Upstream.CallTimeout(t.Source)
 	callCtx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
-	begin, attempts := time.Now(), row.Attempts
-	reply, failure, err := x.exchange(callCtx, f, r, t, &row, begin.Add(limit))
+	begin, attempts := time.Now(), e.row.Attempts
+	reply, failure, err := x.exchange(callCtx, f, r, t, e, begin.Add(limit))
 	faultpoint.Hit(faultpoint.ToolDone)
-	row.Latency = time.Since(begin)
+	latency := time.Since(begin)
 	if err != nil {
 		return Outcome{}, err
 	}
-	late := row.Latency >= limit || callCtx.Err() != nil
+	late := latency >= limit || callCtx.Err() != nil
 	if failure != nil && failure.Kind == upstream.InDoubt && ctx.Err() == nil && (late || failure.Fault.Code == codes.DeadlineExceeded) {
 		failure = &upstream.Error{Kind: failure.Kind, Fault: timedOut(r.Tool, limit)}
 	}
-	return x.finish(ctx, r, t, row, reply, doubted(failure, doubt || row.Attempts > attempts))
+	return x.finish(ctx, r, t, e, latency, reply, doubted(failure, doubt || e.row.Attempts > attempts))
 }
 
 // doubted returns the failure of a call that may have run before: that its last attempt did not run says nothing about earlier ones.
@@ -70,7 +70,7 @@ func doubted(failure *upstream.Error, before bool) *upstream.Error {
 // This is the only place that repeats calls. Below it, the bridge resends a call only in a new session if the server lost the session, and
 // the HTTP client only what was not written at all. Above it, a worker repeats a step whose registry did not answer, which leads to the
 // same row, and accepts a failure here as the call's result.
-func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution,
+func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, e *entry,
 	until time.Time,
 ) (upstream.Reply, *upstream.Error, error) {
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
@@ -112,10 +112,9 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 			pauses = reconnects
 		case failure.Kind == upstream.InDoubt && t.Effect.Repeatable() && sends < maxSends:
 			sends++
-			if err := x.deps.Store.Attempt(ctx, *row); err != nil {
+			if err := e.again(ctx); err != nil {
 				return upstream.Reply{}, nil, err
 			}
-			row.Attempts++
 		default:
 			return upstream.Reply{}, failure, nil
 		}
@@ -135,9 +134,11 @@ func asFailure(err error) *upstream.Error {
 }
 
 // finish closes the row and returns the outcome.
-func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row store.Execution, reply upstream.Reply,
+func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, e *entry, latency time.Duration, reply upstream.Reply,
 	failure *upstream.Error,
 ) (Outcome, error) {
+	row := e.row
+	row.Latency = latency
 	out := Outcome{Result: reply.Result, Input: reply.Input, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
 	row.State, row.EndTime = store.Done, x.deps.Now()
 	switch {
@@ -175,7 +176,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	}
 	row.IsError, row.Code = out.Fault != nil || out.Result.GetIsError(), out.Code
 	x.results.changed(ctx, row)
-	x.close(ctx, row)
+	e.close(ctx, row)
 	faultpoint.Hit(faultpoint.ToolClosed)
 	if givenUp {
 		return out, context.Canceled
@@ -195,24 +196,6 @@ func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (
 		raw = nil // a constant text always encodes
 	}
 	return result, code, raw
-}
-
-// close writes the end of the row, even if nobody waits. A row that cannot be written stays open until its lease ends, and the next caller
-// treats it as in doubt.
-func (x *Executor) close(ctx context.Context, row store.Execution) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	pauses := x.cfg.retries().Start()
-	for {
-		err := x.deps.Store.Close(ctx, row)
-		if err == nil {
-			return
-		}
-		if errors.Is(err, store.ErrChanged) || pauses.Wait(ctx) != nil {
-			x.deps.Log.ErrorContext(ctx, "execution could not be closed", "execution_id", row.ID, "state", row.State, "error", err)
-			return
-		}
-	}
 }
 
 // stored returns the outcome of a finished row.

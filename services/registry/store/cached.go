@@ -23,12 +23,7 @@ type CacheUse struct {
 }
 
 func (q sqlLedger) Record(ctx context.Context, e Execution) error {
-	err := q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
-		if err := sqldb.ExecOne(ctx, tx, insertRecorded, append(q.values(e), e.Result)...); err != nil {
-			return err
-		}
-		return record(q.db.calledEvent(e))
-	})
+	err := q.recordAll(ctx, []Execution{e})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
 	}
@@ -36,6 +31,20 @@ func (q sqlLedger) Record(ctx context.Context, e Execution) error {
 		return fmt.Errorf("record execution: %w", err)
 	}
 	return nil
+}
+
+func (q sqlLedger) recordAll(ctx context.Context, all []Execution) error {
+	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		for _, e := range all {
+			if err := sqldb.ExecOne(ctx, tx, insertRecorded, append(q.values(e), e.Result)...); err != nil {
+				return err
+			}
+			if err := record(q.db.calledEvent(e)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (q sqlLedger) Repeated(ctx context.Context, e Execution) (bool, error) {
@@ -49,6 +58,9 @@ func (q sqlLedger) Repeated(ctx context.Context, e Execution) (bool, error) {
 }
 
 func (q sqlLedger) CacheUse(ctx context.Context, tenant string, since time.Time) (CacheUse, error) {
+	if err := q.Flush(ctx); err != nil {
+		return CacheUse{}, err
+	}
 	use, err := sqldb.One(ctx, q.db.Reader(), scanCacheUse, `SELECT coalesce(sum(CASE WHEN cache = 'hit' THEN 1 ELSE 0 END), 0),
 		coalesce(sum(CASE WHEN cache = 'miss' THEN 1 ELSE 0 END), 0)
 		FROM executions WHERE tenant = $1 AND created_us >= $2 AND cache <> ''`, tenant, sqldb.Micros(since))

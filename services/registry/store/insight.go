@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
@@ -36,12 +37,18 @@ type ToolUsage struct {
 	Mean, P95 time.Duration
 }
 
-type sqlInsight struct{ db *sqldb.DB }
+type sqlInsight struct {
+	db    *sqldb.DB
+	later *batch.Writer[Execution]
+}
 
 // failedExecution is the condition for executions that failed.
 const failedExecution = `(is_error OR state = 'failed' OR state = 'unresolved')`
 
 func (q sqlInsight) ToolUsage(ctx context.Context, tenant string, f UsageFilter, most, limit int) ([]ToolUsage, error) {
+	if err := q.later.Flush(ctx); err != nil {
+		return nil, err
+	}
 	args := []any{tenant, sqldb.Micros(f.Since), most, limit}
 	narrow := ""
 	if f.Source != "" {
@@ -80,6 +87,9 @@ func scanToolUsage(row sqldb.Scanner) (u ToolUsage, err error) {
 }
 
 func (q sqlInsight) Recent(ctx context.Context, tenant, tool string, limit, maxArguments, maxResult int) ([]Execution, error) {
+	if err := q.later.Flush(ctx); err != nil {
+		return nil, err
+	}
 	args := []any{tenant, limit, maxArguments, maxResult}
 	narrow := ""
 	if tool != "" {
@@ -96,6 +106,9 @@ func (q sqlInsight) Recent(ctx context.Context, tenant, tool string, limit, maxA
 }
 
 func (q sqlInsight) ExecutionByID(ctx context.Context, tenant, id string) (Execution, error) {
+	if err := q.later.Flush(ctx); err != nil {
+		return Execution{}, err
+	}
 	return sqldb.One(ctx, q.db.Reader(), scanWhole, `SELECT `+executionColumns+`, arguments, result FROM executions
 		WHERE tenant = $1 AND id = $2`, tenant, id)
 }

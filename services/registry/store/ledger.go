@@ -7,11 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
 // sqlLedger implements Ledger.
-type sqlLedger struct{ db eventDB }
+type sqlLedger struct {
+	db    eventDB
+	later *batch.Writer[Execution]
+}
 
 const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,
 	arguments_hash, decision_id, is_error, code, latency_us, owner, lease_us, created_us, ended_us, approval_id,
@@ -175,6 +179,9 @@ func (q sqlLedger) AskStop(ctx context.Context, tenant, key string, at time.Time
 }
 
 func (q sqlLedger) Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error) {
+	if err := q.Flush(ctx); err != nil {
+		return nil, err
+	}
 	query := `SELECT ` + executionColumns + ` FROM executions WHERE tenant = $1`
 	args := []any{tenant}
 	place := func(v any) string {

@@ -93,6 +93,11 @@ type Ledger interface {
 	AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error)
 	// Record commits a finished row of a call that was answered from the cache; ErrExists if the key is taken.
 	Record(ctx context.Context, e Execution) error
+	// RecordLater commits a finished row, whose key is new, within a moment; what reads executions through this store waits for it. A crash
+	// before that loses it. It blocks while too many rows wait, and returns an error only if ctx ends.
+	RecordLater(ctx context.Context, e Execution) error
+	// Flush waits until the rows of RecordLater are committed, or until ctx ends.
+	Flush(ctx context.Context) error
 	// Repeated reports whether there is an execution with the turn, tool and arguments of e.
 	Repeated(ctx context.Context, e Execution) (bool, error)
 	// CacheUse counts the executions that were created since a time.
@@ -127,9 +132,10 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 // New returns the store in a database that Migrate has prepared.
 func New(db *sqldb.DB) Store {
 	recorder := eventDB{DB: db, events: eventlog.NewTable(db, "registry")}
+	ledger := recorder.ledger()
 	return sqlStore{
-		eventDB: recorder, sqlSources: sqlSources{recorder}, sqlTools: sqlTools{recorder}, sqlLedger: sqlLedger{recorder},
-		sqlInsight: sqlInsight{db}, sqlGroups: sqlGroups{recorder},
+		eventDB: recorder, sqlSources: sqlSources{recorder}, sqlTools: sqlTools{recorder}, sqlLedger: ledger,
+		sqlInsight: sqlInsight{db, ledger.later}, sqlGroups: sqlGroups{recorder},
 	}
 }
 

@@ -53,6 +53,7 @@ func Run(t *testing.T, url string) {
 	t.Run("forget", s.forget)
 	t.Run("executions by page", s.executions)
 	t.Run("cached results", s.cached)
+	t.Run("rows that are written later", s.later)
 	t.Run("use of tools", s.toolUsage)
 	t.Run("recent executions", s.recent)
 	t.Run("tool groups", s.groups)

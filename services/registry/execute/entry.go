@@ -1,0 +1,115 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// openAfter is how long a call runs before its row shows it as running, if the row may be written later.
+const openAfter = 250 * time.Millisecond
+
+// entry is the ledger row of a call that is sent. A call with side effects, one that may be repeated with its key, and one of a session,
+// whose rows are erased with it, has its row before it is sent. Any other call gets it at its end, or after openAfter.
+type entry struct {
+	x   *Executor
+	row store.Execution // State is that before the call
+
+	mu      sync.Mutex
+	written bool // the row is in the ledger
+	ended   bool
+	timer   *time.Timer
+}
+
+// unrepeated reports whether a lost row is harmless: the call changes nothing, and nobody asks for it again.
+func (r *request) unrepeated(t store.Tool) bool {
+	return t.Effect == store.Read && r.NewKey && r.direct() && r.SessionID == ""
+}
+
+func opened(x *Executor, row store.Execution) *entry { return &entry{x: x, row: row, written: true} }
+
+// late returns an entry whose row is written later.
+func late(ctx context.Context, x *Executor, row store.Execution) *entry {
+	e := &entry{x: x, row: row}
+	e.timer = time.AfterFunc(openAfter, func() {
+		if err := e.write(context.WithoutCancel(ctx)); err != nil {
+			x.deps.Log.WarnContext(ctx, "execution was not opened in the ledger", "execution_id", row.ID, "error", err)
+		}
+	})
+	return e
+}
+
+// write writes the row if that has not been done.
+func (e *entry) write(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.written || e.ended {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	if err := e.x.deps.Store.Open(ctx, e.row); err != nil {
+		return err
+	}
+	e.written = true
+	return nil
+}
+
+// again records that the call is about to be sent again.
+func (e *entry) again(ctx context.Context) error {
+	if err := e.write(ctx); err != nil {
+		return err
+	}
+	if err := e.x.deps.Store.Attempt(ctx, e.row); err != nil {
+		return err
+	}
+	e.row.Attempts++
+	return nil
+}
+
+// close writes the end of the row, even if nobody waits. A row that cannot be written stays open until its lease ends, and the next caller
+// treats it as in doubt.
+func (e *entry) close(ctx context.Context, row store.Execution) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	pauses := e.x.cfg.retries().Start()
+	for {
+		err := e.end(ctx, row)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, store.ErrChanged) || pauses.Wait(ctx) != nil {
+			e.x.deps.Log.ErrorContext(ctx, "execution could not be closed", "execution_id", row.ID, "state", row.State, "error", err)
+			return
+		}
+	}
+}
+
+// stop prevents that the row of a call that has ended is written as one that runs.
+func (e *entry) stop() {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+}
+
+func (e *entry) end(ctx context.Context, row store.Execution) error {
+	if row.State == store.Waiting { // for an answer, which looks for an open row
+		if err := e.write(ctx); err != nil {
+			return err
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+	if e.written {
+		return e.x.deps.Store.Close(ctx, row)
+	}
+	row.Lease = time.Time{}
+	return e.x.deps.Store.RecordLater(ctx, row)
+}

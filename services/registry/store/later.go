@@ -1,0 +1,35 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/batch"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// ledger returns the ledger in the database.
+func (q eventDB) ledger() sqlLedger {
+	l := sqlLedger{db: q}
+	l.later = batch.New(batch.Config[Execution]{
+		Write: l.recordAll, Permanent: sqldb.IsUnique,
+		Failed: func(ctx context.Context, e Execution, err error) {
+			q.Log().ErrorContext(ctx, "execution could not be recorded", "execution_id", e.ID, "tool", e.Tool, "error", err)
+		},
+	})
+	return l
+}
+
+func (q sqlLedger) RecordLater(ctx context.Context, e Execution) error {
+	if err := q.later.Add(ctx, e); err != nil {
+		return fmt.Errorf("record execution: %w", err)
+	}
+	return nil
+}
+
+func (q sqlLedger) Flush(ctx context.Context) error {
+	if err := q.later.Flush(ctx); err != nil {
+		return fmt.Errorf("wait for executions to be recorded: %w", err)
+	}
+	return nil
+}
