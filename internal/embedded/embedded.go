@@ -68,6 +68,7 @@ func Defaults() assembly.Config {
 	c.Database.URL, c.Bus.URL, c.Bus.Dir, c.Bus.Listen = "", bus.Embedded, "", ""
 	c.Temporal.Address, c.Temporal.UI, c.Gateway.URL = "", "", ""
 	c.Inference.Detect = true
+	c.MCPBridge.Programs, c.Worker.Executors.Commands = programs(), programs()
 	c.Temporal.Eager = true
 	c.Policy.Rules = append(c.Policy.Rules, userRules()...)
 	return c

@@ -158,7 +158,9 @@ func TestAListenerIsNotThePeer(t *testing.T) {
 
 func TestHooks(t *testing.T) {
 	var got peercred.Peer
-	web := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = peercred.FromContext(r.Context()) }))
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = peercred.FromContext(r.Context())
+	}))
 	web.Config.ConnContext = peercred.ConnContext
 	web.Start()
 	defer web.Close()

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	WriteTimeout time.Duration
 	// Grace is how long the process may take to exit after SIGTERM.
 	Grace time.Duration
+	// Limits bound what the process may use.
+	Limits Limits
 }
 
 // Process is a running child. Its methods are safe for concurrent use.
@@ -105,6 +108,14 @@ func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := p.cmd.Start(); err != nil {
+		close(p.done)
+		p.errs.none()
+		started <- err
+		return
+	}
+	if err := limit(p.cmd.Process.Pid, p.cfg.Limits); err != nil && !errors.Is(err, syscall.ESRCH) { // it may be over already
+		killGroup(p.cmd.Process)
+		_ = p.cmd.Wait() // killed
 		close(p.done)
 		p.errs.none()
 		started <- err

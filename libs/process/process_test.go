@@ -62,6 +62,9 @@ func child(mode string) {
 	case "mute": // closes its output and keeps running
 		os.Stdout.Close()
 		forever()
+	case "busy":
+		for { //nolint:staticcheck // until it is killed
+		}
 	case "silent": // closes its output and exits at the end of its input
 		os.Stdout.Close()
 		_, _ = io.Copy(io.Discard, os.Stdin)

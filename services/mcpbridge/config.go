@@ -7,13 +7,19 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/process"
 	"github.com/windlass-dev/windlass/services/mcpbridge/result"
 )
 
-// Config configures the bridge. Zero values mean the defaults of DefaultConfig, except for EnvAllow, where an empty list allows nothing.
+// Config configures the bridge. Zero values mean the defaults of DefaultConfig, except for EnvAllow and Programs, where an
+// empty list allows nothing, and for Limits, where 0 means no limit.
 type Config struct {
 	// EnvAllow lists the variables of the bridge that a server's env and headers may reference.
 	EnvAllow []string `yaml:"env_allow" doc:"names, with * as in file names, of the environment variables that tool servers' env and headers may refer to as ${env:NAME}"`
+	// Programs lists what may be started.
+	Programs []string `yaml:"programs" doc:"programs that may be started as tool servers: names, absolute paths with * as in file names (/** at the end: and below), * for any; a pattern for each argument may follow, ... for any further ones. Empty: none"`
+	// Limits bound each program.
+	Limits process.Limits `yaml:"limits"`
 	// CommandPath lists additional directories of programs.
 	CommandPath []string `yaml:"command_path" doc:"directories where programs of tool servers are looked for, after PATH and the folder of this program"`
 	// ConnectTimeout bounds connecting and listing unless a server sets it.
@@ -49,6 +55,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		EnvAllow:        []string{"WINDLASS_TOOL_*"},
+		Limits:          process.DefaultLimits(),
 		ConnectTimeout:  10 * time.Second,
 		CallTimeout:     2 * time.Minute,
 		DiscoverTimeout: 400 * time.Millisecond,
@@ -93,6 +100,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.ReconnectMin > c.ReconnectMax {
 		return c, errors.New("mcpbridge: reconnect_min is longer than reconnect_max")
+	}
+	if err := c.Limits.Check(); err != nil {
+		return c, fmt.Errorf("mcpbridge: %w", err)
 	}
 	if err := glob.CheckFile(c.EnvAllow); err != nil {
 		return c, fmt.Errorf("mcpbridge: env_allow %w", err)

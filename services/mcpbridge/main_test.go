@@ -53,7 +53,8 @@ func newBridge(t testing.TB, change ...func(*mcpbridge.Config)) *bridge {
 func newBridgeThrough(t testing.TB, out *egress.Egress, change ...func(*mcpbridge.Config)) *bridge {
 	t.Helper()
 	cfg := mcpbridge.DefaultConfig()
-	cfg.DiscoverTimeout = 5 * time.Second // starting a process can take long on a busy machine
+	cfg.Programs, cfg.Limits.Memory = []string{"*"}, 0 // the race detector of the test servers maps terabytes
+	cfg.DiscoverTimeout = 5 * time.Second              // starting a process can take long on a busy machine
 	cfg.ReconnectMin, cfg.ReconnectMax = cfg.ReconnectMin/50, cfg.ReconnectMax/100
 	for _, f := range change {
 		f(&cfg)

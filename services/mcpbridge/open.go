@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/process"
 )
 
 // opener holds what is needed to open connections.
 type opener struct {
-	egress      *egress.Egress
-	log         *slog.Logger
-	commandPath []string
-	probe       time.Duration
-	background  func(func()) bool
+	egress     *egress.Egress
+	log        *slog.Logger
+	programs   *process.Programs
+	limits     process.Limits
+	probe      time.Duration
+	background func(func()) bool
 }
 
 // open connects and makes the handshake, which ctx bounds. known is the server's last known era.
@@ -46,7 +48,7 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	switch sp.kind {
 	case overStdio:
 		var w *stdioWire
-		if w, err = newStdioWire(sp, o.commandPath, o.log, c.abort); err == nil {
+		if w, err = o.newStdioWire(sp, c.abort); err == nil {
 			c.wire = w
 		}
 	case overSSE:

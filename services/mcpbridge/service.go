@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/process"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -42,6 +43,7 @@ type Deps struct {
 type Service struct {
 	mcpbridgev1.UnimplementedBridgeServiceServer
 	cfg         Config
+	programs    *process.Programs
 	credentials *credential.Keeper
 	secrets     envref.Vault
 	sealer      *providerdata.Sealer
@@ -58,11 +60,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	programs, err := process.NewPrograms(cfg.Programs, cfg.CommandPath)
+	if err != nil {
+		return nil, fmt.Errorf("mcpbridge: programs: %w", err)
+	}
 	keeper := credential.New(credential.Config{Env: references(cfg, deps.Vault), Timeout: cfg.ConnectTimeout}, deps.Egress)
 	return &Service{
-		cfg: cfg, secrets: deps.Vault, credentials: keeper, sealer: deps.ProviderData,
+		cfg: cfg, programs: programs, secrets: deps.Vault, credentials: keeper, sealer: deps.ProviderData,
 		pool: newPool(cfg, deps.Log, &opener{
-			egress: deps.Egress, log: deps.Log, commandPath: cfg.CommandPath, probe: cfg.DiscoverTimeout,
+			egress: deps.Egress, log: deps.Log, programs: programs, limits: cfg.Limits, probe: cfg.DiscoverTimeout,
 		}, keeper.Forget),
 		tracer: telemetry.Tracer("mcpbridge"),
 	}, nil
@@ -83,7 +89,7 @@ func (s *Service) Close() { s.pool.close() }
 
 // Discover implements BridgeService.
 func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest) (*mcpbridgev1.DiscoverResponse, error) {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials, s.secrets)
+	sp, err := newSpec(req.GetServer(), s.cfg, s.programs, s.credentials, s.secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +102,7 @@ func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest
 
 // CallTool implements BridgeService.
 func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerStreamingServer[mcpbridgev1.CallToolResponse]) error {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.credentials, s.secrets)
+	sp, err := newSpec(req.GetServer(), s.cfg, s.programs, s.credentials, s.secrets)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/process"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
@@ -50,7 +52,8 @@ type spec struct {
 }
 
 // newSpec validates a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
-func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper, secrets envref.Vault) (*spec, error) {
+func newSpec(s *mcpbridgev1.Server, cfg Config, programs *process.Programs, keeper *credential.Keeper, secrets envref.Vault,
+) (*spec, error) {
 	r := envref.New(references(cfg, secrets), s.GetTenant())
 	sp := &spec{
 		id: s.GetId(), name: s.GetName(), url: s.GetUrl(), command: s.GetCommand(), dir: s.GetDir(),
@@ -68,6 +71,9 @@ func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper, secre
 			continue
 		}
 		sp.env[name] = r.Resolve("server.env["+name+"]", value)
+	}
+	if sp.kind == overStdio && sp.command[0] != "" {
+		sp.allow(programs, r)
 	}
 	for name, value := range s.GetHeaders() {
 		value = r.Resolve("server.headers["+name+"]", value)
@@ -94,6 +100,13 @@ func newSpec(s *mcpbridgev1.Server, cfg Config, keeper *credential.Keeper, secre
 	sp.withhold, sp.withholds = sp.credentials.Hide, len(r.Values) > 0 || sp.auth != nil
 	sp.key = sp.hash(r.Values)
 	return sp, nil
+}
+
+// allow refuses a program that the operator's list does not have.
+func (s *spec) allow(programs *process.Programs, r *envref.Resolver) {
+	if _, err := programs.Find(s.command, s.dir, s.env); errors.Is(err, process.ErrNotAllowed) {
+		r.Refuse("server.command", err.Error()+": an operator adds it to mcpbridge.programs in the configuration of the mcpbridge role")
+	}
 }
 
 // references says which variables of the bridge may be referenced.

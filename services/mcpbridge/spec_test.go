@@ -1,6 +1,7 @@
 package mcpbridge_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,12 +92,52 @@ func TestProgramsAreFoundInConfiguredFolders(t *testing.T) {
 	}
 }
 
+func TestS21OnlyListedProgramsAreToolServers(t *testing.T) {
+	for name, row := range map[string]struct {
+		list  []string
+		env   map[string]string
+		field string // "" means that it starts
+	}{
+		"by default none": {list: nil, field: "server.command"},
+		"another one":     {list: []string{"/opt/tools/*"}, field: "server.command"},
+		"other arguments": {list: []string{os.Args[0] + " --only-this"}, field: "server.command"},
+		"this one":        {list: []string{os.Args[0]}},
+		"a variable that loads": {
+			list: []string{os.Args[0]}, env: map[string]string{"LD_PRELOAD": "/tmp/x.so"}, field: "server.command",
+		},
+		"a variable of its own":   {list: []string{os.Args[0]}, env: map[string]string{"REGION": "eu"}},
+		"any, with any variables": {list: []string{"*"}, env: map[string]string{"PYTHONPATH": "/x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stdioServer(t, "modern")
+			s.Command[0] = os.Args[0]
+			maps.Copy(s.GetEnv(), row.env)
+			b := newBridge(t, func(c *mcpbridge.Config) { c.Programs = row.list })
+			_, err := b.Discover(t.Context(), &mcpbridgev1.DiscoverRequest{Server: s})
+			if row.field == "" {
+				if err != nil {
+					t.Errorf("it does not start: %v", err)
+				}
+				return
+			}
+			if f := fault.From(err); f == nil || len(f.Fields) != 1 || f.Fields[0].Path != row.field {
+				t.Errorf("got %v, want %s refused", err, row.field)
+			}
+			if row.field == "server.command" && !strings.Contains(err.Error(), "mcpbridge.programs") {
+				t.Errorf("%v does not say what to configure", err)
+			}
+		})
+	}
+}
+
 func TestConfigurationsThatMakeNoSense(t *testing.T) {
 	for name, change := range map[string]func(*mcpbridge.Config){
 		"negative time":   func(c *mcpbridge.Config) { c.CallTimeout = -1 },
 		"negative number": func(c *mcpbridge.Config) { c.MaxCalls = -1 },
 		"huge results":    func(c *mcpbridge.Config) { c.MaxResultBytes = 1 << 30 },
 		"broken glob":     func(c *mcpbridge.Config) { c.EnvAllow = []string{"["} },
+		"a broken list":   func(c *mcpbridge.Config) { c.Programs = []string{"./here"} },
+		"negative limit":  func(c *mcpbridge.Config) { c.Limits.Files = -1 },
 		"min over max":    func(c *mcpbridge.Config) { c.ReconnectMin = c.ReconnectMax + 1 },
 	} {
 		cfg := mcpbridge.DefaultConfig()

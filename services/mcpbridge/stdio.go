@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -26,17 +25,17 @@ type stdioWire struct {
 }
 
 // newStdioWire starts the process. abort is called when it ends.
-func newStdioWire(sp *spec, extra []string, log *slog.Logger, abort func(error)) (*stdioWire, error) {
-	path, err := process.Look(sp.command[0], extra)
+func (o *opener) newStdioWire(sp *spec, abort func(error)) (*stdioWire, error) {
+	path, err := o.programs.Find(sp.command, sp.dir, sp.env)
 	if err != nil {
 		return nil, err
 	}
 	proc, err := process.Start(process.Config{
 		Path: path, Args: sp.command[1:], Env: process.Environment(sp.env), Dir: sp.dir,
 		Line: func(line string) {
-			log.DebugContext(context.Background(), "tool server wrote to its error output", "server_id", sp.id, "line", sp.redact(line))
+			o.log.DebugContext(context.Background(), "tool server wrote to its error output", "server_id", sp.id, "line", sp.redact(line))
 		},
-		MaxLine: maxWireBytes, TooLong: process.TooLargeAnswer, WriteTimeout: stdioWriteTimeout, Grace: stdioGrace,
+		MaxLine: maxWireBytes, TooLong: process.TooLargeAnswer, WriteTimeout: stdioWriteTimeout, Grace: stdioGrace, Limits: o.limits,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", sp.command[0], err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,14 @@ const startTimeout = 90 * time.Second
 
 // shortSchedules lets tests wait for schedules.
 const shortSchedules = "WINDLASS_SESSIONS_SCHEDULES_MIN_INTERVAL=1s"
+
+// anyProgram lets tests start the programs they have built and written. The race detector of those maps terabytes.
+func anyProgram() []string {
+	return []string{
+		"WINDLASS_MCPBRIDGE_PROGRAMS=*", "WINDLASS_WORKER_EXECUTORS_COMMANDS=*",
+		"WINDLASS_MCPBRIDGE_LIMITS_MEMORY=0", "WINDLASS_WORKER_EXECUTORS_LIMITS_MEMORY=0",
+	}
+}
 
 // Process is one running program.
 type Process struct {
@@ -54,7 +63,7 @@ func Launch(t testing.TB, name string, env []string, path string, args ...string
 	}
 	p.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=halt_on_error=1 exitcode=66", shortSchedules,
-	}, env...)
+	}, slices.Concat(anyProgram(), env)...)
 	p.cmd.Stderr = p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := p.cmd.StdoutPipe()

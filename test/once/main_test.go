@@ -71,6 +71,7 @@ func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	harness.Must(t, err)
 	t.Cleanup(out.CloseIdle)
 	bridgeConfig := mcpbridge.DefaultConfig()
+	bridgeConfig.Programs, bridgeConfig.Limits.Memory = []string{"*"}, 0 // the race detector of the servers maps terabytes
 	bridgeConfig.ReconnectMin, bridgeConfig.ReconnectMax, bridgeConfig.DiscoverTimeout = time.Millisecond, 10*time.Millisecond, 10*time.Second
 	bridge, err := mcpbridge.New(bridgeConfig, mcpbridge.Deps{Egress: out, Log: log})
 	harness.Must(t, err)

@@ -6,14 +6,18 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/process"
 )
 
-// Config shapes how a worker runs executors. Zero values mean the defaults of DefaultConfig, apart from Process, EnvAllow and Commands.
+// Config shapes how a worker runs executors. Zero values mean the defaults of DefaultConfig, apart from Process, EnvAllow and Commands,
+// where an empty list allows nothing, and Limits, where 0 means no limit.
 type Config struct {
 	// Process allows executors that are programs.
 	Process bool `yaml:"process" doc:"Whether agents may name programs that this worker starts as executors. Users who may create agents can then run programs on the worker's machine."`
 	// Commands lists the programs that may be started.
-	Commands []string `yaml:"commands" doc:"Programs that may be started as executors, as agents name them, with * as in file names. Empty: any."`
+	Commands []string `yaml:"commands" doc:"Programs that may be started as executors: names, absolute paths with * as in file names (/** at the end: and below), * for any; a pattern for each argument may follow, ... for any further ones. Empty: none."`
+	// Limits bound each program.
+	Limits process.Limits `yaml:"limits"`
 	// CommandPath lists further places of programs.
 	CommandPath []string `yaml:"command_path" doc:"Directories in which programs of executors are looked up, after PATH and the folder of this program."`
 	// EnvAllow lists which variables of the worker an executor's env and headers may refer to.
@@ -43,6 +47,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		Process: true, EnvAllow: []string{"WINDLASS_EXECUTOR_*"}, MaxProcesses: 64, IdleTimeout: time.Minute, Grace: 2 * time.Second,
+		Limits: process.DefaultLimits(),
 	}
 }
 
@@ -61,10 +66,11 @@ func (c Config) complete() (Config, error) {
 	if c.Grace == 0 {
 		c.Grace = def.Grace
 	}
-	for key, patterns := range map[string][]string{"commands": c.Commands, "env_allow": c.EnvAllow} {
-		if err := glob.CheckFile(patterns); err != nil {
-			return c, fmt.Errorf("worker.executors.%s %w", key, err)
-		}
+	if err := glob.CheckFile(c.EnvAllow); err != nil {
+		return c, fmt.Errorf("worker.executors.env_allow %w", err)
+	}
+	if err := c.Limits.Check(); err != nil {
+		return c, fmt.Errorf("worker.executors: %w", err)
 	}
 	return c, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
+	"github.com/windlass-dev/windlass/libs/process"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -30,11 +31,12 @@ type Deps struct {
 
 // Host runs executors. It is safe for concurrent use.
 type Host struct {
-	cfg    Config
-	egress *egress.Egress
-	client *http.Client
-	log    *slog.Logger
-	places chan struct{} // one for each executor that runs
+	cfg      Config
+	programs *process.Programs
+	egress   *egress.Egress
+	client   *http.Client
+	log      *slog.Logger
+	places   chan struct{} // one for each executor that runs
 
 	mu      sync.Mutex
 	closed  bool
@@ -52,8 +54,13 @@ func New(cfg Config, deps Deps) (*Host, error) {
 	if deps.Egress == nil || deps.Log == nil {
 		return nil, errors.New("executor host: Egress and Log are required")
 	}
+	programs, err := process.NewPrograms(cfg.Commands, cfg.CommandPath)
+	if err != nil {
+		return nil, fmt.Errorf("worker.executors.commands: %w", err)
+	}
 	return &Host{
-		cfg: cfg, egress: deps.Egress, log: deps.Log, places: make(chan struct{}, cfg.MaxProcesses), parked: map[string]*parked{},
+		cfg: cfg, programs: programs, egress: deps.Egress, log: deps.Log,
+		places: make(chan struct{}, cfg.MaxProcesses), parked: map[string]*parked{},
 		client: deps.Egress.Client(egress.Options{MaxResponseBytes: maxRound}),
 	}, nil
 }

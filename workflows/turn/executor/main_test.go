@@ -135,6 +135,7 @@ func child(mode string) {
 func newHost(t *testing.T, change ...func(*executor.Config)) *executor.Host {
 	t.Helper()
 	cfg := executor.DefaultConfig()
+	cfg.Commands, cfg.Limits.Memory = []string{"*"}, 0 // the race detector of the programs maps terabytes
 	cfg.Grace = 5 * time.Second
 	for _, f := range change {
 		f(&cfg)

@@ -20,10 +20,9 @@ type processLink struct {
 
 // openProcess starts the program in a group of its own, without a shell, and writes the invocation to it.
 func (h *Host) openProcess(s *spec, in *executorv1.Invocation) (link, error) {
-	program, err := process.Look(s.command[0], h.cfg.CommandPath)
+	program, err := h.program(s)
 	if err != nil {
-		return nil, failed("the executor cannot be started: %s", err).
-			Hint("Install the program on the worker's machine, or name its folder in worker.executors.command_path.")
+		return nil, err
 	}
 	log, session, agent := h.log, in.GetSessionId(), in.GetAgent().GetId()
 	proc, err := process.Start(process.Config{
@@ -31,7 +30,7 @@ func (h *Host) openProcess(s *spec, in *executorv1.Invocation) (link, error) {
 		Line: func(line string) {
 			log.DebugContext(context.Background(), "executor wrote to its error output", "agent", agent, "session", session, "line", s.redact(line))
 		},
-		MaxLine: maxLine, WriteTimeout: writeTimeout, Grace: h.cfg.Grace,
+		MaxLine: maxLine, WriteTimeout: writeTimeout, Grace: h.cfg.Grace, Limits: h.cfg.Limits,
 	})
 	if err != nil {
 		return nil, failed("the executor cannot be started: %s", s.redact(err.Error()))
@@ -42,6 +41,21 @@ func (h *Host) openProcess(s *spec, in *executorv1.Invocation) (link, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// program returns the path of an executor's program, if the operator's list has it.
+func (h *Host) program(s *spec) (string, error) {
+	program, err := h.programs.Find(s.command, s.dir, s.env)
+	switch {
+	case err == nil:
+		return program, nil
+	case errors.Is(err, process.ErrNotAllowed):
+		return "", failed("%s", s.redact(err.Error())).
+			Hint("Add it to worker.executors.commands in the configuration of the process with the worker role.")
+	default:
+		return "", failed("the executor cannot be started: %s", err).
+			Hint("Install the program on the worker's machine, or name its folder in worker.executors.command_path.")
+	}
 }
 
 func (l *processLink) send(req *executorv1.RunRequest) error {

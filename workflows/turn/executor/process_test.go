@@ -188,19 +188,20 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 	}
 }
 
-func TestWhatMayRun(t *testing.T) {
+func TestS21WhatMayRun(t *testing.T) {
 	t.Setenv("OTHER", "x")
 	for name, row := range map[string]struct {
 		change func(*executor.Config)
 		env    string
 		want   string
 	}{
-		"no programs":       {change: func(c *executor.Config) { c.Process = false }, want: "do not run on this worker"},
-		"not this one":      {change: func(c *executor.Config) { c.Commands = []string{"/opt/agents/*"} }, want: "may not run"},
-		"this one":          {change: func(c *executor.Config) { c.Commands = []string{"/opt/agents/*", os.Args[0]} }},
-		"another variable":  {env: "${env:OTHER}", want: "OTHER may not be used"},
-		"a missing one":     {env: "${env:WINDLASS_EXECUTOR_NOPE}", want: "has no variable"},
-		"nothing to refuse": {env: "plain"},
+		"no programs":         {change: func(c *executor.Config) { c.Process = false }, want: "do not run on this worker"},
+		"not this one":        {change: func(c *executor.Config) { c.Commands = []string{"/opt/agents/*"} }, want: "is not among the programs"},
+		"none, as by default": {change: func(c *executor.Config) { c.Commands = nil }, want: "worker.executors.commands"},
+		"this one":            {change: func(c *executor.Config) { c.Commands = []string{"/opt/agents/*", os.Args[0]} }},
+		"another variable":    {env: "${env:OTHER}", want: "OTHER may not be used"},
+		"a missing one":       {env: "${env:WINDLASS_EXECUTOR_NOPE}", want: "has no variable"},
+		"nothing to refuse":   {env: "plain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t, func(c *executor.Config) {

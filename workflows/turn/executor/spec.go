@@ -7,7 +7,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -93,16 +92,12 @@ func (s *spec) allowed(cfg Config) error {
 	if len(s.command) == 0 || s.command[0] == "" {
 		return fault.Invalid("executor.command", "is empty")
 	}
-	program := s.command[0]
 	switch {
 	case s.dir != "" && !filepath.IsAbs(s.dir):
 		return fault.Invalid("executor.dir", "want an absolute path")
 	case !cfg.Process:
 		return failed("executors of kind process do not run on this worker").
 			Hint("Set worker.executors.process to true in the worker's configuration, or reach the executor over http or grpc.")
-	case len(cfg.Commands) > 0 && !glob.AnyFile(cfg.Commands, program):
-		return failed("the program %q may not run as an executor on this worker", program).
-			Hint("Add it to worker.executors.commands in the worker's configuration.")
 	}
 	return nil
 }

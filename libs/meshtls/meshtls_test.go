@@ -1,0 +1,195 @@
+package meshtls
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// handshake connects a client to a server and returns both errors.
+func handshake(t *testing.T, server, client *tls.Config) (serverErr, clientErr error) {
+	t.Helper()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	done := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			done <- err
+			return
+		}
+		defer conn.Close()
+		_, err = conn.Write([]byte("hello"))
+		done <- err
+	}()
+	if client.ServerName == "" {
+		client.ServerName = "127.0.0.1"
+	}
+	raw, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := tls.Client(raw, client)
+	defer conn.Close()
+	if clientErr = conn.Handshake(); clientErr == nil {
+		_, clientErr = io.ReadFull(conn, make([]byte, 5))
+	}
+	_ = raw.Close()
+	return <-done, clientErr
+}
+
+func derived(t *testing.T, secret string) *Derived {
+	t.Helper()
+	d, err := FromKey([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestProcessesWithOneSecretAcceptEachOther(t *testing.T) {
+	const secret = "the secret of the mesh under test"
+	ours, other := derived(t, secret), derived(t, "the secret of another mesh, as long")
+	for _, tc := range []struct {
+		name           string
+		server, client *tls.Config
+		refused        bool
+	}{
+		{"the same secret", Server(ours), Client(derived(t, secret)), false},
+		{"two peers", Peer(ours), Peer(derived(t, secret)), false},
+		{"a client of another mesh", Server(ours), Client(other), true},
+		{"a server of another mesh", Server(other), Client(ours), true},
+		{
+			"a client without certificate", Server(ours),
+			&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: ours.pool, ServerName: DerivedName}, true,
+		},
+		{"another name", Server(ours), withName(Client(ours), "elsewhere.example"), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if serverErr, clientErr := handshake(t, tc.server, tc.client); (errors.Join(serverErr, clientErr) != nil) != tc.refused {
+				t.Errorf("server %v, client %v, want refused=%t", serverErr, clientErr, tc.refused)
+			}
+		})
+	}
+	if _, err := FromKey([]byte("short")); err == nil {
+		t.Error("a short secret passes")
+	}
+}
+
+func withName(c *tls.Config, name string) *tls.Config {
+	c.ServerName = name
+	return c
+}
+
+func TestDerivedCertificatesAreRenewed(t *testing.T) {
+	d := derived(t, "the secret of the mesh under test")
+	now := time.Now()
+	d.now = func() time.Time { return now }
+	first, err := d.Certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := d.Certificate(); again != first {
+		t.Error("each handshake makes a certificate")
+	}
+	now = now.Add(validity/2 + time.Second)
+	second, err := d.Certificate()
+	if err != nil || second == first {
+		t.Fatalf("it is not renewed at half of its time: %v", err)
+	}
+	if leaf, err := x509.ParseCertificate(second.Certificate[0]); err != nil || leaf.NotAfter.Before(now.Add(validity-time.Minute)) {
+		t.Errorf("the new one ends at %v, %v", leaf.NotAfter, err)
+	}
+}
+
+// write stores a certificate of the authority of d for 127.0.0.1 as files.
+func write(t *testing.T, dir string, d *Derived) (cert, key, ca string) {
+	t.Helper()
+	d.mu.Lock()
+	d.cert = nil
+	d.mu.Unlock()
+	pair, err := d.Certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key, ca = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "ca.pem")
+	for name, block := range map[string]*pem.Block{
+		cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private},
+		ca: {Type: "CERTIFICATE", Bytes: d.authority.Raw},
+	} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key, ca
+}
+
+func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
+	dir := t.TempDir()
+	old, next := derived(t, "the secret of the mesh under test"), derived(t, "the secret of another mesh, as long")
+	cert, key, ca := write(t, dir, old)
+	f, err := FromFiles(cert, key, ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(c *tls.Config) *tls.Config { return withName(c, DerivedName) }
+	if serverErr, clientErr := handshake(t, Server(f), name(Client(f))); serverErr != nil || clientErr != nil {
+		t.Fatalf("server %v, client %v", serverErr, clientErr)
+	}
+	server := Server(f) // made before the change
+	write(t, dir, next)
+	later := time.Now().Add(time.Minute)
+	for _, file := range []string{cert, key, ca} {
+		if err := os.Chtimes(file, later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.mu.Lock()
+	f.checked = time.Time{}
+	f.mu.Unlock()
+	if serverErr, clientErr := handshake(t, server, Client(next)); serverErr != nil || clientErr != nil {
+		t.Errorf("after the change: server %v, client %v", serverErr, clientErr)
+	}
+	if _, clientErr := handshake(t, server, Client(old)); clientErr == nil {
+		t.Error("the authority of before is still accepted")
+	}
+
+	if err := os.WriteFile(key, []byte("half of a k"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.checked = time.Time{}
+	f.mu.Unlock()
+	before, _ := f.Certificate()
+	if before == nil || bytes.Equal(before.Certificate[0], nil) {
+		t.Error("a file that is half written ends the service")
+	}
+}
+
+func TestFilesThatCannotBeReadAreAnError(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, ca := write(t, dir, derived(t, "the secret of the mesh under test"))
+	for name, files := range map[string][3]string{
+		"no ca": {cert, key, ""}, "no such file": {cert, filepath.Join(dir, "nope"), ca}, "a key for a certificate": {key, key, ca},
+		"a key for a ca": {cert, key, key},
+	} {
+		if _, err := FromFiles(files[0], files[1], files[2]); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
