@@ -11,7 +11,6 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/vault"
@@ -32,22 +31,6 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
-
-func (p *Process) buildBusServer() error {
-	var server *bus.Server
-	p.group.Add(lifecycle.Component{
-		Name: Bus,
-		Start: func(ctx context.Context) (err error) {
-			server, err = bus.StartServer(ctx, bus.ServerConfig{
-				Dir: p.cfg.Bus.Dir, Listen: p.cfg.Bus.Listen,
-				Cluster: bus.Cluster(p.cfg.Bus.Cluster), Log: p.log,
-			})
-			return err
-		},
-		Stop: func(ctx context.Context) error { return server.Close(ctx) },
-	})
-	return nil
-}
 
 func (p *Process) buildPolicy() error {
 	db, err := p.database(Policy)

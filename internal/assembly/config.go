@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
@@ -65,30 +66,6 @@ type DatabaseConfig struct {
 	URL string `yaml:"url" doc:"sqlite:DIRECTORY (one file per service) or postgres://… (one schema per service)."`
 	// MaxConns limits each service's pool.
 	MaxConns int `yaml:"max_conns" doc:"Maximum number of PostgreSQL connections, or of SQLite readers, per service."`
-}
-
-// BusConfig configures the message bus.
-type BusConfig struct {
-	// URL is embedded: or nats://…
-	URL string `yaml:"url" doc:"embedded: (a NATS server inside this process) or nats://host:port (several separated by commas)."`
-	// Dir stores the embedded server's streams.
-	Dir string `yaml:"dir" doc:"Directory in which an embedded bus stores recent deltas; empty: in memory."`
-	// Listen is for the bus role.
-	Listen string `yaml:"listen" doc:"Address on which the bus role serves other processes."`
-	// Replicas is for clusters.
-	Replicas int `yaml:"replicas" doc:"Number of NATS cluster nodes that store recent deltas: 3 for a cluster of three, 1 for a single server."`
-	// Cluster makes the bus role a node of a cluster.
-	Cluster BusClusterConfig `yaml:"cluster"`
-}
-
-// BusClusterConfig makes several processes with the bus role one NATS cluster.
-type BusClusterConfig struct {
-	// Node is this node's name.
-	Node string `yaml:"node" doc:"Name of this node, unique in the cluster and the same after a restart."`
-	// Listen is for the other nodes.
-	Listen string `yaml:"listen" doc:"Address on which the bus role serves the other nodes of its cluster. Empty: the bus is a single server."`
-	// Routes are the other nodes.
-	Routes []string `yaml:"routes" doc:"host:port of the other nodes' bus.cluster.listen."`
 }
 
 // TemporalConfig configures the Temporal server.
@@ -185,7 +162,7 @@ func Defaults() Config {
 	c := Config{
 		Mesh:     MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
 		Database: DatabaseConfig{URL: "sqlite:.windlass"},
-		Bus:      BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1},
+		Bus:      BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1, Credentials: bus.MeshCredentials},
 		Temporal: TemporalConfig{
 			Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter, Encrypt: true,
 		},

@@ -143,12 +143,8 @@ func (p *Process) connect(parts []component) error {
 	}
 	var err error
 	if needBus {
-		p.bus, err = bus.Open(p.ctx, bus.Config{
-			URL: p.cfg.Bus.URL, Dir: p.cfg.Bus.Dir, Replicas: p.cfg.Bus.Replicas, Name: "windlass",
-			Key: []byte(p.cfg.Mesh.Key.Reveal()), Log: p.log,
-		})
-		if err != nil {
-			return fmt.Errorf("bus: %w", err)
+		if err := p.openBus(); err != nil {
+			return err
 		}
 		p.ready["bus"] = probe.Degrades(p.checkBus)
 	}

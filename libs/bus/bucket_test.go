@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/bus/bustest"
 )
 
 func bucket(t testing.TB, b *bus.Bus, maxBytes int64) *bus.Bucket {
@@ -104,9 +105,9 @@ func TestBucketAway(t *testing.T) {
 
 // TestBucketRefusesForeignValues has a client without the mesh's key write a value.
 func TestBucketRefusesForeignValues(t *testing.T) {
-	url := server(t)
-	ours := open(t, bus.Config{URL: url, Key: []byte("the key of this mesh")})
-	other := open(t, bus.Config{URL: url, Key: []byte("the key of another mesh")})
+	url := bustest.Foreign(t)
+	ours := onForeign(t, url, []byte("the key of this mesh"))
+	other := onForeign(t, url, []byte("the key of another mesh"))
 	k, foreign := bucket(t, ours, 0), bucket(t, other, 0)
 	if _, err := foreign.Put(t.Context(), "a", []byte("poison")); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/windlass-dev/windlass/libs/meshtls"
 )
 
 // Embedded is the URL of a server inside this process.
@@ -43,6 +45,11 @@ type Config struct {
 	// Key is a secret that all processes on the bus share. Messages that are not signed with it are dropped. Required, except for an embedded
 	// server that does not listen, which no other process can reach.
 	Key []byte
+	// Credentials say how an external server knows us: MeshCredentials, NoCredentials, or the path of a .creds file. Empty means
+	// MeshCredentials, which a Server expects.
+	Credentials string
+	// TLS protects connections to an external server. Nil means certificates derived from Key with MeshCredentials, else what the URL says.
+	TLS meshtls.Source
 	// Log receives connects, disconnects and the embedded server's warnings. Nil means no logging.
 	Log *slog.Logger
 }
@@ -79,15 +86,27 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	case cfg.URL == "":
 		return nil, errors.New("open bus: no URL given: want embedded: or nats://host:port")
 	case strings.HasPrefix(cfg.URL, Embedded):
-		server, err := StartServer(ctx, ServerConfig{Dir: cfg.Dir, Listen: cfg.Listen, Log: cfg.Log})
+		server, err := StartServer(ctx, ServerConfig{Dir: cfg.Dir, Listen: cfg.Listen, Key: cfg.Key, Log: cfg.Log})
 		if err != nil {
 			return nil, fmt.Errorf("open bus: %w", err)
 		}
 		b.server, b.file, url = server, cfg.Dir != "", ""
 		if cfg.Listen == "" {
 			b.local = newLocal()
+		} else {
+			identity, err := identity(cfg.Key)
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("open bus: %w", err), server.Close(ctx))
+			}
+			opts = append(opts, identity)
 		}
 		opts = append(opts, nats.InProcessServer(server.ns))
+	default:
+		access, err := cfg.access()
+		if err != nil {
+			return nil, fmt.Errorf("open bus: %w", err)
+		}
+		opts = append(opts, access...)
 	}
 	var err error
 	if b.local == nil {
@@ -120,6 +139,7 @@ func (b *Bus) options(name string) []nats.Option {
 				b.log.Warn("bus disconnected", "error", err)
 			}
 		}),
+		nats.ReconnectErrHandler(refusals(b.log)),
 		nats.ConnectHandler(func(*nats.Conn) { b.log.Debug("bus connected") }),
 		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),

@@ -21,10 +21,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds each wait; a passing test never waits that long.
 const patience = time.Minute
 
+func testKey() []byte { return []byte("the key of the processes of a test") }
+
 func open(t testing.TB, cfg bus.Config) *bus.Bus {
 	t.Helper()
 	if cfg.Key == nil {
-		cfg.Key = []byte("the key of the processes of a test")
+		cfg.Key = testKey()
 	}
 	b, err := bus.Open(t.Context(), cfg)
 	if err != nil {
@@ -302,6 +304,9 @@ func TestClosedBus(t *testing.T) {
 
 func startServer(t testing.TB, cfg bus.ServerConfig) *bus.Server {
 	t.Helper()
+	if cfg.Key == nil {
+		cfg.Key = testKey()
+	}
 	s, err := bus.StartServer(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func TestBadCluster(t *testing.T) {
 		"route":        {Listen: "127.0.0.1:0", Node: "a", Routes: []string{"nowhere"}},
 		"port":         {Listen: "127.0.0.1:x", Node: "a"},
 	} {
-		_, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0", Cluster: c})
+		_, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0", Key: testKey(), Cluster: c})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
@@ -112,7 +112,8 @@ func (c *cluster) start(t *testing.T, i int) {
 	name := fmt.Sprintf("node-%d", i+1)
 	var err error
 	if c.nodes[i], err = bus.StartServer(t.Context(), bus.ServerConfig{
-		Listen: c.clients[i], Dir: filepath.Join(c.dir, name), Cluster: bus.Cluster{Node: name, Listen: c.routes[i], Routes: c.routes},
+		Listen: c.clients[i], Dir: filepath.Join(c.dir, name), Key: testKey(),
+		Cluster: bus.Cluster{Node: name, Listen: c.routes[i], Routes: c.routes},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/windlass-dev/windlass/libs/meshtls"
 )
 
 // ServerConfig describes a server inside this process.
@@ -22,6 +24,10 @@ type ServerConfig struct {
 	Dir string
 	// Listen is a TCP address, port 0 picks one; empty means that only this process can connect.
 	Listen string
+	// Key is a secret that clients and nodes of the cluster must have. Required with Listen.
+	Key []byte
+	// TLS protects all connections over TCP; nil means certificates derived from Key.
+	TLS meshtls.Source
 	// Cluster makes this server a node of a cluster. It requires Listen.
 	Cluster Cluster
 	// Log receives warnings, errors, and notices at debug level. Nil means no logging.
@@ -91,6 +97,9 @@ func (s *Server) options(cfg ServerConfig) (*server.Options, error) {
 	if opts.Host, opts.Port, err = address(cfg.Listen); err != nil {
 		return nil, err
 	}
+	if err := cfg.secure(opts); err != nil {
+		return nil, err
+	}
 	return opts, cfg.Cluster.apply(opts)
 }
 
@@ -111,7 +120,9 @@ func (c Cluster) apply(opts *server.Options) (err error) {
 		if _, _, err := address(route); err != nil {
 			return fmt.Errorf("route %q: %w", route, err)
 		}
-		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: route})
+		opts.Routes = append(opts.Routes, &url.URL{
+			Scheme: "nats-route", Host: route, User: url.UserPassword(opts.Cluster.Username, opts.Cluster.Password),
+		})
 	}
 	return nil
 }

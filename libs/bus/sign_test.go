@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/bus/bustest"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
@@ -34,26 +35,18 @@ func send(t *testing.T, nc *nats.Conn, m *nats.Msg) {
 	}
 }
 
-func server(t *testing.T) string {
+// onForeign opens a bus on a server that knows no credentials.
+func onForeign(t *testing.T, url string, key []byte) *bus.Bus {
 	t.Helper()
-	s, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return s.URL()
+	return open(t, bus.Config{URL: url, Key: key, Credentials: bus.NoCredentials})
 }
 
 // Access to the bus is not enough to inject messages: subscribers, queue groups and readers of kept messages get only what a process with
 // the key sent, unchanged and on its subject.
 func TestAStrangerIsNotHeard(t *testing.T) {
-	url := server(t)
-	b, other := open(t, bus.Config{URL: url}), open(t, bus.Config{URL: url})
-	foreign := open(t, bus.Config{URL: url, Key: []byte("the key of the processes of another mesh")})
+	url := bustest.Foreign(t)
+	b, other := onForeign(t, url, nil), onForeign(t, url, nil)
+	foreign := onForeign(t, url, []byte("the key of the processes of another mesh"))
 	nc := stranger(t, url)
 	keep(t, b)
 	sub, err := b.Subscribe("delta.*", 64)
@@ -143,7 +136,7 @@ func TestABusThatOthersCanJoinNeedsAKey(t *testing.T) {
 }
 
 func BenchmarkPublishSigned(b *testing.B) {
-	s, err := bus.StartServer(b.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
+	s, err := bus.StartServer(b.Context(), bus.ServerConfig{Listen: "127.0.0.1:0", Key: testKey()})
 	if err != nil {
 		b.Fatal(err)
 	}

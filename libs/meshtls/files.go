@@ -16,7 +16,7 @@ const recheck = time.Second
 // Files is a source that reads PEM files, again when they have changed. While a change cannot be read, for example because certificate and
 // key are replaced one after the other, it keeps what it had.
 type Files struct {
-	cert, key, ca string
+	cert, key, ca, name string
 
 	mu      sync.Mutex
 	checked time.Time
@@ -30,12 +30,12 @@ type stamp struct {
 	size    int64
 }
 
-// FromFiles reads the files once, so that a wrong one is an error at the start.
-func FromFiles(cert, key, ca string) (*Files, error) {
+// FromFiles reads the files once, so that a wrong one is an error at the start. serverName may be empty, see Source.
+func FromFiles(cert, key, ca, serverName string) (*Files, error) {
 	if cert == "" || key == "" || ca == "" {
 		return nil, errors.New("cert, key and ca go together: set all of them")
 	}
-	f := &Files{cert: cert, key: key, ca: ca}
+	f := &Files{cert: cert, key: key, ca: ca, name: serverName}
 	if err := f.read(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (f *Files) Authorities() (*x509.CertPool, error) {
 }
 
 // ServerName implements Source.
-func (*Files) ServerName() string { return "" }
+func (f *Files) ServerName() string { return f.name }
 
 // refresh reads the files again if one has changed.
 func (f *Files) refresh() {

@@ -42,26 +42,35 @@ func Server(s Source) *tls.Config {
 	}
 }
 
-// Client returns the configuration of a client, which shows its certificate to servers that ask.
-func Client(s Source) *tls.Config {
-	return &tls.Config{
+// Client returns the configuration of a client, which shows its certificate to servers that ask. Without a ServerName, it checks the name
+// or address that is dialled, against the authorities of now instead of those of each connection.
+func Client(s Source) (*tls.Config, error) {
+	c := &tls.Config{
 		MinVersion: tls.VersionTLS13, ServerName: s.ServerName(),
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.Certificate() },
-		// VerifyConnection checks the chain and the name, against the present authorities instead of those of the start.
-		InsecureSkipVerify: true, //nolint:gosec // see above
-		VerifyConnection:   func(state tls.ConnectionState) error { return verify(s, state) },
 	}
+	if c.ServerName == "" {
+		var err error
+		c.RootCAs, err = s.Authorities()
+		return c, err
+	}
+	c.InsecureSkipVerify = true //nolint:gosec // verify does the same, with authorities that may change
+	c.VerifyConnection = func(state tls.ConnectionState) error { return verify(s, state) }
+	return c, nil
 }
 
 // Peer returns the configuration of a process that is server and client, as the nodes of a NATS cluster are.
-func Peer(s Source) *tls.Config {
-	c := Client(s)
+func Peer(s Source) (*tls.Config, error) {
+	c, err := Client(s)
+	if err != nil {
+		return nil, err
+	}
 	server := Server(s)
 	c.ClientAuth, c.GetConfigForClient, c.GetCertificate = server.ClientAuth, server.GetConfigForClient, server.GetCertificate
-	return c
+	return c, nil
 }
 
-// verify checks a server's certificate.
+// verify checks a server's certificate. The connection's own idea of the name does not do: it is empty for an address.
 func verify(s Source, state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the server has no certificate")
@@ -71,7 +80,7 @@ func verify(s Source, state tls.ConnectionState) error {
 		return err
 	}
 	opts := x509.VerifyOptions{
-		Roots: pool, DNSName: state.ServerName, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Roots: pool, DNSName: s.ServerName(), Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, c := range state.PeerCertificates[1:] {
 		opts.Intermediates.AddCert(c)

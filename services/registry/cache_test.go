@@ -31,7 +31,7 @@ var busKey = []byte("the key of the replicas of a test")
 
 func newCached(t testing.TB, w *world) *cached {
 	t.Helper()
-	s, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
+	s, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0", Key: busKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestWriteOfADeadReplica(t *testing.T) {
 // TestCacheWithoutBus stops the server of the bus and starts it again.
 func TestCacheWithoutBus(t *testing.T) {
 	w := newWorld(t)
-	first, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
+	first, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0", Key: busKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestCacheWithoutBus(t *testing.T) {
 	if r.stats().GetFailures() == 0 {
 		t.Error("no failure is counted")
 	}
-	second, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr})
+	second, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr, Key: busKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package sessions_test
 
 import (
 	"bytes"
-	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/bus/bustest"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -97,14 +97,12 @@ func (f *forger) send(m *nats.Msg) { must(f.t, f.nc.PublishMsg(m)) }
 // A sender that can publish on the bus, but has not the mesh's key, shows watchers nothing, hides nothing and repeats nothing,
 // live and to those who come late.
 func TestForgedMessagesReachNoWatcher(t *testing.T) {
-	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
-	must(t, err)
-	t.Cleanup(func() { must(t, server.Close(context.Background())) })
-	b := openBus(t, bus.Config{URL: server.URL(), Key: authn.NewKey()})
+	server := bustest.Foreign(t)
+	b := openBus(t, bus.Config{URL: server, Key: authn.NewKey(), Credentials: bus.NoCredentials})
 	must(t, b.EnsureKept(t.Context(), bus.KeptConfig{Name: contract.DeltaStream, Subjects: []string{contract.AllDeltas}}))
 	k := newKit(t, options{bus: b, cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
 	turn := k.newTurn("hello")
-	f := newForger(t, server.URL(), turn)
+	f := newForger(t, server, turn)
 	w := k.worker(turn)
 	w.begin()
 

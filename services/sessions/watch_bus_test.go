@@ -17,10 +17,11 @@ import (
 )
 
 func TestWatchSurvivesALostBus(t *testing.T) {
-	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
+	key := authn.NewKey()
+	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0", Key: key})
 	must(t, err)
 	addr := server.Addr()
-	client := openBus(t, bus.Config{URL: "nats://" + addr, Key: authn.NewKey()})
+	client := openBus(t, bus.Config{URL: "nats://" + addr, Key: key})
 	k := newKit(t, options{bus: client, cfg: sessions.Config{PollAway: 20 * time.Millisecond, PollActive: time.Minute}})
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
@@ -30,7 +31,7 @@ func TestWatchSurvivesALostBus(t *testing.T) {
 	w.begin()
 	must(t, server.Close(context.Background()))
 	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text("without a bus")}, 0)
-	server, err = bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr})
+	server, err = bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr, Key: key})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Close(context.Background())) })
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: executiontest.Text("with a new bus")}, 0)

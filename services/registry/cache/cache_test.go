@@ -18,10 +18,13 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/cache"
 )
 
+// busKey is the secret that the replicas share.
+var busKey = []byte("the key of the replicas of a test")
+
 // server starts a server of the bus at an address until the test ends or the returned function is called.
 func server(t *testing.T, addr string) (s *bus.Server, stop func()) {
 	t.Helper()
-	s, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr})
+	s, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr, Key: busKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,7 @@ func (r *replica) advance(d time.Duration) {
 
 func start(t *testing.T, url string) *replica {
 	t.Helper()
-	b, err := bus.Open(t.Context(), bus.Config{URL: url, Key: []byte("the key of the replicas of a test")})
+	b, err := bus.Open(t.Context(), bus.Config{URL: url, Key: busKey})
 	if err != nil {
 		t.Fatal(err)
 	}
