@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -210,6 +211,17 @@ func TestUsersOfAnotherTenant(t *testing.T) {
 	}
 	if err := p.windlass("carol", "get", "session", session).Run(); err == nil {
 		t.Error("carol reads a session of another tenant")
+	}
+	bundle := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(bundle, []byte("kind: agent\nid: helper\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.says("carol", "apply", "-f", bundle)
+	if out := p.says("carol", "agent", "list", "-o", "name"); strings.TrimSpace(out) != "helper" {
+		t.Errorf("carol's agents: %s", out)
+	}
+	if out := p.says("local", "agent", "list", "-o", "name"); strings.Contains(out, "helper") {
+		t.Errorf("the other tenant sees carol's agent: %s", out)
 	}
 }
 

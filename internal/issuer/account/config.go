@@ -92,7 +92,7 @@ func defaultUsers() []User {
 		{Name: "alice", Tenant: authn.DefaultTenant, Roles: []string{"user"}, Claims: map[string]string{"department": "finance"}},
 		{Name: "bob", Tenant: authn.DefaultTenant, Roles: []string{"user"}, Claims: map[string]string{"department": "engineering"}},
 		{Name: "admin", Tenant: authn.DefaultTenant, Roles: []string{"admin", "user"}, Claims: map[string]string{"department": "it"}},
-		{Name: "carol", Tenant: "acme", Roles: []string{"user"}, Claims: map[string]string{"department": "finance"}},
+		{Name: "carol", Tenant: "acme", Roles: []string{"admin", "user"}, Claims: map[string]string{"department": "finance"}},
 	}
 }
 
