@@ -79,6 +79,11 @@ func (u *upstream) request() proto.Message {
 	return u.last
 }
 
+func (u *upstream) GetCaller(ctx context.Context, r *policyv1.GetCallerRequest) (*policyv1.Caller, error) {
+	p := authn.From(ctx)
+	return &policyv1.Caller{Tenant: p.GetTenant(), Subject: p.GetSubject(), Roles: p.GetRoles()}, u.asked(ctx, r)
+}
+
 func (u *upstream) CreateAgent(ctx context.Context, r *sessionsv1.CreateAgentRequest) (*sessionsv1.Agent, error) {
 	return r.GetAgent(), u.asked(ctx, r)
 }

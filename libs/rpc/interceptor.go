@@ -87,6 +87,10 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
+	ctx = withoutCredentials(authn.With(ctx, p))
+	if permission == Authenticated {
+		return ctx, nil
+	}
 	verdict, err := s.cfg.Authorizer.Decide(ctx, p, permission)
 	if err != nil {
 		return ctx, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
@@ -95,8 +99,22 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 		s.cfg.Authorizer.RecordDenied(ctx, p, permission, method)
 		return ctx, fault.Denied(permission, verdict.DeniedBy)
 	}
-	return authn.With(ctx, p), nil
+	return ctx, nil
 }
+
+// withoutCredentials removes a user's token from the metadata, so that no handler can pass it on: the mesh carries the principal.
+func withoutCredentials(ctx context.Context) context.Context {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if len(md.Get(credentialsKey)) == 0 {
+		return ctx
+	}
+	md = md.Copy()
+	md.Delete(credentialsKey)
+	return metadata.NewIncomingContext(ctx, md)
+}
+
+// credentialsKey is the metadata key of a user's token.
+const credentialsKey = "authorization"
 
 // hasMeshToken reports whether the caller sent a mesh token, which admit has verified.
 func hasMeshToken(ctx context.Context) bool {
@@ -107,7 +125,7 @@ func hasMeshToken(ctx context.Context) bool {
 // identify returns the caller's principal: that of the mesh token, if there is one, else what the caller's credentials say.
 func (s *Server) identify(ctx context.Context, method string) (*policyv1.Principal, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	tokens, credentials := md.Get(authn.Header), md.Get("authorization")
+	tokens, credentials := md.Get(authn.Header), md.Get(credentialsKey)
 	switch {
 	case len(tokens) == 0 && s.internal[method]:
 		return nil, fault.Unimplemented(method)

@@ -13,8 +13,13 @@ import (
 	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 )
 
-// Public is the permission of an RPC that anybody may use.
-const Public = "public"
+// Values of the permission of an RPC that are no permissions.
+const (
+	// Public marks an RPC that anybody may use.
+	Public = "public"
+	// Authenticated marks an RPC that every caller with a principal may use.
+	Authenticated = "authenticated"
+)
 
 // publicServices are gRPC's own; their descriptors carry no option of ours.
 var publicServices = map[string]bool{

@@ -85,7 +85,8 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 // Extension fields to descriptorpb.MethodOptions.
 var (
 	// Permission that a caller needs for this RPC, as "area.noun.verb", for example "sessions.turns.create". A server does not start if one
-	// of its RPCs has none. "public" marks the few RPCs that need no permission.
+	// of its RPCs has none. "public" marks the few RPCs that need no authentication, "authenticated" those that every caller with a principal
+	// may use.
 	//
 	// optional string permission = 57301;
 	E_Permission = &file_windlass_options_v1_options_proto_extTypes[0]

@@ -87,6 +87,125 @@ func (DecisionKind) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{0}
 }
 
+// GetCallerRequest is empty: the caller is known from its credentials.
+type GetCallerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCallerRequest) Reset() {
+	*x = GetCallerRequest{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCallerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCallerRequest) ProtoMessage() {}
+
+func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCallerRequest.ProtoReflect.Descriptor instead.
+func (*GetCallerRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{0}
+}
+
+// Caller is a caller without its claims, which may hold personal data.
+type Caller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant whose data the caller accesses.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Subject, as in the owner of sessions and in policy rules: "local", or the issuer's name, a colon and the subject in the token.
+	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// User or service.
+	Kind PrincipalKind `protobuf:"varint,3,opt,name=kind,proto3,enum=windlass.policy.v1.PrincipalKind" json:"kind,omitempty"`
+	// Roles, as used in policy rules.
+	Roles []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
+	// Name of the token's issuer, as in `identity.issuers`; empty for a caller without a token.
+	Issuer        string `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Caller) Reset() {
+	*x = Caller{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Caller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Caller) ProtoMessage() {}
+
+func (x *Caller) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Caller.ProtoReflect.Descriptor instead.
+func (*Caller) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Caller) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *Caller) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *Caller) GetKind() PrincipalKind {
+	if x != nil {
+		return x.Kind
+	}
+	return PrincipalKind_PRINCIPAL_KIND_UNSPECIFIED
+}
+
+func (x *Caller) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Caller) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
 // GetPermissionsRequest names a principal.
 type GetPermissionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -98,7 +217,7 @@ type GetPermissionsRequest struct {
 
 func (x *GetPermissionsRequest) Reset() {
 	*x = GetPermissionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[0]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -110,7 +229,7 @@ func (x *GetPermissionsRequest) String() string {
 func (*GetPermissionsRequest) ProtoMessage() {}
 
 func (x *GetPermissionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[0]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -123,7 +242,7 @@ func (x *GetPermissionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPermissionsRequest.ProtoReflect.Descriptor instead.
 func (*GetPermissionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{0}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetPermissionsRequest) GetPrincipal() *Principal {
@@ -153,7 +272,7 @@ type GetPermissionsResponse struct {
 
 func (x *GetPermissionsResponse) Reset() {
 	*x = GetPermissionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[1]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -165,7 +284,7 @@ func (x *GetPermissionsResponse) String() string {
 func (*GetPermissionsResponse) ProtoMessage() {}
 
 func (x *GetPermissionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[1]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -178,7 +297,7 @@ func (x *GetPermissionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPermissionsResponse.ProtoReflect.Descriptor instead.
 func (*GetPermissionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{1}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetPermissionsResponse) GetPermissions() []string {
@@ -247,7 +366,7 @@ type DecideToolRequest struct {
 
 func (x *DecideToolRequest) Reset() {
 	*x = DecideToolRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -259,7 +378,7 @@ func (x *DecideToolRequest) String() string {
 func (*DecideToolRequest) ProtoMessage() {}
 
 func (x *DecideToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -272,7 +391,7 @@ func (x *DecideToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideToolRequest.ProtoReflect.Descriptor instead.
 func (*DecideToolRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DecideToolRequest) GetPrincipal() *Principal {
@@ -367,7 +486,7 @@ type ToolGroupMembers struct {
 
 func (x *ToolGroupMembers) Reset() {
 	*x = ToolGroupMembers{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +498,7 @@ func (x *ToolGroupMembers) String() string {
 func (*ToolGroupMembers) ProtoMessage() {}
 
 func (x *ToolGroupMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +511,7 @@ func (x *ToolGroupMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolGroupMembers.ProtoReflect.Descriptor instead.
 func (*ToolGroupMembers) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToolGroupMembers) GetGroup() string {
@@ -427,7 +546,7 @@ type CheckApprovalRulesRequest struct {
 
 func (x *CheckApprovalRulesRequest) Reset() {
 	*x = CheckApprovalRulesRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +558,7 @@ func (x *CheckApprovalRulesRequest) String() string {
 func (*CheckApprovalRulesRequest) ProtoMessage() {}
 
 func (x *CheckApprovalRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +571,7 @@ func (x *CheckApprovalRulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckApprovalRulesRequest.ProtoReflect.Descriptor instead.
 func (*CheckApprovalRulesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CheckApprovalRulesRequest) GetRules() []*ApprovalRule {
@@ -473,7 +592,7 @@ type CheckApprovalRulesResponse struct {
 
 func (x *CheckApprovalRulesResponse) Reset() {
 	*x = CheckApprovalRulesResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +604,7 @@ func (x *CheckApprovalRulesResponse) String() string {
 func (*CheckApprovalRulesResponse) ProtoMessage() {}
 
 func (x *CheckApprovalRulesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +617,7 @@ func (x *CheckApprovalRulesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckApprovalRulesResponse.ProtoReflect.Descriptor instead.
 func (*CheckApprovalRulesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CheckApprovalRulesResponse) GetFaults() []*ApprovalRuleFault {
@@ -523,7 +642,7 @@ type ApprovalRuleFault struct {
 
 func (x *ApprovalRuleFault) Reset() {
 	*x = ApprovalRuleFault{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +654,7 @@ func (x *ApprovalRuleFault) String() string {
 func (*ApprovalRuleFault) ProtoMessage() {}
 
 func (x *ApprovalRuleFault) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +667,7 @@ func (x *ApprovalRuleFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRuleFault.ProtoReflect.Descriptor instead.
 func (*ApprovalRuleFault) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ApprovalRuleFault) GetIndex() uint32 {
@@ -587,7 +706,7 @@ type FilterToolsRequest struct {
 
 func (x *FilterToolsRequest) Reset() {
 	*x = FilterToolsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +718,7 @@ func (x *FilterToolsRequest) String() string {
 func (*FilterToolsRequest) ProtoMessage() {}
 
 func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +731,7 @@ func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsRequest.ProtoReflect.Descriptor instead.
 func (*FilterToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FilterToolsRequest) GetPrincipal() *Principal {
@@ -649,7 +768,7 @@ type FilterToolsResponse struct {
 
 func (x *FilterToolsResponse) Reset() {
 	*x = FilterToolsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +780,7 @@ func (x *FilterToolsResponse) String() string {
 func (*FilterToolsResponse) ProtoMessage() {}
 
 func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +793,7 @@ func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsResponse.ProtoReflect.Descriptor instead.
 func (*FilterToolsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FilterToolsResponse) GetTools() []string {
@@ -706,7 +825,7 @@ type RecordDenialRequest struct {
 
 func (x *RecordDenialRequest) Reset() {
 	*x = RecordDenialRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -718,7 +837,7 @@ func (x *RecordDenialRequest) String() string {
 func (*RecordDenialRequest) ProtoMessage() {}
 
 func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -731,7 +850,7 @@ func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDenialRequest.ProtoReflect.Descriptor instead.
 func (*RecordDenialRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RecordDenialRequest) GetPrincipal() *Principal {
@@ -799,7 +918,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +930,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +943,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Decision) GetId() string {
@@ -963,7 +1082,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1094,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1107,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListDecisionsRequest) GetPageSize() int32 {
@@ -1032,7 +1151,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1163,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1176,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*Decision {
@@ -1085,7 +1204,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1097,7 +1216,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1110,7 +1229,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -1133,7 +1252,7 @@ type ForgetTurnsRequest struct {
 
 func (x *ForgetTurnsRequest) Reset() {
 	*x = ForgetTurnsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1264,7 @@ func (x *ForgetTurnsRequest) String() string {
 func (*ForgetTurnsRequest) ProtoMessage() {}
 
 func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1277,7 @@ func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ForgetTurnsRequest) GetTenant() string {
@@ -1184,7 +1303,7 @@ type ForgetTurnsResponse struct {
 
 func (x *ForgetTurnsResponse) Reset() {
 	*x = ForgetTurnsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1315,7 @@ func (x *ForgetTurnsResponse) String() string {
 func (*ForgetTurnsResponse) ProtoMessage() {}
 
 func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,14 +1328,21 @@ func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
+	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x12\n" +
+	"\x10GetCallerRequest\"\x9f\x01\n" +
+	"\x06Caller\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x125\n" +
+	"\x04kind\x18\x03 \x01(\x0e2!.windlass.policy.v1.PrincipalKindR\x04kind\x12\x14\n" +
+	"\x05roles\x18\x04 \x03(\tR\x05roles\x12\x16\n" +
+	"\x06issuer\x18\x05 \x01(\tR\x06issuer\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xc9\x02\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
@@ -1313,7 +1439,8 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DECISION_KIND_TOOL\x10\x01\x12\x1c\n" +
 	"\x18DECISION_KIND_PERMISSION\x10\x02\x12\x18\n" +
-	"\x14DECISION_KIND_SECRET\x10\x032\xb1\t\n" +
+	"\x14DECISION_KIND_SECRET\x10\x032\xa1\n" +
+	"\n" +
 	"\rPolicyService\x12\x87\x01\n" +
 	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1e\xaa\xfd\x1b\x16policy.permissions.get\xb0\xfd\x1b\x01\x12n\n" +
 	"\n" +
@@ -1324,7 +1451,8 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\fRecordDenial\x12'.windlass.policy.v1.RecordDenialRequest\x1a\x1c.windlass.policy.v1.Decision\"\x1d\xaa\xfd\x1b\x15policy.denials.record\xb0\xfd\x1b\x01\x12{\n" +
 	"\vForgetTurns\x12&.windlass.policy.v1.ForgetTurnsRequest\x1a'.windlass.policy.v1.ForgetTurnsResponse\"\x1b\xaa\xfd\x1b\x13policy.turns.forget\xb0\xfd\x1b\x01\x12\x94\x01\n" +
 	"\rListDecisions\x12(.windlass.policy.v1.ListDecisionsRequest\x1a).windlass.policy.v1.ListDecisionsResponse\".\xaa\xfd\x1b\x15policy.decisions.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/decisions\x12\x90\x01\n" +
-	"\vGetDecision\x12&.windlass.policy.v1.GetDecisionRequest\x1a\x1c.windlass.policy.v1.Decision\";\xaa\xfd\x1b\x14policy.decisions.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/decisions/{decision_id}B\xd7\x01\n" +
+	"\vGetDecision\x12&.windlass.policy.v1.GetDecisionRequest\x1a\x1c.windlass.policy.v1.Decision\";\xaa\xfd\x1b\x14policy.decisions.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/decisions/{decision_id}\x12n\n" +
+	"\tGetCaller\x12$.windlass.policy.v1.GetCallerRequest\x1a\x1a.windlass.policy.v1.Caller\"\x1f\xaa\xfd\x1b\rauthenticated\x82\xd3\xe4\x93\x02\b\x12\x06/v1/meB\xd7\x01\n" +
 	"\x16com.windlass.policy.v1B\vPolicyProtoP\x01ZFgithub.com/windlass-dev/windlass/proto/gen/windlass/policy/v1;policyv1\xa2\x02\x03WPX\xaa\x02\x12Windlass.Policy.V1\xca\x02\x12Windlass\\Policy\\V1\xe2\x02\x1eWindlass\\Policy\\V1\\GPBMetadata\xea\x02\x14Windlass::Policy::V1b\x06proto3"
 
 var (
@@ -1340,78 +1468,84 @@ func file_windlass_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(DecisionKind)(0),                  // 0: windlass.policy.v1.DecisionKind
-	(*GetPermissionsRequest)(nil),      // 1: windlass.policy.v1.GetPermissionsRequest
-	(*GetPermissionsResponse)(nil),     // 2: windlass.policy.v1.GetPermissionsResponse
-	(*DecideToolRequest)(nil),          // 3: windlass.policy.v1.DecideToolRequest
-	(*ToolGroupMembers)(nil),           // 4: windlass.policy.v1.ToolGroupMembers
-	(*CheckApprovalRulesRequest)(nil),  // 5: windlass.policy.v1.CheckApprovalRulesRequest
-	(*CheckApprovalRulesResponse)(nil), // 6: windlass.policy.v1.CheckApprovalRulesResponse
-	(*ApprovalRuleFault)(nil),          // 7: windlass.policy.v1.ApprovalRuleFault
-	(*FilterToolsRequest)(nil),         // 8: windlass.policy.v1.FilterToolsRequest
-	(*FilterToolsResponse)(nil),        // 9: windlass.policy.v1.FilterToolsResponse
-	(*RecordDenialRequest)(nil),        // 10: windlass.policy.v1.RecordDenialRequest
-	(*Decision)(nil),                   // 11: windlass.policy.v1.Decision
-	(*ListDecisionsRequest)(nil),       // 12: windlass.policy.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 13: windlass.policy.v1.ListDecisionsResponse
-	(*GetDecisionRequest)(nil),         // 14: windlass.policy.v1.GetDecisionRequest
-	(*ForgetTurnsRequest)(nil),         // 15: windlass.policy.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),        // 16: windlass.policy.v1.ForgetTurnsResponse
-	nil,                                // 17: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	(*Principal)(nil),                  // 18: windlass.policy.v1.Principal
-	(*durationpb.Duration)(nil),        // 19: google.protobuf.Duration
-	(v1.EffectClass)(0),                // 20: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 21: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 22: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 23: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 24: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 25: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 26: windlass.policy.v1.CheckTextResponse
+	(*GetCallerRequest)(nil),           // 1: windlass.policy.v1.GetCallerRequest
+	(*Caller)(nil),                     // 2: windlass.policy.v1.Caller
+	(*GetPermissionsRequest)(nil),      // 3: windlass.policy.v1.GetPermissionsRequest
+	(*GetPermissionsResponse)(nil),     // 4: windlass.policy.v1.GetPermissionsResponse
+	(*DecideToolRequest)(nil),          // 5: windlass.policy.v1.DecideToolRequest
+	(*ToolGroupMembers)(nil),           // 6: windlass.policy.v1.ToolGroupMembers
+	(*CheckApprovalRulesRequest)(nil),  // 7: windlass.policy.v1.CheckApprovalRulesRequest
+	(*CheckApprovalRulesResponse)(nil), // 8: windlass.policy.v1.CheckApprovalRulesResponse
+	(*ApprovalRuleFault)(nil),          // 9: windlass.policy.v1.ApprovalRuleFault
+	(*FilterToolsRequest)(nil),         // 10: windlass.policy.v1.FilterToolsRequest
+	(*FilterToolsResponse)(nil),        // 11: windlass.policy.v1.FilterToolsResponse
+	(*RecordDenialRequest)(nil),        // 12: windlass.policy.v1.RecordDenialRequest
+	(*Decision)(nil),                   // 13: windlass.policy.v1.Decision
+	(*ListDecisionsRequest)(nil),       // 14: windlass.policy.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 15: windlass.policy.v1.ListDecisionsResponse
+	(*GetDecisionRequest)(nil),         // 16: windlass.policy.v1.GetDecisionRequest
+	(*ForgetTurnsRequest)(nil),         // 17: windlass.policy.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),        // 18: windlass.policy.v1.ForgetTurnsResponse
+	nil,                                // 19: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	(PrincipalKind)(0),                 // 20: windlass.policy.v1.PrincipalKind
+	(*Principal)(nil),                  // 21: windlass.policy.v1.Principal
+	(*durationpb.Duration)(nil),        // 22: google.protobuf.Duration
+	(v1.EffectClass)(0),                // 23: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 24: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 25: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 26: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 27: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 28: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 29: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
-	18, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
-	17, // 1: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	19, // 2: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
-	18, // 3: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	20, // 4: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	21, // 5: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	22, // 6: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	4,  // 7: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	22, // 8: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
-	7,  // 9: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	18, // 10: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	4,  // 11: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	18, // 12: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	23, // 13: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 14: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
-	24, // 15: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	19, // 16: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
-	11, // 17: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	1,  // 18: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	3,  // 19: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	8,  // 20: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	5,  // 21: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	25, // 22: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	10, // 23: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	15, // 24: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
-	12, // 25: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	14, // 26: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	2,  // 27: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	11, // 28: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	9,  // 29: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	6,  // 30: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	26, // 31: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	11, // 32: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	16, // 33: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
-	13, // 34: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	11, // 35: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	27, // [27:36] is the sub-list for method output_type
-	18, // [18:27] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	20, // 0: windlass.policy.v1.Caller.kind:type_name -> windlass.policy.v1.PrincipalKind
+	21, // 1: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
+	19, // 2: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	22, // 3: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
+	21, // 4: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	23, // 5: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	24, // 6: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	25, // 7: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	6,  // 8: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	25, // 9: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	9,  // 10: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	21, // 11: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	6,  // 12: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	21, // 13: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	26, // 14: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 15: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
+	27, // 16: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	22, // 17: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
+	13, // 18: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	3,  // 19: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	5,  // 20: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	10, // 21: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	7,  // 22: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	28, // 23: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	12, // 24: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	17, // 25: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	14, // 26: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	16, // 27: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 28: windlass.policy.v1.PolicyService.GetCaller:input_type -> windlass.policy.v1.GetCallerRequest
+	4,  // 29: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	13, // 30: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	11, // 31: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	8,  // 32: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	29, // 33: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	13, // 34: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	18, // 35: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	15, // 36: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	13, // 37: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	2,  // 38: windlass.policy.v1.PolicyService.GetCaller:output_type -> windlass.policy.v1.Caller
+	29, // [29:39] is the sub-list for method output_type
+	19, // [19:29] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -1428,7 +1562,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_policy_proto_rawDesc), len(file_windlass_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

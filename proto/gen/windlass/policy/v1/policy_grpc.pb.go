@@ -30,6 +30,7 @@ const (
 	PolicyService_ForgetTurns_FullMethodName        = "/windlass.policy.v1.PolicyService/ForgetTurns"
 	PolicyService_ListDecisions_FullMethodName      = "/windlass.policy.v1.PolicyService/ListDecisions"
 	PolicyService_GetDecision_FullMethodName        = "/windlass.policy.v1.PolicyService/GetDecision"
+	PolicyService_GetCaller_FullMethodName          = "/windlass.policy.v1.PolicyService/GetCaller"
 )
 
 // PolicyServiceClient is the client API for PolicyService service.
@@ -62,6 +63,8 @@ type PolicyServiceClient interface {
 	// GetDecision returns a recorded decision.
 	// Errors: NOT_FOUND when it does not exist.
 	GetDecision(ctx context.Context, in *GetDecisionRequest, opts ...grpc.CallOption) (*Decision, error)
+	// GetCaller returns who the caller is, as Windlass sees it: what its token or its connection says. Every authenticated caller may ask.
+	GetCaller(ctx context.Context, in *GetCallerRequest, opts ...grpc.CallOption) (*Caller, error)
 }
 
 type policyServiceClient struct {
@@ -162,6 +165,16 @@ func (c *policyServiceClient) GetDecision(ctx context.Context, in *GetDecisionRe
 	return out, nil
 }
 
+func (c *policyServiceClient) GetCaller(ctx context.Context, in *GetCallerRequest, opts ...grpc.CallOption) (*Caller, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Caller)
+	err := c.cc.Invoke(ctx, PolicyService_GetCaller_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PolicyServiceServer is the server API for PolicyService service.
 // All implementations must embed UnimplementedPolicyServiceServer
 // for forward compatibility.
@@ -192,6 +205,8 @@ type PolicyServiceServer interface {
 	// GetDecision returns a recorded decision.
 	// Errors: NOT_FOUND when it does not exist.
 	GetDecision(context.Context, *GetDecisionRequest) (*Decision, error)
+	// GetCaller returns who the caller is, as Windlass sees it: what its token or its connection says. Every authenticated caller may ask.
+	GetCaller(context.Context, *GetCallerRequest) (*Caller, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }
 
@@ -228,6 +243,9 @@ func (UnimplementedPolicyServiceServer) ListDecisions(context.Context, *ListDeci
 }
 func (UnimplementedPolicyServiceServer) GetDecision(context.Context, *GetDecisionRequest) (*Decision, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDecision not implemented")
+}
+func (UnimplementedPolicyServiceServer) GetCaller(context.Context, *GetCallerRequest) (*Caller, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetCaller not implemented")
 }
 func (UnimplementedPolicyServiceServer) mustEmbedUnimplementedPolicyServiceServer() {}
 func (UnimplementedPolicyServiceServer) testEmbeddedByValue()                       {}
@@ -412,6 +430,24 @@ func _PolicyService_GetDecision_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_GetCaller_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetCallerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).GetCaller(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_GetCaller_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).GetCaller(ctx, req.(*GetCallerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PolicyService_ServiceDesc is the grpc.ServiceDesc for PolicyService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -454,6 +490,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetDecision",
 			Handler:    _PolicyService_GetDecision_Handler,
+		},
+		{
+			MethodName: "GetCaller",
+			Handler:    _PolicyService_GetCaller_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

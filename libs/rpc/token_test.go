@@ -1,0 +1,151 @@
+package rpc_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authn/bearer"
+	"github.com/windlass-dev/windlass/libs/authn/bearertest"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// tokenPort is a server on TCP that accepts the tokens of an issuer, and callers on this machine.
+type tokenPort struct {
+	idp    *bearertest.Issuer
+	log    *safeBuffer
+	client policyv1.PolicyServiceClient
+	seen   chan metadata.MD
+}
+
+func newTokenPort(t *testing.T) *tokenPort {
+	t.Helper()
+	p := &tokenPort{idp: bearertest.New(t), log: &safeBuffer{}, seen: make(chan metadata.MD, 1)}
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	v, err := bearer.New([]bearer.Issuer{p.idp.Config()}, bearer.Deps{
+		Client: &http.Client{Timeout: 5 * time.Second, Transport: transport}, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rpc.NewServer(rpc.ServerConfig{
+		Log: log, Keyring: ring, Authorizer: rpctest.AllowAll{},
+		Authenticator: authn.NewAuthenticator([]authn.TokenVerifier{v}, []authn.PeerVerifier{authn.Loopback{}}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policyv1.RegisterPolicyServiceServer(srv, fake{get: func(ctx context.Context) (*policyv1.Decision, error) {
+		md, _ := metadata.FromIncomingContext(ctx)
+		p.seen <- md
+		return &policyv1.Decision{Subject: authn.From(ctx).GetSubject()}, nil
+	}})
+	l, err := rpc.TCP{Listeners: map[string]string{"policy": "127.0.0.1:0"}}.Listen("policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
+		srv.Stop(context.Background())
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	p.client = policyv1.NewPolicyServiceClient(conn)
+	return p
+}
+
+func (p *tokenPort) call(t *testing.T, token string) (*policyv1.Decision, error) {
+	t.Helper()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
+	return p.client.GetDecision(ctx, &policyv1.GetDecisionRequest{DecisionId: "dec_1"})
+}
+
+func TestS1TokensAtAServersPort(t *testing.T) {
+	p := newTokenPort(t)
+	texts := map[string]bool{}
+	for _, a := range p.idp.Attacks() {
+		d, err := p.call(t, a.Token)
+		if status.Code(err) != codes.Unauthenticated {
+			t.Errorf("%s: %v, %v", a.Name, d, err)
+		}
+		texts[fault.From(err).Text()] = true
+	}
+	if len(texts) != 1 {
+		t.Errorf("the errors tell refusals apart: %v", texts)
+	}
+	if len(p.seen) > 0 {
+		t.Error("a refused call reached the handler")
+	}
+}
+
+func TestS2AFloodAtAServersPort(t *testing.T) {
+	p := newTokenPort(t)
+	if _, err := p.call(t, p.idp.Token("alice")); err != nil {
+		t.Fatal(err)
+	}
+	<-p.seen
+	p.idp.SetDown(true)
+	for range 200 {
+		bad := bearertest.Sign(t, jwt.SigningMethodHS256, []byte("x"), p.idp.Claims("mallory"), map[string]any{"alg": "RS256", "kid": "nope"})
+		if _, err := p.call(t, bad); status.Code(err) != codes.Unauthenticated {
+			t.Fatal(err)
+		}
+	}
+	if n := p.idp.Fetches(); n != 1 {
+		t.Errorf("the keys were fetched %d times", n)
+	}
+	if _, err := p.call(t, p.idp.Token("bob")); err != nil {
+		t.Errorf("a known key while the issuer is down: %v", err)
+	}
+}
+
+func TestS3ATokenGoesNoFurtherThanTheServer(t *testing.T) {
+	p := newTokenPort(t)
+	token := p.idp.Token("alice")
+	d, err := p.call(t, token)
+	if err != nil || d.GetSubject() != "corp:alice" {
+		t.Fatalf("got %v, %v", d, err)
+	}
+	if md := <-p.seen; len(md.Get("authorization")) > 0 {
+		t.Errorf("the handler can pass the token on: %v", md)
+	}
+	if _, err := p.call(t, token+"x"); status.Code(err) != codes.Unauthenticated {
+		t.Error(err)
+	}
+	log := p.log.String()
+	if !strings.Contains(log, "unauthenticated") && !strings.Contains(log, "Unauthenticated") {
+		t.Errorf("the refusal is not in the log: %s", log)
+	}
+	for _, part := range strings.Split(token, ".")[1:] {
+		if strings.Contains(log, part) {
+			t.Errorf("the log holds a part of the token: %s", log)
+		}
+	}
+}
