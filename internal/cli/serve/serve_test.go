@@ -141,7 +141,7 @@ func TestDaemon(t *testing.T) {
 			name: "the reference", args: []string{"config", "--markdown"},
 			out: "| `gateway.addr` | `WINDLASS_GATEWAY_ADDR` | string | `127.0.0.1:8080` |",
 		},
-		{name: "the sections of the reference", args: []string{"config"}, out: "bus            7 keys\n"},
+		{name: "the sections of the reference", args: []string{"config"}, out: "bus           12 keys\n"},
 		{name: "a section of the reference", args: []string{"config", "bus"}, out: "bus.url  (string)\n    default nats://127.0.0.1:4222\n"},
 		{name: "the whole reference", args: []string{"config", "all"}, out: "bus.url  (string)\n"},
 		{name: "version", args: []string{"version"}, out: `"version":"1.2.3"`},
