@@ -128,7 +128,8 @@ func TestATokenNamesTheCaller(t *testing.T) {
 		t.Errorf("MCP: status %d as %v", a.status, e.mcp.callers)
 	}
 	// A token also works where the caller is no local one: another host, or through a proxy.
-	if a := e.do("GET", "/v1/agents", "", "Authorization", auth, "Host", "windlass.example.com", "X-Forwarded-For", "192.0.2.1"); a.status != 200 {
+	elsewhere := []string{"Host", "windlass.example.com", "X-Forwarded-For", "192.0.2.1"}
+	if a := e.do("GET", "/v1/agents", "", append(elsewhere, "Authorization", auth)...); a.status != 200 {
 		t.Errorf("from elsewhere: status %d: %s", a.status, a.body)
 	}
 	if a := e.do("GET", "/v1/agents?access_token="+strings.TrimPrefix(auth, "Bearer "), "", "Host", "windlass.example.com"); a.status != 401 {
