@@ -88,8 +88,13 @@ func TestS1TokensAtTheGateway(t *testing.T) {
 	bodies := map[string]bool{}
 	for _, a := range attacks {
 		for _, call := range [][2]string{
-			{"GET", "/v1/agents"}, {"GET", "/v1/me"}, {"POST", "/v1/sessions"}, {"GET", "/v1/turns/trn_1/events"}, {"GET", "/v1/events"},
-			{"POST", "/mcp"}, {"GET", "/mcp"},
+			{"GET", "/v1/agents"},
+			{"GET", "/v1/me"},
+			{"POST", "/v1/sessions"},
+			{"GET", "/v1/turns/trn_1/events"},
+			{"GET", "/v1/events"},
+			{"POST", "/mcp"},
+			{"GET", "/mcp"},
 		} {
 			got := e.do(call[0], call[1], "", "Authorization", "Bearer "+a.Token)
 			if got.status != http.StatusUnauthorized || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer") {

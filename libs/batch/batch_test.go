@@ -119,7 +119,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	var errBad, errAway = errors.New("bad item"), errors.New("away")
+	errBad, errAway := errors.New("bad item"), errors.New("away")
 	synctest.Test(t, func(t *testing.T) {
 		s, calls := &sink{}, 0
 		s.fail = func(items []int) error {
