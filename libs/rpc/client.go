@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -27,8 +28,8 @@ import (
 type ClientConfig struct {
 	// Keyring signs the caller's principal; required.
 	Keyring *authn.Keyring
-	// As is the principal of every call. Nil forwards the principal in the call's context: use that only if the call is made for the user (the
-	// gateway, or a service that acts for its caller).
+	// As is the principal of every call, in the tenant of the principal in the call's context if there is one. Nil forwards the principal in
+	// the call's context: use that only if the call is made for the user (the gateway, or a service that acts for its caller).
 	As *policyv1.Principal
 	// Timeout bounds unary calls without a deadline; 0 = 15 s. A call waits that long for a role that is restarting.
 	Timeout time.Duration
@@ -90,10 +91,7 @@ func (c caller) sign(ctx context.Context) (context.Context, error) {
 		md.Set(providerdata.Metadata, string(sealed))
 		ctx = metadata.NewOutgoingContext(ctx, md)
 	}
-	p := c.cfg.As
-	if p == nil {
-		p = authn.From(ctx)
-	}
+	p := c.principal(ctx)
 	if p == nil {
 		return ctx, nil // public RPCs only; the server refuses the others
 	}
@@ -108,6 +106,20 @@ func (c caller) sign(ctx context.Context) (context.Context, error) {
 	md = md.Copy()
 	md.Set(authn.Header, token)
 	return metadata.NewOutgoingContext(ctx, md), nil
+}
+
+// principal returns who makes a call; nil if nobody does.
+func (c caller) principal(ctx context.Context) *policyv1.Principal {
+	as, of := c.cfg.As, authn.From(ctx)
+	switch {
+	case as == nil:
+		return of
+	case of == nil || of.GetTenant() == as.GetTenant():
+		return as
+	}
+	as = proto.CloneOf(as)
+	as.Tenant = of.GetTenant()
+	return as
 }
 
 // bound adds the default deadline to a unary call.

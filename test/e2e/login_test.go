@@ -213,7 +213,8 @@ func TestUsersOfAnotherTenant(t *testing.T) {
 		t.Error("carol reads a session of another tenant")
 	}
 	bundle := filepath.Join(t.TempDir(), "agent.yaml")
-	if err := os.WriteFile(bundle, []byte("kind: agent\nid: helper\n"), 0o600); err != nil {
+	if err := os.WriteFile(bundle, []byte("kind: source\nname: sums\nsource_kind: mcp\ncommand: [calculator]\n---\n"+
+		"kind: agent\nid: helper\ntools: [\"sums__*\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.says("carol", "apply", "-f", bundle)
@@ -222,6 +223,13 @@ func TestUsersOfAnotherTenant(t *testing.T) {
 	}
 	if out := p.says("local", "agent", "list", "-o", "name"); strings.Contains(out, "helper") {
 		t.Errorf("the other tenant sees carol's agent: %s", out)
+	}
+	p.says("carol", "source", "sync", "sums")
+	if out := p.says("carol", "chat", "--agent", "helper", sum); !strings.Contains(out, "391") {
+		t.Errorf("carol's turn: %s", out)
+	}
+	if out := p.says("local", "source", "list", "-o", "name"); strings.Contains(out, "sums") {
+		t.Errorf("the other tenant sees carol's source: %s", out)
 	}
 }
 
