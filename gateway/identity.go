@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/peercred"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -49,7 +50,7 @@ func (g *Gateway) serveAs(w http.ResponseWriter, r *http.Request, caller *policy
 
 // connection describes the connection of a request.
 func connection(r *http.Request) authn.Peer {
-	out := authn.Peer{Host: r.Host}
+	out := authn.Peer{Host: r.Host, User: peercred.FromContext(r.Context())}
 	if remote, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		out.Remote = net.TCPAddrFromAddrPort(remote)
 	}

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/peercred"
 )
 
 // loopbackLocal is the value of IdentityConfig.Loopback that treats callers from this machine as the local user.
@@ -16,8 +18,8 @@ const loopbackLocal = "local"
 
 // IdentityConfig configures who may call.
 type IdentityConfig struct {
-	// Loopback is loopbackLocal or "".
-	Loopback string `yaml:"loopback" doc:"local: calls from this machine without a token act as the user \"local\". Empty: they are refused."`
+	// Loopback is loopbackLocal or ""; see authn.Loopback.
+	Loopback string `yaml:"loopback" doc:"local: processes of the operating-system user that Windlass runs as, on its machine, act as the user \"local\" without a token. Where the kernel does not tell who calls (all but Linux), any process on the machine does, and a warning is logged. Empty: calls without a token are refused."`
 	// Issuers are identity providers.
 	Issuers []bearer.Issuer `yaml:"issuers" doc:"Identity providers whose access tokens (JWT) are accepted as \"Authorization: Bearer TOKEN\", by the gateway and by the gRPC port of each role."`
 	// Issuer is the built-in one.
@@ -31,7 +33,7 @@ const (
 )
 
 // authenticator returns what authenticates callers from outside the mesh.
-func (c IdentityConfig) authenticator(out *egress.Egress, log *slog.Logger) (*authn.Authenticator, error) {
+func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, log *slog.Logger) (*authn.Authenticator, error) {
 	var tokens []authn.TokenVerifier
 	if len(c.Issuers) > 0 {
 		v, err := bearer.New(c.Issuers, bearer.Deps{
@@ -46,7 +48,15 @@ func (c IdentityConfig) authenticator(out *egress.Egress, log *slog.Logger) (*au
 	switch c.Loopback {
 	case "":
 	case loopbackLocal:
-		peers = append(peers, authn.Loopback{})
+		sameUser, err := peercred.Available(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("find out whether the kernel tells who calls: %w", err)
+		}
+		if !sameUser {
+			log.WarnContext(ctx, "the kernel does not tell who calls: every account on this machine acts as the local user",
+				"hint", "On a machine with other accounts, set identity.loopback to nothing and use tokens.")
+		}
+		peers = append(peers, authn.Loopback{SameUser: sameUser})
 	default:
 		return nil, fmt.Errorf("identity.loopback is %q: use %q or nothing", c.Loopback, loopbackLocal)
 	}

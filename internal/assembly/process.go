@@ -113,7 +113,7 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
-	if p.authenticator, err = p.cfg.Identity.authenticator(p.egress, p.log); err != nil {
+	if p.authenticator, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log); err != nil {
 		return err
 	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{

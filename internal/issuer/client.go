@@ -9,6 +9,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/libs/authn"
 )
 
 // client is what the protocol's library asks about a client.
@@ -76,7 +77,7 @@ func (c client) redirects(uri string) bool {
 // loopbackPort reports whether a URI is a registered one of this machine but for its port (RFC 8252 section 7.3).
 func loopbackPort(own, uri string) bool {
 	o, err := url.Parse(own)
-	if err != nil || o.Scheme != "http" || o.Port() != "" || !loopbackName(o.Hostname()) {
+	if err != nil || o.Scheme != "http" || o.Port() != "" || !authn.LoopbackName(o.Hostname()) {
 		return false
 	}
 	u, err := url.Parse(uri)

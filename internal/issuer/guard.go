@@ -3,12 +3,11 @@ package issuer
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 )
 
@@ -51,22 +50,14 @@ func guard(next http.Handler, port uint16) http.Handler {
 // ownHost reports whether a Host header names this machine and the port of the issuer.
 func ownHost(host string, port uint16) bool {
 	name, p, err := net.SplitHostPort(host)
-	return err == nil && p == strconv.Itoa(int(port)) && loopbackName(name)
-}
-
-func loopbackName(name string) bool {
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
+	return err == nil && p == strconv.Itoa(int(port)) && authn.LoopbackName(name)
 }
 
 // allowOrigin lets pages of this machine read the response, and reports whether the request only asks for that.
 func allowOrigin(h http.Header, r *http.Request) (preflight bool) {
 	h.Add("Vary", "Origin")
 	origin, err := url.Parse(r.Header.Get("Origin"))
-	if err != nil || !loopbackName(origin.Hostname()) {
+	if err != nil || !authn.LoopbackName(origin.Hostname()) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/peercred"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -24,6 +25,8 @@ type Credentials struct {
 type Peer struct {
 	// Remote and Local are the ends of the connection. Remote is nil if it is not known.
 	Remote, Local net.Addr
+	// User says whose process is at the other end.
+	User peercred.Peer
 	// Host is the host that the caller addressed, with or without a port.
 	Host string
 	// Forwarded reports that a proxy says it passed the call on, so that Remote is the proxy's.
@@ -31,7 +34,7 @@ type Peer struct {
 }
 
 // ProxyHeaders are the headers by which a proxy says that it passed a call on.
-var ProxyHeaders = []string{"forwarded", "x-forwarded-for", "x-real-ip"}
+var ProxyHeaders = []string{"forwarded", "via", "x-forwarded-for", "x-real-ip"}
 
 // TokenVerifier verifies the bearer tokens of one kind.
 type TokenVerifier interface {
@@ -75,8 +78,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (*polic
 		}
 	}
 	return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
-		Hint("Send a token of a configured issuer as \"Authorization: Bearer TOKEN\", or call from the machine that Windlass runs on, " +
-			"by the name localhost, where identity.loopback allows it.")
+		Hint("Send a token of a configured issuer as \"Authorization: Bearer TOKEN\", or call as the user that Windlass runs as, on " +
+			"its machine and by the name localhost, where identity.loopback allows it.")
 }
 
 func (a *Authenticator) bearer(ctx context.Context, values []string) (*policyv1.Principal, error) {

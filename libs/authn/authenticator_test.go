@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/peercred"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -72,6 +73,17 @@ func TestRefusalsSayNothingAboutTheToken(t *testing.T) {
 	}
 }
 
+func TestWhoIsOfTheSameUser(t *testing.T) {
+	for user, want := range map[peercred.Peer]bool{
+		peercred.Same: true, peercred.Other: false, peercred.Unknown: false, peercred.Remote: false,
+	} {
+		peer := authn.Peer{Remote: &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, Host: "localhost", User: user}
+		if p := (authn.Loopback{SameUser: true}).Identify(t.Context(), peer); (p != nil) != want {
+			t.Errorf("%s: got %v", user, p)
+		}
+	}
+}
+
 func TestWhoIsLoopback(t *testing.T) {
 	ip := func(s string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(s), Port: 1} }
 	for _, row := range []struct {
@@ -79,6 +91,7 @@ func TestWhoIsLoopback(t *testing.T) {
 		peer authn.Peer
 		want bool
 	}{
+		{"another user", authn.Peer{Remote: ip("127.0.0.1"), Host: "localhost", User: peercred.Other}, true},
 		{"by name", authn.Peer{Remote: ip("127.0.0.1"), Host: "localhost"}, true},
 		{"by address", authn.Peer{Remote: ip("127.7.0.1"), Host: "127.7.0.1:9091"}, true},
 		{"by a mapped address", authn.Peer{Remote: ip("::ffff:127.0.0.1"), Host: "[::1]:80"}, true},

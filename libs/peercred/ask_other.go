@@ -7,5 +7,5 @@ import (
 	"net/netip"
 )
 
-// ask cannot tell here: a caller needs a token.
+// ask cannot tell here; see Available.
 func ask(net.Conn, netip.AddrPort, netip.AddrPort) Peer { return Unknown }

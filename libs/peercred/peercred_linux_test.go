@@ -36,6 +36,12 @@ func TestConnectAsOther(t *testing.T) {
 	_ = conn.Close()
 }
 
+func TestAvailable(t *testing.T) {
+	if ok, err := peercred.Available(t.Context()); !ok || err != nil {
+		t.Errorf("Available = %t, %v", ok, err)
+	}
+}
+
 func TestTheKernelSaysWhoConnects(t *testing.T) {
 	for _, tc := range []struct{ name, listen, network, dial string }{
 		{"IPv4", "127.0.0.1:0", "tcp4", "127.0.0.1"},

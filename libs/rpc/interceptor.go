@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/peercred"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -145,7 +146,7 @@ func (s *Server) identify(ctx context.Context, method string) (*policyv1.Princip
 
 // connection describes the connection of a call.
 func connection(ctx context.Context, md metadata.MD) authn.Peer {
-	var out authn.Peer
+	out := authn.Peer{User: peercred.FromPeer(ctx)}
 	if p, ok := peer.FromContext(ctx); ok {
 		out.Remote, out.Local = p.Addr, p.LocalAddr
 	}

@@ -13,12 +13,14 @@ import (
 	"buf.build/go/protovalidate"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
+	"github.com/windlass-dev/windlass/libs/peercred"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -88,6 +90,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.direct = newDirect(s)
 	s.grpc = grpc.NewServer(
+		grpc.Creds(peercred.Credentials(insecure.NewCredentials())),
 		grpc.StatsHandler(serverStats()),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor rejects unknown methods

@@ -8,19 +8,12 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// who answers with the tenant and the subject of its caller.
-type who struct {
-	policyv1.UnimplementedPolicyServiceServer
-}
-
-func (who) GetDecision(ctx context.Context, _ *policyv1.GetDecisionRequest) (*policyv1.Decision, error) {
-	p := authn.From(ctx)
-	return &policyv1.Decision{Id: p.GetTenant(), Subject: p.GetSubject()}, nil
-}
-
 func TestARoleActsInTheTenantOfItsCaller(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
-		policyv1.RegisterPolicyServiceServer(m.server, who{})
+		policyv1.RegisterPolicyServiceServer(m.server, fake{get: func(ctx context.Context) (*policyv1.Decision, error) {
+			p := authn.From(ctx)
+			return &policyv1.Decision{Id: p.GetTenant(), Subject: p.GetSubject()}, nil
+		}})
 		client := policyv1.NewPolicyServiceClient(m.start(t)) // as the local user
 		alice := authn.User("alice")
 		alice.Tenant = "acme"
