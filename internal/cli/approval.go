@@ -36,8 +36,8 @@ func approvals() noun {
 				expires = "in " + output.Ago(m.GetExpireTime().AsTime(), now)
 			}
 			return []string{
-				m.GetId(), enum.Name(m.GetKind()), enum.Name(m.GetStatus()), m.GetTool(), output.Short(show.Object(m.GetArguments()), cellWidth),
-				output.Ago(now, m.GetCreateTime().AsTime()), expires, output.Short(m.GetMessage(), cellWidth),
+				m.GetId(), enum.Name(m.GetKind()), enum.Name(m.GetStatus()), m.GetTool(), output.Cell(show.Object(m.GetArguments())),
+				output.Ago(now, m.GetCreateTime().AsTime()), expires, output.Cell(m.GetMessage()),
 			}
 		}),
 	}
@@ -154,7 +154,7 @@ func fillAnswer(c *call, id, text string, body map[string]any) error {
 	}
 	var content map[string]any
 	if err := json.Unmarshal([]byte(text), &content); err != nil || content == nil {
-		return app.Usage(`the answer to a question is a JSON object, as in '{"answer":"yes"}'; not %s`, output.Short(text, cellWidth))
+		return app.Usage(`the answer to a question is a JSON object, as in '{"answer":"yes"}'; not %s`, output.Cell(text))
 	}
 	body["content"] = content
 	return nil

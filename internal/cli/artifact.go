@@ -22,7 +22,7 @@ func artifacts() noun {
 		header: []string{"ID", "NAME", "TYPE", "BYTES", "AGE", "TURN"},
 		read: typed((*sessionsv1.Artifact).GetId, func(m *sessionsv1.Artifact, now time.Time) []string {
 			return []string{
-				m.GetId(), output.Short(m.GetName(), cellWidth), m.GetMediaType(), fmt.Sprint(m.GetSize()),
+				m.GetId(), output.Cell(m.GetName()), m.GetMediaType(), fmt.Sprint(m.GetSize()),
 				output.Ago(now, m.GetCreateTime().AsTime()),
 				m.GetTurnId(),
 			}

@@ -62,7 +62,7 @@ func decide(c *call) error {
 	}
 	req, ok := q.Answer(text)
 	if !ok {
-		return app.Usage("%s is no answer to an %s: %s", output.Short(text, cellWidth), enum.Name(q.Kind), q.Prompt())
+		return app.Usage("%s is no answer to an %s: %s", output.Cell(text), enum.Name(q.Kind), q.Prompt())
 	}
 	if raw, err = c.client.Do(c.ctx, req, nil); err != nil {
 		return err

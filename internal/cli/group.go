@@ -28,10 +28,10 @@ func groups() noun {
 			for _, s := range m.GetSelectors() {
 				selectors = append(selectors, show.Selector(s))
 			}
-			short := func(names []string) string { return output.Short(strings.Join(names, ","), cellWidth) }
+			short := func(names []string) string { return output.Cell(strings.Join(names, ",")) }
 			return []string{
 				m.GetName(), short(selectors), short(m.GetTools()), short(m.GetExclude()), short(m.GetMembers()),
-				output.Ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
+				output.Ago(now, m.GetUpdateTime().AsTime()), output.Cell(m.GetDescription()),
 			}
 		}),
 	}

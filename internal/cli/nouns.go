@@ -22,9 +22,6 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// cellWidth is the maximum length of texts in tables, in characters.
-const cellWidth = 48
-
 func nounCommands(a *app.App) []*cobra.Command {
 	runner := func(do func(insight.Call) error) func(*cobra.Command, []string) error {
 		return run(a, func(c *call) error {
@@ -67,7 +64,7 @@ func nouns() []noun {
 			},
 			read: typed((*eventv1.CloudEvent).GetId, func(m *eventv1.CloudEvent, _ time.Time) []string {
 				row := show.DomainEvent(m)
-				return append(row[:3], output.Short(row[3], 2*cellWidth))
+				return append(row[:3], output.Short(row[3], 2*output.CellWidth))
 			}),
 		},
 	}
@@ -81,8 +78,8 @@ func agents() noun {
 		header:   []string{"ID", "MODEL", "STRATEGY", "TOOLS", "REVISION", "UPDATED", "DESCRIPTION"},
 		read: typed((*sessionsv1.Agent).GetId, func(m *sessionsv1.Agent, now time.Time) []string {
 			return []string{
-				m.GetId(), orDefault(m.GetModel()), orDefault(enum.Name(m.GetStrategy())), output.Short(strings.Join(m.GetTools(), ","), cellWidth),
-				fmt.Sprint(m.GetRevision()), output.Ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
+				m.GetId(), orDefault(m.GetModel()), orDefault(enum.Name(m.GetStrategy())), output.Cell(strings.Join(m.GetTools(), ",")),
+				fmt.Sprint(m.GetRevision()), output.Ago(now, m.GetUpdateTime().AsTime()), output.Cell(m.GetDescription()),
 			}
 		}),
 	}
@@ -101,7 +98,7 @@ func sessions() noun {
 		read: typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
 			return []string{
 				m.GetId(), m.GetAgentId(), m.GetActiveTurnId(), fmt.Sprint(m.GetLastSeq()), output.Ago(now, m.GetUpdateTime().AsTime()),
-				output.Short(m.GetTitle(), cellWidth),
+				output.Cell(m.GetTitle()),
 			}
 		}),
 	}
@@ -123,7 +120,7 @@ func turns() noun {
 			return []string{
 				m.GetId(), m.GetSessionId(), enum.Name(m.GetStatus()), m.GetStopReason(), fmt.Sprint(m.GetUsage().GetToolCalls()),
 				fmt.Sprint(m.GetUsage().GetInputTokens() + m.GetUsage().GetOutputTokens()), output.Ago(now, m.GetCreateTime().AsTime()),
-				output.Short(m.GetInput(), cellWidth),
+				output.Cell(m.GetInput()),
 			}
 		}),
 	}
@@ -139,7 +136,9 @@ func tools() noun {
 		},
 		header: []string{"NAME", "EFFECT", "AVAILABLE", "DESCRIPTION"},
 		read: typed((*registryv1.Tool).GetName, func(m *registryv1.Tool, _ time.Time) []string {
-			return []string{m.GetName(), enum.Name(m.GetEffect()), output.YesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
+			return []string{
+				m.GetName(), enum.Name(m.GetEffect()), output.YesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*output.CellWidth),
+			}
 		}),
 	}
 }
@@ -172,7 +171,7 @@ func sources() noun {
 			}
 			return []string{
 				m.GetName(), m.GetKind(), state, fmt.Sprint(m.GetToolCount()), output.Ago(now, m.GetSyncTime().AsTime()),
-				output.Short(where, cellWidth), output.Short(m.GetLastError(), 2*cellWidth),
+				output.Cell(where), output.Short(m.GetLastError(), 2*output.CellWidth),
 			}
 		}),
 	}
@@ -203,7 +202,7 @@ func decisions() noun {
 			return []string{
 				m.GetId(), output.Ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), enum.Name(m.GetKind()), m.GetResource(),
 				output.YesNo(m.GetAllowed()),
-				output.Short(m.GetReason(), 2*cellWidth),
+				output.Short(m.GetReason(), 2*output.CellWidth),
 			}
 		}),
 	}
@@ -237,7 +236,7 @@ func messages() noun {
 		name: "message", plural: "messages",
 		header: []string{"SEQ", "ROLE", "TEXT"},
 		read: typed((*turnv1.Message).GetId, func(m *turnv1.Message, _ time.Time) []string {
-			return []string{fmt.Sprint(m.GetSeq()), enum.Name(m.GetRole()), output.Short(show.Message(m), 2*cellWidth)}
+			return []string{fmt.Sprint(m.GetSeq()), enum.Name(m.GetRole()), output.Short(show.Message(m), 2*output.CellWidth)}
 		}),
 	}
 }

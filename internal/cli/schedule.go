@@ -31,8 +31,8 @@ func schedules() noun {
 				next = "in " + output.Ago(m.GetNext()[0].AsTime(), now)
 			}
 			return []string{
-				m.GetId(), scheduleWhen(m), strings.TrimSpace(m.GetAgentId() + " " + m.GetSessionId()), output.Short(scheduleState(m), cellWidth), next,
-				m.GetLastTurnId(), output.Short(m.GetInput(), cellWidth),
+				m.GetId(), scheduleWhen(m), strings.TrimSpace(m.GetAgentId() + " " + m.GetSessionId()), output.Cell(scheduleState(m)), next,
+				m.GetLastTurnId(), output.Cell(m.GetInput()),
 			}
 		}),
 	}

@@ -41,7 +41,7 @@ func toolCommands(a *app.App) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(show.ToolNames(&found), raw, func(w io.Writer) error { return show.FoundTools(w, &found, 2*cellWidth) })
+			return c.print(show.ToolNames(&found), raw, func(w io.Writer) error { return show.FoundTools(w, &found, 2*output.CellWidth) })
 		}),
 	}
 	search.Flags().String("source", "", "only tools of this source")
@@ -57,7 +57,7 @@ func invokeTool(c *call) error {
 			return err
 		}
 		if !json.Valid(raw) {
-			return app.Usage("the arguments are no valid JSON: %s", output.Short(string(raw), cellWidth))
+			return app.Usage("the arguments are no valid JSON: %s", output.Cell(string(raw)))
 		}
 		arguments = raw
 	}

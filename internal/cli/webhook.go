@@ -4,16 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
-	"github.com/windlass-dev/windlass/internal/cli/output"
-	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -26,39 +22,8 @@ func webhooks() noun {
 		remove:   true,
 		more:     webhookCommands,
 		header:   []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
-		read: typed((*sessionsv1.Webhook).GetId, func(m *sessionsv1.Webhook, now time.Time) []string {
-			return []string{
-				m.GetId(), output.Short(webhookURL(m), cellWidth), orEach(strings.Join(m.GetEvents(), ",")), orEach(m.GetAgentId()),
-				output.Short(webhookState(m), cellWidth), output.Ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
-			}
-		}),
+		read:     typed((*sessionsv1.Webhook).GetId, show.Webhook),
 	}
-}
-
-func orEach(s string) string {
-	if s == "" {
-		return "all"
-	}
-	return s
-}
-
-func webhookURL(m *sessionsv1.Webhook) string {
-	if m.GetPerTurn() {
-		return "(of each turn)"
-	}
-	return m.GetUrl()
-}
-
-func webhookState(m *sessionsv1.Webhook) string {
-	switch {
-	case m.GetDisabled() && m.GetLastError() != "":
-		return "disabled: " + m.GetLastError()
-	case m.GetDisabled():
-		return "disabled"
-	case m.GetLastError() != "":
-		return "failing: " + m.GetLastError()
-	}
-	return "ok"
 }
 
 // deliveries are listed per webhook only.
@@ -66,20 +31,7 @@ func deliveries() noun {
 	return noun{
 		name: "delivery", plural: "deliveries",
 		header: []string{"ID", "TYPE", "TURN", "STATUS", "ATTEMPTS", "CODE", "NEXT", "AGE", "ERROR"},
-		read: typed((*sessionsv1.WebhookDelivery).GetId, func(m *sessionsv1.WebhookDelivery, now time.Time) []string {
-			next := ""
-			if m.GetNextAttemptTime() != nil {
-				next = "in " + output.Ago(m.GetNextAttemptTime().AsTime(), now)
-			}
-			code := ""
-			if m.GetResponseCode() > 0 {
-				code = strconv.Itoa(int(m.GetResponseCode()))
-			}
-			return []string{
-				m.GetId(), m.GetType(), m.GetTurnId(), enum.Name(m.GetStatus()), strconv.Itoa(int(m.GetAttempts())), code, next,
-				output.Ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetError(), cellWidth),
-			}
-		}),
+		read:   typed((*sessionsv1.WebhookDelivery).GetId, show.Delivery),
 	}
 }
 

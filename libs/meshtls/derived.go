@@ -25,8 +25,8 @@ const (
 	skew = time.Hour
 )
 
-// Derived is a source whose authority follows from a secret: all processes with the secret accept each other, and nobody else. Each has a
-// key of its own, which is renewed.
+// Derived is a source whose certificate authority is derived from a secret. Processes that hold the secret accept each other and reject all
+// others. Each process has its own key, which is rotated.
 type Derived struct {
 	authority *x509.Certificate
 	signer    ed25519.PrivateKey

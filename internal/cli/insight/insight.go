@@ -40,9 +40,6 @@ type Call struct {
 // Runner returns the RunE of a command.
 type Runner func(do func(Call) error) func(*cobra.Command, []string) error
 
-// textWidth is the maximum length of input and output in tables, in characters.
-const textWidth = 48
-
 // Commands returns "windlass cache" and "windlass analytics".
 func Commands(run Runner) []*cobra.Command {
 	return []*cobra.Command{cacheCommand(run), analyticsCommand(run)}
@@ -193,7 +190,7 @@ func recentCalls(c Call) error {
 		ids = append(ids, e.GetId())
 		rows = append(rows, []string{
 			c.Ago(e.GetCreateTime().AsTime()), e.GetTool(), e.GetSubject(), enum.Name(e.GetState()), fmt.Sprint(e.GetLatencyMs()),
-			enum.Name(e.GetCache()), output.Short(e.GetInput(), textWidth), output.Short(e.GetOutput(), textWidth),
+			enum.Name(e.GetCache()), output.Cell(e.GetInput()), output.Cell(e.GetOutput()),
 		})
 	}
 	return c.Print(strings.Join(ids, "\n"), raw, func(w io.Writer) error {

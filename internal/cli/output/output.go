@@ -187,6 +187,12 @@ func Text(s string) string {
 // Line is Text on one line.
 func Line(s string) string { return strings.Join(strings.Fields(Text(s)), " ") }
 
+// CellWidth is the maximum length of texts in tables, in characters.
+const CellWidth = 48
+
+// Cell is Line, truncated to CellWidth.
+func Cell(s string) string { return Short(s, CellWidth) }
+
 // Short is Line, truncated to n characters.
 func Short(s string, n int) string {
 	s = Line(s)

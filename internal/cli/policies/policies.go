@@ -156,9 +156,6 @@ func send(c insight.Call, method, path string, fields map[string]any, done strin
 	})
 }
 
-// cellWidth is the maximum length of texts in tables, in characters.
-const cellWidth = 60
-
 // Header names the columns of a list.
 func Header() []string {
 	return []string{"NAME", "EFFECT", "PRIORITY", "DISABLED", "REVISION", "MATCHES", "GRANTS"}
@@ -168,7 +165,7 @@ func Header() []string {
 func Row(p *policyv1.AccessPolicy, _ time.Time) []string {
 	return []string{
 		p.GetName(), enum.Name(p.GetEffect()), fmt.Sprint(p.GetPriority()), output.YesNo(p.GetDisabled()), fmt.Sprint(p.GetRevision()),
-		output.Short(conditions(p), cellWidth), output.Short(grants(p), cellWidth),
+		output.Cell(conditions(p)), output.Cell(grants(p)),
 	}
 }
 

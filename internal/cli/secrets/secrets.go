@@ -29,8 +29,6 @@ const (
 	path = "/v1/secrets"
 	// maxValue is the largest value that the server takes, in bytes.
 	maxValue = 64 << 10
-	// textWidth is the maximum length of a description in a table, in characters.
-	textWidth = 48
 )
 
 // Command returns "windlass secret".
@@ -118,7 +116,7 @@ func listSecrets(c insight.Call) error {
 		}
 		names = append(names, s.GetName())
 		rows[i] = []string{
-			s.GetName(), fmt.Sprint(s.GetVersion()), c.Ago(s.GetUpdateTime().AsTime()), s.GetSetBy(), output.Short(s.GetDescription(), textWidth),
+			s.GetName(), fmt.Sprint(s.GetVersion()), c.Ago(s.GetUpdateTime().AsTime()), s.GetSetBy(), output.Cell(s.GetDescription()),
 		}
 	}
 	raw, err := json.Marshal(items)

@@ -103,7 +103,7 @@ func (c *calls) request(q *request, name string, arguments []byte) *registryv1.R
 		Fresh: true, // as from the server itself: a client that asks again wants to know whether something changed
 	}
 	if run.GetIdempotencyKey() == "" {
-		run.IdempotencyKey = "mcp/" + rand.Text()
+		run.IdempotencyKey, run.NewKey = "mcp/"+rand.Text(), true
 	}
 	return run
 }

@@ -77,7 +77,7 @@ func resume(run *registryv1.RunToolRequest, text string, responses map[string]js
 		return f
 	}
 	answer.State = s.Question
-	run.IdempotencyKey, run.Answer = s.Key, answer
+	run.IdempotencyKey, run.NewKey, run.Answer = s.Key, false, answer
 	return nil
 }
 

@@ -80,6 +80,7 @@ func (s *Tools) RunTool(req *registryv1.RunToolRequest, stream grpc.ServerStream
 	if len(call.Arguments) == 0 {
 		call.Arguments = []byte("{}")
 	}
+	call.NewKey = call.NewKey || req.GetNewKey()
 	call.Accepts, call.LogLevel, call.Input, call.Fresh = req.GetAccepts(), req.GetLogLevel(), req.GetAnswer(), req.GetFresh()
 	out, err := s.executor.Run(stream.Context(), call, func(e execute.Event) error {
 		if m := noticeToProto(e); m != nil {

@@ -41,7 +41,7 @@ type Call struct {
 	RunnerID string
 	// Key identifies the execution across repeated requests. Required.
 	Key string
-	// NewKey means that nobody else has the key: the request cannot be a repetition, and is never repeated.
+	// NewKey means that the key was made for this request, which is no repetition and is not repeated.
 	NewKey bool
 	// Rules are the approval rules of the agent.
 	Rules []*policyv1.ApprovalRule

@@ -174,7 +174,10 @@ func (x *Executor) guarded(ctx context.Context, f *flight, r *request) (out Outc
 // execute reads the key's row from the ledger and acts on its state.
 func (x *Executor) execute(ctx context.Context, f *flight, r *request) (Outcome, error) {
 	if r.NewKey && r.Input == nil {
-		return x.attempt(ctx, f, r, nil)
+		out, err := x.attempt(ctx, f, r, nil)
+		if !errors.Is(err, store.ErrExists) {
+			return out, err
+		}
 	}
 	for {
 		row, err := x.deps.Store.Execution(ctx, r.Tenant, r.Key)

@@ -14,6 +14,10 @@ func (q eventDB) ledger() sqlLedger {
 	l.later = batch.New(batch.Config[Execution]{
 		Write: l.recordAll, Permanent: sqldb.IsUnique,
 		Failed: func(ctx context.Context, e Execution, err error) {
+			if sqldb.IsUnique(err) { // its caller said that the key was new
+				q.Log().WarnContext(ctx, "execution was not recorded: its key is that of another one", "execution_id", e.ID, "tool", e.Tool)
+				return
+			}
 			q.Log().ErrorContext(ctx, "execution could not be recorded", "execution_id", e.ID, "tool", e.Tool, "error", err)
 		},
 	})

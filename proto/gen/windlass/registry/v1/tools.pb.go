@@ -865,7 +865,10 @@ type RunToolRequest struct {
 	// Empty = none.
 	LogLevel string `protobuf:"bytes,7,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
 	// True = call the tool even if the cache has a result.
-	Fresh         bool `protobuf:"varint,8,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Fresh bool `protobuf:"varint,8,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	// True = the caller made idempotency_key for this request and does not repeat it, except to answer a question. A call that only reads is
+	// then recorded shortly after the response, as without a key.
+	NewKey        bool `protobuf:"varint,11,opt,name=new_key,json=newKey,proto3" json:"new_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -959,6 +962,13 @@ func (x *RunToolRequest) GetLogLevel() string {
 func (x *RunToolRequest) GetFresh() bool {
 	if x != nil {
 		return x.Fresh
+	}
+	return false
+}
+
+func (x *RunToolRequest) GetNewKey() bool {
+	if x != nil {
+		return x.NewKey
 	}
 	return false
 }
@@ -3589,7 +3599,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06cached\x18\x04 \x01(\bR\x06cached\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\x05R\tlatencyMs\x12!\n" +
-	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\xf4\x03\n" +
+	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\x8d\x04\n" +
 	"\x0eRunToolRequest\x12!\n" +
 	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12%\n" +
 	"\x0earguments_json\x18\x02 \x01(\fR\rargumentsJson\x121\n" +
@@ -3602,7 +3612,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\trunner_id\x18\n" +
 	" \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12e\n" +
 	"\tlog_level\x18\a \x01(\tBH\xbaHErCR\x00R\x05debugR\x04infoR\x06noticeR\awarningR\x05errorR\bcriticalR\x05alertR\temergencyR\blogLevel\x12\x14\n" +
-	"\x05fresh\x18\b \x01(\bR\x05fresh\"I\n" +
+	"\x05fresh\x18\b \x01(\bR\x05fresh\x12\x17\n" +
+	"\anew_key\x18\v \x01(\bR\x06newKey\"I\n" +
 	"\x0fStopToolRequest\x126\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\xff\x01R\x0eidempotencyKey\",\n" +
 	"\x10StopToolResponse\x12\x18\n" +
