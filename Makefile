@@ -163,7 +163,7 @@ profile: build ## Find out again where windlass spends its time, which tells the
 ## Check
 
 .PHONY: check
-check: vet lint check-generated check-console check-proto check-tidy check-workflows check-deploy ## Run every check that is no test, as CI does
+check: vet lint check-generated check-console check-proto check-tidy check-workflows check-deploy check-supply ## Run every check that is no test, as CI does
 	@echo "check: ok"
 
 .PHONY: vet
@@ -203,6 +203,14 @@ check-workflows: $(TOOLS)/.lint ## Fail if workflow code is not deterministic (T
 .PHONY: check-deploy
 check-deploy: ## Check charts and Prometheus rules with the helm and promtool on PATH; skips what is absent
 	@./scripts/check-deploy.sh
+
+.PHONY: check-supply
+check-supply: $(TOOLS)/.supply ## Check modules, licences and known vulnerabilities, and that no secret was committed
+	@TOOLS=$(TOOLS) ./scripts/check-supply.sh
+
+.PHONY: sbom
+sbom: $(TOOLS)/.supply ## Write a bill of materials (CycloneDX) to bin/sbom.json
+	@$(TOOLS)/cyclonedx-gomod mod -json -licenses -std -output bin/sbom.json .
 
 ## Write
 
@@ -273,6 +281,12 @@ $(TOOLS)/.lint: tools/lint/go.mod tools/lint/go.sum
 	@echo "building golangci-lint and workflowcheck (once, some minutes)"
 	@mkdir -p $(TOOLS)
 	@$(MODULE_ENV) $(GO) -C tools/lint build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
+	@touch $@
+
+$(TOOLS)/.supply: tools/supply/go.mod tools/supply/go.sum
+	@echo "building gitleaks, govulncheck and cyclonedx-gomod (once, under a minute)"
+	@mkdir -p $(TOOLS)
+	@$(MODULE_ENV) $(GO) -C tools/supply build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 $(TOOLS)/tilt: scripts/build-tilt.sh

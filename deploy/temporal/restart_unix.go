@@ -13,5 +13,5 @@ func reexec() error {
 	if err != nil {
 		return err
 	}
-	return syscall.Exec(self, os.Args, os.Environ())
+	return syscall.Exec(self, os.Args, os.Environ()) //nolint:gosec // this program
 }

@@ -326,7 +326,7 @@ func background(name string, run func(context.Context) error) lifecycle.Componen
 	return lifecycle.Component{
 		Name: name,
 		Start: func(ctx context.Context) error {
-			ctx, cancel = context.WithCancel(context.WithoutCancel(ctx))
+			ctx, cancel = context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // Stop calls it
 			done = make(chan struct{})
 			go func() {
 				defer close(done)

@@ -192,7 +192,8 @@ func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.path, args...) // ctx bounds the start, not the child
+	// ctx bounds the start, not the child.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.path, args...) //nolint:gosec // windlass-temporal, beside this program
 	cmd.Env = append(environment(), "TEMPORAL_CODEC_ENDPOINT="+s.cfg.CodecEndpoint)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

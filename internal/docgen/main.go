@@ -59,7 +59,7 @@ func run(root string, check bool, say io.Writer) error {
 		case check:
 			stale = append(stale, p.name)
 		default:
-			if err := os.WriteFile(path, w.Bytes(), 0o644); err != nil { //nolint:gosec // a page of the docs
+			if err := os.WriteFile(path, w.Bytes(), 0o644); err != nil {
 				return err
 			}
 			fmt.Fprintln(say, "wrote", path)

@@ -32,7 +32,7 @@ const (
 	APIKey            = "api_key"
 	Basic             = "basic"
 	Bearer            = "bearer"
-	ClientCredentials = "oauth2_client_credentials"
+	ClientCredentials = "oauth2_client_credentials" //nolint:gosec // the name of a kind
 )
 
 // Auth is a credential. All values are references or no secrets.

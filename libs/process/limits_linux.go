@@ -10,7 +10,7 @@ import (
 func limit(pid int, l Limits) error {
 	limits := map[int]uint64{
 		unix.RLIMIT_DATA: uint64(l.Memory), unix.RLIMIT_AS: uint64(l.AddressSpace), unix.RLIMIT_CPU: uint64(l.CPU.Seconds()),
-		unix.RLIMIT_NOFILE: uint64(l.Files), unix.RLIMIT_NPROC: uint64(l.Processes), //nolint:gosec // checked not to be negative
+		unix.RLIMIT_NOFILE: uint64(l.Files), unix.RLIMIT_NPROC: uint64(l.Processes),
 	}
 	for resource, value := range limits {
 		if value == 0 {

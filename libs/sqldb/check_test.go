@@ -44,7 +44,7 @@ func TestCheckOfADirectoryThatCannotBeWritten(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) //nolint:gosec // a directory
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
 	if err := db.Check(t.Context()); !errors.Is(err, sqldb.ErrReadOnly) {
 		t.Errorf("Check = %v", err)
 	}

@@ -73,7 +73,7 @@ func sqlitePool(path string, conns int, params ...string) (*sql.DB, error) {
 		"busy_timeout(10000)", "foreign_keys(1)", "cache_size(-16000)", "temp_store(MEMORY)", "mmap_size(0)",
 	}}
 	for i := 0; i < len(params); i += 2 {
-		q.Add(params[i], params[i+1])
+		q.Add(params[i], params[i+1]) //nolint:gosec // params come in pairs
 	}
 	dsn := (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
 	connector, err := sqlite.NewConnector(dsn)

@@ -126,7 +126,7 @@ func (s *server) launch() error {
 	// Shut down at once when we die, however we die.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Pdeathsig: syscall.SIGQUIT}
 	if len(s.within) > 0 {
-		cmd = exec.Command(s.within[0], append(s.asUser(), cmd.Args...)...) //nolint:gosec // the test's own words
+		cmd = exec.Command(s.within[0], append(s.asUser(), cmd.Args...)...)
 	}
 	cmd.Dir = s.dir
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -37,10 +37,11 @@ func (o *opener) open(ctx context.Context, sp *spec, known era, changed func()) 
 }
 
 func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
-	c := &connection{sender: sender{spec: sp, log: o.log}, changed: changed, tokens: fmt.Sprintf("wl-%x-", rand.Uint64())}
+	c := &connection{sender: sender{spec: sp, log: o.log}, changed: changed}
+	c.tokens = fmt.Sprintf("wl-%x-", rand.Uint64()) //nolint:gosec // a name, not a secret: only the server that gets it could use it
 	c.lifetime.init(ctx, c.shut)
 	// Ids are random enough not to collide with those of other clients: a stateless server may have nothing else to tell requests apart.
-	c.nextID.Store(rand.Int64N(1<<30) + 1<<20)
+	c.nextID.Store(rand.Int64N(1<<30) + 1<<20) //nolint:gosec // a number, not a secret
 	c.progress.init()
 	c.stream.init()
 	c.questions.init()

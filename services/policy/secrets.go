@@ -145,7 +145,7 @@ func (s *secrets) RotateSecrets(ctx context.Context, _ *policyv1.RotateSecretsRe
 		return nil, refusal(err, "")
 	}
 	s.log.InfoContext(ctx, "data keys of the vault rotated", "secrets", n, "key_id", id)
-	return &policyv1.RotateSecretsResponse{Secrets: uint32(n), KeyId: id}, //nolint:gosec // far below 2^32
+	return &policyv1.RotateSecretsResponse{Secrets: uint32(n), KeyId: id},
 		s.record(ctx, authn.Tenant(ctx), "RotateSecrets", "*", "encrypted with data key "+id)
 }
 

@@ -93,7 +93,7 @@ func (c *Collector) Trace(id string) []Span {
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(a, b Span) int { return int(int64(a.Start) - int64(b.Start)) }) //nolint:gosec // nanoseconds of our days
+	slices.SortFunc(out, func(a, b Span) int { return int(int64(a.Start) - int64(b.Start)) })
 	return out
 }
 

@@ -331,7 +331,7 @@ func TestLoginsThatFail(t *testing.T) {
 func TestTokensThatOthersCanRead(t *testing.T) {
 	w := newWorld(t)
 	w.login()
-	if err := os.Chmod(w.file(), 0o644); err != nil { //nolint:gosec // the point of the test
+	if err := os.Chmod(w.file(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.token(w.server); err == nil || !strings.Contains(err.Error(), "other users can read") {

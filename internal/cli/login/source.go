@@ -15,7 +15,7 @@ import (
 )
 
 // tokenEnv names the variable with an access token, for programs.
-const tokenEnv = "WINDLASS_TOKEN"
+const tokenEnv = "WINDLASS_TOKEN" //nolint:gosec // the name of a variable
 
 // early is how long before it expires a token is replaced.
 const early = 30 * time.Second

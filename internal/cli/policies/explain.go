@@ -190,7 +190,7 @@ func replayBody(a *app.App, c insight.Call) (map[string]any, error) {
 func readDraft(a *app.App, name string) (map[string]any, error) {
 	in := a.In
 	if name != "-" {
-		file, err := os.Open(name) //nolint:gosec // the user names it
+		file, err := os.Open(name)
 		if err != nil {
 			return nil, fmt.Errorf("read the draft: %w", err)
 		}

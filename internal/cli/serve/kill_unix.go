@@ -17,7 +17,7 @@ func killed(log *slog.Logger) func(embedded.Ready) {
 	return func(r embedded.Ready) {
 		self, err := os.Executable()
 		if err == nil {
-			err = syscall.Exec(self, append(os.Args[:1:1], withAddresses(os.Args[1:], r)...), os.Environ())
+			err = syscall.Exec(self, append(os.Args[:1:1], withAddresses(os.Args[1:], r)...), os.Environ()) //nolint:gosec // this program
 		}
 		log.Error("cannot restart", "error", err)
 	}

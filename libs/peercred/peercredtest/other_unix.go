@@ -32,10 +32,10 @@ func Other(t testing.TB, run string, env ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(bin, self, 0o755), os.Chmod(dir, 0o555)); err != nil { //nolint:gosec // for the other user
+	if err := errors.Join(os.WriteFile(bin, self, 0o755), os.Chmod(dir, 0o555)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), bin, "-test.run=^"+run+"$") //nolint:gosec // our own test binary
+	cmd := exec.CommandContext(t.Context(), bin, "-test.run=^"+run+"$")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	return cmd

@@ -102,7 +102,7 @@ func (s sqlStore) Revision(ctx context.Context, tenant string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read policy revision: %w", err)
 	}
-	return uint64(revision), nil //nolint:gosec // counts from 0
+	return uint64(revision), nil
 }
 
 // selectSnapshot reads revision and policies in one statement, and so in one snapshot of the database.
@@ -120,7 +120,7 @@ func snapshot(ctx context.Context, q sqldb.Querier, tenant string) (out Snapshot
 		if err := row.Scan(append([]any{&revision}, f.into()...)...); err != nil {
 			return struct{}{}, err
 		}
-		out.Revision = uint64(revision) //nolint:gosec // counts from 0
+		out.Revision = uint64(revision)
 		if f.name == nil {
 			return struct{}{}, nil // no policies
 		}
@@ -165,7 +165,7 @@ func (s sqlStore) ChangePolicies(ctx context.Context, tenant string, change func
 			return sqldb.ExecOne(ctx, tx, `DELETE FROM access_policies WHERE tenant = $1 AND name = $2`, tenant, c.Delete)
 		}
 		out = *c.Put
-		out.Tenant, out.PolicyRevision = tenant, uint64(revision) //nolint:gosec // counts from 0
+		out.Tenant, out.PolicyRevision = tenant, uint64(revision)
 		return putPolicy(ctx, tx, &out, now.Policies)
 	})
 	return out, err
@@ -181,11 +181,11 @@ func putPolicy(ctx context.Context, tx sqldb.Tx, p *Policy, present []Policy) er
 			p.Revision = old.Revision + 1
 			return sqldb.ExecOne(ctx, tx, `UPDATE access_policies SET spec = $1, revision = $2, policy_revision = $3, updated_us = $4
 				WHERE tenant = $5 AND name = $6`,
-				string(spec), int64(p.Revision), int64(p.PolicyRevision), sqldb.Micros(p.UpdateTime), p.Tenant, p.Name) //nolint:gosec // small
+				string(spec), int64(p.Revision), int64(p.PolicyRevision), sqldb.Micros(p.UpdateTime), p.Tenant, p.Name)
 		}
 	}
 	p.Revision = 1
-	return sqldb.ExecOne(ctx, tx, insertPolicies, p.Tenant, p.Name, string(spec), int64(1), int64(p.PolicyRevision), //nolint:gosec // small
+	return sqldb.ExecOne(ctx, tx, insertPolicies, p.Tenant, p.Name, string(spec), int64(1), int64(p.PolicyRevision),
 		sqldb.Micros(p.CreateTime), sqldb.Micros(p.UpdateTime))
 }
 
@@ -202,7 +202,7 @@ func (f *policyFields) into() []any {
 
 func (f *policyFields) policy() (Policy, error) {
 	p := Policy{
-		Tenant: *f.tenant, Name: *f.name, Revision: uint32(*f.revision), PolicyRevision: uint64(*f.policyRevision), //nolint:gosec // small
+		Tenant: *f.tenant, Name: *f.name, Revision: uint32(*f.revision), PolicyRevision: uint64(*f.policyRevision),
 		CreateTime: sqldb.Time(*f.created), UpdateTime: sqldb.Time(*f.updated),
 	}
 	if err := json.Unmarshal(f.spec, &p.Spec); err != nil {

@@ -141,7 +141,7 @@ func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
 		for _, d := range all {
 			if err := sqldb.ExecOne(ctx, tx, insertDecisions,
 				d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
-				d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash, //nolint:gosec // small
+				d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash,
 				d.Latency.Microseconds()); err != nil {
 				return err
 			}
@@ -228,6 +228,6 @@ func scan(row sqldb.Scanner) (d Decision, err error) {
 	var us, revision, latency int64
 	err = row.Scan(&d.Tenant, &d.ID, &us, &d.Subject, &d.Kind, &d.Resource, &d.Method, &d.Allowed, &d.Rule, &d.Reason,
 		&d.Source, &d.Effect, &d.ArgumentsHash, &d.TurnID, &d.CallID, &revision, &d.Policies, &d.InputHash, &latency)
-	d.Time, d.PolicyRevision, d.Latency = sqldb.Time(us), uint64(revision), time.Duration(latency)*time.Microsecond //nolint:gosec // small
+	d.Time, d.PolicyRevision, d.Latency = sqldb.Time(us), uint64(revision), time.Duration(latency)*time.Microsecond
 	return d, err
 }

@@ -28,7 +28,7 @@ func (s Secret) context() string {
 func scan(from sqldb.Scanner) (r row, err error) {
 	var version, created, updated int64
 	err = from.Scan(&r.Tenant, &r.Name, &r.Description, &version, &r.sealed, &r.SetBy, &created, &updated)
-	r.Version, r.Created, r.Updated = uint32(version), sqldb.Time(created), sqldb.Time(updated) //nolint:gosec // written from a uint32
+	r.Version, r.Created, r.Updated = uint32(version), sqldb.Time(created), sqldb.Time(updated)
 	return r, err
 }
 

@@ -218,7 +218,7 @@ func TestListsAreMergedByTime(t *testing.T) {
 // TestEveryListedCursorIsAPosition checks that a follower after the cursor of any listed event gets exactly what is listed after it.
 func TestEveryListedCursorIsAPosition(t *testing.T) {
 	e := newEnv(t)
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	random := rand.New(rand.NewPCG(1, 2))
 	const n = 60
 	for i := range n {
 		when := at(i / 4)

@@ -75,8 +75,8 @@ func (w *writer) write(fd protoreflect.FileDescriptor) error {
 		return fmt.Errorf("print %s: %w", fd.Path(), err)
 	}
 	file := filepath.Join(w.out, filepath.FromSlash(fd.Path()))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // sources, as git makes them
 		return err
 	}
-	return os.WriteFile(file, []byte(text), 0o644)
+	return os.WriteFile(file, []byte(text), 0o644) //nolint:gosec // as above
 }

@@ -120,7 +120,7 @@ const (
 	turnID    = `"turn_id":{"type":"string","description":"id of a turn, trn_…"}`
 	message   = `"message":{"type":"string","minLength":1,"description":"what the agent is to do"}`
 	wait      = `"wait_seconds":{"type":"number","minimum":0,"maximum":600,"description":"how long to wait for the answer; 0 returns at once"}`
-	pageToken = `"page_token":{"type":"string","description":"next_page_token of the previous page"}`
+	pageToken = `"page_token":{"type":"string","description":"next_page_token of the previous page"}` //nolint:gosec // a schema
 )
 
 var tools = []Tool{

@@ -163,7 +163,7 @@ func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 // vain, up to longestBudgetPause, and some more or less, for many may wait.
 func budgetPause(busy *executionv1.Busy, claims int) time.Duration {
 	pause := min(min(busy.GetExpiresIn().AsDuration(), longestBudgetPause)<<min(claims, 10), longestBudgetPause)
-	return pause/2 + rand.N(pause+1)
+	return pause/2 + rand.N(pause+1) //nolint:gosec // jitter
 }
 
 // waitFor waits until the step's holder has ended it, or its lease has run out.
