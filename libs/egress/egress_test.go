@@ -153,7 +153,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-func TestRedirectIsRefused(t *testing.T) {
+func TestS8RedirectIsRefused(t *testing.T) {
 	var arrived atomic.Bool
 	target := serve(t, func(http.ResponseWriter, *http.Request) { arrived.Store(true) })
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +167,7 @@ func TestRedirectIsRefused(t *testing.T) {
 	}
 }
 
-func TestNoAmbientProxy(t *testing.T) {
+func TestS8NoAmbientProxy(t *testing.T) {
 	var proxied atomic.Bool
 	proxy := serve(t, func(http.ResponseWriter, *http.Request) { proxied.Store(true) })
 	t.Setenv("HTTP_PROXY", proxy.URL)

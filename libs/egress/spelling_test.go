@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress/egresstest"
 )
 
-// TestNoSpellingOfAPrivateAddressIsDialled: neither an address nor a name that resolves to one.
-func TestNoSpellingOfAPrivateAddressIsDialled(t *testing.T) {
+// TestS7NoSpellingOfAPrivateAddressIsDialled: neither an address nor a name that resolves to one.
+func TestS7NoSpellingOfAPrivateAddressIsDialled(t *testing.T) {
 	trap := egresstest.NewTrap(t)
 	c := egresstest.Public(t, nil).Client(egress.Options{})
 	hosts := egresstest.Hosts()
@@ -35,8 +35,8 @@ func TestNoSpellingOfAPrivateAddressIsDialled(t *testing.T) {
 	}
 }
 
-// TestANameIsCheckedEachTimeItIsDialled: a name that was public when it was first resolved is private later.
-func TestANameIsCheckedEachTimeItIsDialled(t *testing.T) {
+// TestS8ANameIsCheckedEachTimeItIsDialled: a name that was public when it was first resolved is private later.
+func TestS8ANameIsCheckedEachTimeItIsDialled(t *testing.T) {
 	trap := egresstest.NewTrap(t)
 	var moved atomic.Bool
 	e := egresstest.Public(t, func(string) netip.Addr {

@@ -121,7 +121,7 @@ func TestForgedHeaderFromCallerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestServerWithoutPermissionDoesNotStart(t *testing.T) {
+func TestS14AServerWithoutPermissionDoesNotStart(t *testing.T) {
 	ring, err := authn.NewKeyring(authn.NewKey())
 	if err != nil {
 		t.Fatal(err)

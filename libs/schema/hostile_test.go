@@ -32,7 +32,7 @@ func nested(n int, open, inner, end string) string {
 	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
 }
 
-func TestHostileSchemasAreRefused(t *testing.T) {
+func TestS9HostileSchemasAreRefused(t *testing.T) {
 	for _, row := range []struct{ name, schema, want string }{
 		{
 			"each applies the next twice, allOf", `{"$ref":"#/$defs/d0",` + doubling(30, "allOf", `{"type":"object"}`) + `}`,
@@ -104,8 +104,8 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// TestHostileObjectsAreBounded checks objects against schemas that are within the limits: each check ends with an answer within its budget.
-func TestHostileObjectsAreBounded(t *testing.T) {
+// TestS9HostileObjectsAreBounded checks objects against schemas that are within the limits: each check ends with an answer within its budget.
+func TestS9HostileObjectsAreBounded(t *testing.T) {
 	const budget = maxWork / 16 // a small budget keeps the test fast: work grows only with the budget
 	const work, numbers = "more work to check", "cannot be checked"
 	colliding := func(n int) string { // lists of strings whose concatenations collide

@@ -265,7 +265,7 @@ func bomb(n int) string {
 	return `{"type":"object","$ref":"#/$defs/d0","$defs":{` + b.String() + fmt.Sprintf(`"d%d":{}}}`, n)
 }
 
-func TestListsAreBounded(t *testing.T) {
+func TestS10ListsAreBounded(t *testing.T) {
 	for name, row := range map[string]struct{ list, want string }{
 		"the same page again":   {`{"tools":[],"nextCursor":"x"}`, "same page twice"},
 		"nameless are left out": {`{"tools":[{"description":"?"},7,{"name":"ok","inputSchema":{"type":"object"}}]}`, ""},

@@ -8,9 +8,9 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// TestNoServerLeadsIntoTheNetwork has an MCP server's URL, its token endpoint, or a redirect of a public server, name each spelling of an
+// TestS7NoServerLeadsIntoTheNetwork has an MCP server's URL, its token endpoint, or a redirect of a public server, name each spelling of an
 // address inside the network, with the profile public. Nothing is connected to.
-func TestNoServerLeadsIntoTheNetwork(t *testing.T) {
+func TestS7NoServerLeadsIntoTheNetwork(t *testing.T) {
 	t.Setenv("WINDLASS_TOOL_SECRET", "hunter2-hunter2")
 	trap := egresstest.NewTrap(t)
 	good := egresstest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

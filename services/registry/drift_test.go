@@ -12,8 +12,8 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// TestPinnedSource: a tool server that changes what its tools say gets no call until somebody accepts the change.
-func TestPinnedSource(t *testing.T) {
+// TestS10PinnedSource: a tool server that changes what its tools say gets no call until somebody accepts the change.
+func TestS10PinnedSource(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
 	src := r.notes()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1" // the descriptors of everything there is
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -63,6 +65,27 @@ func TestWhatIsForUsers(t *testing.T) {
 			t.Errorf("%s: internal is %t, and for REST %t", full, rpc.Internal(full), rest)
 		}
 	})
+}
+
+// TestS14EveryRPCNamesAPermission: an RPC that names none, or one that is not "area.noun.verb", fails here; the few that need none are listed.
+func TestS14EveryRPCNamesAPermission(t *testing.T) {
+	t.Parallel()
+	permission := regexp.MustCompile(`^[a-z]+\.[a-z_]+\.[a-z_]+$|^health\.get$`)
+	var without []string
+	everyMethod(func(full string, m protoreflect.MethodDescriptor) {
+		switch p, _ := proto.GetExtension(m.Options(), optionsv1.E_Permission).(string); {
+		case p == rpc.Public || p == rpc.Authenticated:
+			without = append(without, p+" "+full)
+		case !permission.MatchString(p):
+			t.Errorf("%s: the permission is %q", full, p)
+		}
+	})
+	slices.Sort(without)
+	if want := []string{
+		"authenticated /windlass.policy.v1.PolicyService/GetCaller",
+	}; !slices.Equal(without, want) {
+		t.Errorf("RPCs that need no permission:\n%s\nwant\n%s", strings.Join(without, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // On the port of users each RPC that is for them answers, and no other is there. A health check knows the services that are.

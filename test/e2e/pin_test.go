@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestPinnedSource: a real tool server changes a tool of a pinned source. Nobody gets it until an operator has read and accepted it.
-func TestPinnedSource(t *testing.T) {
+// TestS10PinnedSource: a real tool server changes a tool of a pinned source. Nobody gets it until an operator has read and accepted it.
+func TestS10PinnedSource(t *testing.T) {
 	t.Parallel()
 	c := client(t)
 	windlass := func(code int, args ...string) (stdout, stderr string) {

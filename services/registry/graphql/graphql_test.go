@@ -202,8 +202,8 @@ func call(t *testing.T, out httpcall.Dialer, tool graphql.Tool, arguments string
 	return shown
 }
 
-// TestHostileSchemas: names become a part of our queries, and sizes of our work.
-func TestHostileSchemas(t *testing.T) {
+// TestS9HostileSchemas: names become a part of our queries, and sizes of our work.
+func TestS9HostileSchemas(t *testing.T) {
 	schema := func(fields, types string) string {
 		return `{"data":{"__schema":{"queryType":{"name":"Q"},"types":[{"kind":"OBJECT","name":"Q","fields":[` + fields +
 			`]},{"kind":"SCALAR","name":"S"}` + types + `]}}}`

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-func TestVisible(t *testing.T) {
+func TestS10InvisibleCharactersAreRemoved(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain\ttext\nin two lines":           "plain\ttext\nin two lines",
 		"carriage\r\nreturn":                  "carriage\nreturn",

@@ -18,8 +18,8 @@ func repeated(n int, by string, format func(i int) string) string {
 	return strings.Join(all, by)
 }
 
-// TestHostileDocuments: a document is refused, or gives fewer or plainer tools.
-func TestHostileDocuments(t *testing.T) {
+// TestS9HostileDocuments: a document is refused, or gives fewer or plainer tools.
+func TestS9HostileDocuments(t *testing.T) {
 	get := `{"/x":{"get":{"parameters":[{"name":"q","in":"query","schema":%s}]}}}`
 	bomb := repeated(40, ",", func(i int) string {
 		return fmt.Sprintf(`"S%d":{"anyOf":[{"$ref":"#/components/schemas/S%d"},{"$ref":"#/components/schemas/S%d"}]}`, i, i+1, i+1)
