@@ -94,8 +94,8 @@ func webhookCommands(a *app.App) []*cobra.Command {
 
 func webhookFlags(cmd *cobra.Command) {
 	cmd.Flags().StringSlice("event", nil,
-		"tell only of this: turn.completed, turn.failed, turn.cancelled, approval.requested, input.requested or resolution.requested; may be "+
-			"repeated (default all)")
+		"tell only of this: turn.completed, turn.failed, turn.cancelled, approval.requested, input.requested, resolution.requested or "+
+			"auth.required; may be repeated (default all)")
 	cmd.Flags().String("agent", "", "tell only of turns of this agent")
 	cmd.Flags().String("description", "", "what it is for")
 	cmd.Flags().Bool("disabled", false, "send nothing to it")

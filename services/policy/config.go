@@ -88,7 +88,7 @@ func defaultServiceRules() []Rule {
 			Name: "mesh-gateway", Roles: []string{"gateway"}, Permissions: []string{"health.get"},
 		},
 		{
-			Name: "mesh-policy", Roles: []string{"policy"}, Permissions: []string{"registry.groups.evaluate"},
+			Name: "mesh-policy", Roles: []string{"policy"}, Permissions: []string{"registry.groups.evaluate", "sessions.authorizations.resolve"},
 		},
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},

@@ -228,6 +228,7 @@ type story struct {
 	completed *registryv1.Completed
 	approval  *registryv1.ApprovalRequired
 	input     *registryv1.InputRequired
+	authorize *registryv1.AuthorizationRequired
 	err       error
 }
 
@@ -266,6 +267,8 @@ func (r *replica) call(ctx context.Context, req *registryv1.CallToolRequest) (s 
 			s.approval = e.ApprovalRequired
 		case *registryv1.CallToolResponse_InputRequired:
 			s.input = e.InputRequired
+		case *registryv1.CallToolResponse_AuthorizationRequired:
+			s.authorize = e.AuthorizationRequired
 		}
 	}
 }

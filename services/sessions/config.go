@@ -88,7 +88,7 @@ func DefaultConfig() Config {
 		MaxLimits:     limits.Limits{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
 		Webhooks:      webhook.DefaultConfig(),
-		Waits:         wait.Times{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
+		Waits:         wait.Times{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day, Authorization: 7 * day},
 		Schedules:     schedule.DefaultConfig(),
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 50 * time.Millisecond,
 		OfferResults: time.Hour,
@@ -110,10 +110,7 @@ func (c Config) complete() (Config, error) {
 	or(&c.MaxTurnInputs, d.MaxTurnInputs)
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)
-	or(&c.Waits.Approval, d.Waits.Approval)
-	or(&c.Waits.Input, d.Waits.Input)
-	or(&c.Waits.ClientTool, d.Waits.ClientTool)
-	or(&c.Waits.Resolution, d.Waits.Resolution)
+	c.Waits = c.Waits.Or(d.Waits)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
@@ -133,7 +130,7 @@ func (c Config) complete() (Config, error) {
 		c.DeltaAge < 0 || c.ChatWait < 0 {
 		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
 	}
-	if min(c.Waits.Approval, c.Waits.Input, c.Waits.ClientTool, c.Waits.Resolution) < 0 {
+	if c.Waits.Min() < 0 {
 		return c, errors.New("sessions: a time in waits is negative")
 	}
 	if err := eventlog.CheckRetention(c.EventRetention); err != nil {

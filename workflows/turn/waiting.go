@@ -80,11 +80,12 @@ func waitsFor(wait *turnv1.WaitRef, until bool) string {
 }
 
 var waitNames = map[turnv1.WaitKind]string{
-	turnv1.WaitKind_WAIT_KIND_APPROVAL:    "approval",
-	turnv1.WaitKind_WAIT_KIND_INPUT:       "input",
-	turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL: "the client's result",
-	turnv1.WaitKind_WAIT_KIND_RESOLUTION:  "resolution",
-	turnv1.WaitKind_WAIT_KIND_CHILD:       "a child turn",
+	turnv1.WaitKind_WAIT_KIND_APPROVAL:      "approval",
+	turnv1.WaitKind_WAIT_KIND_INPUT:         "input",
+	turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:   "the client's result",
+	turnv1.WaitKind_WAIT_KIND_RESOLUTION:    "resolution",
+	turnv1.WaitKind_WAIT_KIND_CHILD:         "a child turn",
+	turnv1.WaitKind_WAIT_KIND_AUTHORIZATION: "authorization",
 }
 
 func verdictName(v turnv1.Verdict) string {

@@ -40,6 +40,8 @@ func By(ev *turnv1.Event) (Question, bool) {
 		q.ID, q.call, q.Kind, q.schema = i.GetApprovalId(), i.GetCallId(), i.GetKind(), i.GetSchema()
 	case *turnv1.Event_ToolCallUnresolved:
 		q.ID, q.call, q.Kind = d.ToolCallUnresolved.GetApprovalId(), d.ToolCallUnresolved.GetCallId(), turnv1.WaitKind_WAIT_KIND_RESOLUTION
+	case *turnv1.Event_AuthRequired:
+		q.ID, q.call, q.Kind = d.AuthRequired.GetApprovalId(), d.AuthRequired.GetCallId(), turnv1.WaitKind_WAIT_KIND_AUTHORIZATION
 	}
 	return q, q.ID != ""
 }
@@ -60,6 +62,8 @@ func (q Question) Prompt() string {
 		return "the result of the tool, as text"
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return "did the call happen? done and its result, not_done or give_up"
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return "retry once you have logged in or connected the source, or decline"
 	default:
 		return "your answer (text, or a JSON object; empty = decline)"
 	}
@@ -96,6 +100,9 @@ func (q Question) Answer(line string) (client.Request, bool) {
 			body["result"] = rest
 		}
 		return client.Request{Method: http.MethodPost, Path: "/v1/turns" + client.Path(q.turn) + ":resolve", Body: body}, true
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		action, ok := map[string]string{"retry": "accept", "decline": "decline"}[strings.ToLower(line)]
+		return q.post("answer", map[string]any{"action": action}), ok
 	default:
 		return q.post("answer", answerOf(q.schema, line)), true
 	}
@@ -133,5 +140,6 @@ func answerOf(schema *structpb.Struct, line string) map[string]any {
 
 // Ended returns the approval that an event ends, "" for other events.
 func Ended(ev *turnv1.Event) string {
-	return ev.GetApprovalResolved().GetApprovalId() + ev.GetInputProvided().GetApprovalId() + ev.GetToolCallResolved().GetApprovalId()
+	return ev.GetApprovalResolved().GetApprovalId() + ev.GetInputProvided().GetApprovalId() + ev.GetToolCallResolved().GetApprovalId() +
+		ev.GetAuthResolved().GetApprovalId()
 }

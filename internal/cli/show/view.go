@@ -62,7 +62,7 @@ func (v *View) Event(ev *turnv1.Event) error {
 		v.outcome(d.ToolCallUnresolved.GetCallId(), d.ToolCallUnresolved.GetTool(), "? "+unresolvedText(d.ToolCallUnresolved))
 		v.waits(ev)
 	case *turnv1.Event_ApprovalRequested, *turnv1.Event_ApprovalResolved, *turnv1.Event_InputRequested, *turnv1.Event_InputProvided,
-		*turnv1.Event_ToolCallResolved, *turnv1.Event_InputAccepted:
+		*turnv1.Event_ToolCallResolved, *turnv1.Event_InputAccepted, *turnv1.Event_AuthRequired, *turnv1.Event_AuthResolved:
 		v.waits(ev)
 	case *turnv1.Event_TurnRecovered:
 		v.remark("a worker was lost, another one goes on")

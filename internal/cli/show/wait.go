@@ -27,6 +27,10 @@ func waitText(ev *turnv1.Event) string {
 		return inputText(d.InputRequested)
 	case *turnv1.Event_InputProvided:
 		return d.InputProvided.GetApprovalId() + " " + enum.Name(d.InputProvided.GetVerdict()) + by(d.InputProvided.GetSubject())
+	case *turnv1.Event_AuthRequired:
+		return authText(d.AuthRequired)
+	case *turnv1.Event_AuthResolved:
+		return d.AuthResolved.GetApprovalId() + " " + enum.Name(d.AuthResolved.GetVerdict()) + by(d.AuthResolved.GetSubject())
 	case *turnv1.Event_ToolCallResolved:
 		return d.ToolCallResolved.GetTool() + " " + enum.Name(d.ToolCallResolved.GetVerdict()) + by(d.ToolCallResolved.GetSubject())
 	default:
@@ -49,6 +53,15 @@ func inputText(r *turnv1.InputRequested) string {
 		return r.GetApprovalId() + " runs at the client: " + r.GetTool() + " " + Object(r.GetArguments())
 	}
 	return r.GetApprovalId() + " asks: " + r.GetMessage()
+}
+
+// authText describes what a user has to do for a call.
+func authText(r *turnv1.AuthRequired) string {
+	todo := "log in again (windlass login)"
+	if r.GetKind() == turnv1.AuthorizationKind_AUTHORIZATION_KIND_CONNECTION {
+		todo = "connect " + r.GetSource() + " at " + r.GetConnectUrl()
+	}
+	return r.GetApprovalId() + " for " + r.GetTool() + ": " + todo
 }
 
 // decisionText describes how an approval ended, who decided, and their comments.
@@ -95,7 +108,9 @@ func waitRemark(ev *turnv1.Event) string {
 		if d.ToolCallUnresolved.GetApprovalId() != "" {
 			return "waits for the outcome of the call – windlass decide " + d.ToolCallUnresolved.GetApprovalId()
 		}
-	case *turnv1.Event_ApprovalResolved, *turnv1.Event_InputProvided, *turnv1.Event_ToolCallResolved:
+	case *turnv1.Event_AuthRequired:
+		return "waits for you: " + authText(d.AuthRequired)
+	case *turnv1.Event_ApprovalResolved, *turnv1.Event_InputProvided, *turnv1.Event_ToolCallResolved, *turnv1.Event_AuthResolved:
 		return waitText(ev)
 	case *turnv1.Event_InputAccepted:
 		return "more input: " + strings.TrimSpace(waitText(ev))

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/execute"
@@ -33,8 +36,20 @@ func ended(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *reg
 		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_ApprovalRequired{ApprovalRequired: out.Approval}}
 	case out.Input != nil:
 		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_InputRequired{InputRequired: out.Input}}
+	case req.GetCanAuthorize() && out.Fault != nil && out.Fault.Reason == faultv1.Reason_REASON_AUTHORIZATION_REQUIRED:
+		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_AuthorizationRequired{
+			AuthorizationRequired: &registryv1.AuthorizationRequired{Authorization: authorization(out.Fault), Message: out.Fault.Message},
+		}}
 	default:
 		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Completed{Completed: completed(req, out, limit)}}
+	}
+}
+
+// authorization returns what a user has to do before the call can be made for them.
+func authorization(f *fault.Error) *turnv1.Authorization {
+	return &turnv1.Authorization{
+		Source: f.Details[fault.DetailSource], Kind: enum.Parse[turnv1.AuthorizationKind](f.Details[fault.DetailKind]),
+		ConnectUrl: f.Details[fault.DetailConnectURL],
 	}
 }
 

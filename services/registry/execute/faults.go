@@ -78,6 +78,10 @@ func notRun(tool string, why *fault.Error) *fault.Error {
 	case faultv1.Reason_REASON_EGRESS_DENIED, faultv1.Reason_REASON_FAILED_PRECONDITION:
 		return fault.New(codes.FailedPrecondition, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s",
 			why.Todo).Cause(why)
+	case faultv1.Reason_REASON_AUTHORIZATION_REQUIRED:
+		f := fault.New(why.Code, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s", why.Todo).Cause(why)
+		f.Details = why.Details
+		return f
 	case faultv1.Reason_REASON_INPUT_REQUIRED:
 		return why
 	case faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS:

@@ -192,7 +192,7 @@ func broken(err error) *Error {
 	}
 	f := fault.From(err)
 	switch f.Reason {
-	case faultv1.Reason_REASON_TOOL_UNAVAILABLE, faultv1.Reason_REASON_EGRESS_DENIED:
+	case faultv1.Reason_REASON_TOOL_UNAVAILABLE, faultv1.Reason_REASON_EGRESS_DENIED, faultv1.Reason_REASON_AUTHORIZATION_REQUIRED:
 		return &Error{Kind: NotSent, Fault: f}
 	case faultv1.Reason_REASON_OUTCOME_UNKNOWN:
 		return &Error{Kind: InDoubt, Fault: f}

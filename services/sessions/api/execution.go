@@ -217,6 +217,17 @@ func (s *Execution) ExpireWaits(ctx context.Context, req *executionv1.ExpireWait
 	return &executionv1.ExpireWaitsResponse{}, nil
 }
 
+// ResolveAuthorizations implements ExecutionService.
+func (s *Execution) ResolveAuthorizations(
+	ctx context.Context, req *executionv1.ResolveAuthorizationsRequest,
+) (*executionv1.ResolveAuthorizationsResponse, error) {
+	n, err := s.deps.Waits.Authorized(ctx, req.GetTenant(), req.GetSubject(), req.GetKind(), req.GetSource())
+	if err != nil {
+		return nil, err
+	}
+	return &executionv1.ResolveAuthorizationsResponse{Resolved: uint32(n)}, nil //nolint:gosec // a count of rows
+}
+
 // FireSchedule implements ExecutionService.
 func (s *Execution) FireSchedule(ctx context.Context, req *executionv1.FireScheduleRequest) (*executionv1.FireScheduleResponse, error) {
 	f, err := s.deps.Schedules.Fire(ctx, req.GetTenant(), req.GetScheduleId(), convert.DueTime(req))

@@ -55,6 +55,8 @@ func (n Notifier) WaitStarted(tx *journal.Tx, t store.Turn, w store.Wait) error 
 	case turnv1.WaitKind_WAIT_KIND_INPUT, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		typ = "resolution.requested"
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		typ = "auth.required"
 	default:
 		return nil
 	}

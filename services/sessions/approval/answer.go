@@ -77,7 +77,9 @@ func (s *Service) checkAnswer(ctx context.Context, w store.Wait, a Answer) error
 		return otherKind(w, "it asks for an approval").Hint("Decide it: POST /v1/approvals/%s:decide.", w.ID)
 	case w.Kind == turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return otherKind(w, "it asks what became of a call").Hint("Say so: POST /v1/turns/%s:resolve.", w.TurnID)
-	case !tool && w.Kind != turnv1.WaitKind_WAIT_KIND_INPUT:
+	case w.Kind == turnv1.WaitKind_WAIT_KIND_AUTHORIZATION && (result || a.Content != nil):
+		return fault.Invalid("content", "does not fit kind \"authorization\": send the action only, \"accept\" (try again) or \"decline\"")
+	case !tool && w.Kind != turnv1.WaitKind_WAIT_KIND_INPUT && w.Kind != turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
 		return otherKind(w, "it ends by itself").Hint("Cancel turn %s to stop waiting.", w.TurnID)
 	case !access.Sees(ctx, w.Owner):
 		return denied("only those who may use session %s can answer", w.SessionID).Hint("Ask the owner of the session.")
@@ -90,7 +92,7 @@ func (s *Service) checkAnswer(ctx context.Context, w store.Wait, a Answer) error
 	case !utf8.ValidString(a.Result):
 		return fault.Invalid("result", "is not valid UTF-8")
 	}
-	if err := s.deps.Input.Size("content", a.Bytes); err != nil || tool || !a.accepts() {
+	if err := s.deps.Input.Size("content", a.Bytes); err != nil || w.Kind != turnv1.WaitKind_WAIT_KIND_INPUT || !a.accepts() {
 		return err
 	}
 	return fits(ctx, w, a.Content)
@@ -125,7 +127,7 @@ func fill(w store.Wait, into *store.WaitAnswer, a Answer) {
 		into.Action = actionAccept
 	}
 	switch {
-	case !a.accepts():
+	case !a.accepts(), w.Kind == turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
 	case w.Kind == turnv1.WaitKind_WAIT_KIND_INPUT:
 		into.Content = a.Content
 		if into.GetContent() == nil {

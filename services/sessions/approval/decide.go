@@ -51,6 +51,9 @@ func mayDecide(ctx context.Context, w store.Wait) error {
 		return otherKind(w, "it asks for an answer").Hint("Answer it: POST /v1/approvals/%s:answer.", w.ID)
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return otherKind(w, "it asks what became of a call").Hint("Say so: POST /v1/turns/%s:resolve.", w.TurnID)
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return otherKind(w, "it waits for the user to log in, or to connect the source").
+			Hint("To go on without the call, answer it with the action \"decline\": POST /v1/approvals/%s:answer.", w.ID)
 	default:
 		return otherKind(w, "it ends by itself").Hint("Cancel turn %s to stop waiting.", w.TurnID)
 	}

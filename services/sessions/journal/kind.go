@@ -47,6 +47,10 @@ func turnType(e *turnv1.Event) string {
 		return "input.requested"
 	case *turnv1.Event_InputProvided:
 		return "input.provided"
+	case *turnv1.Event_AuthRequired:
+		return "auth.required"
+	case *turnv1.Event_AuthResolved:
+		return "auth.resolved"
 	case *turnv1.Event_ChildStarted:
 		return "child.started"
 	case *turnv1.Event_ChildCompleted:

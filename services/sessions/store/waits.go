@@ -218,6 +218,12 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 	return rows.All(ctx, s.DB.Reader(), scanWait, list.Text, list.Args...)
 }
 
+// AuthorizationWaits lists the open waits of a subject's turns for its authorization, oldest first.
+func (s *waitReader) AuthorizationWaits(ctx context.Context, tenant, subject string) ([]Wait, error) {
+	return rows.All(ctx, s.DB.Reader(), scanWait, "SELECT "+waitColumns+
+		" FROM turn_waits WHERE tenant = $1 AND requester = $2 AND verdict = 0 AND kind = 6 ORDER BY create_us, id", tenant, subject)
+}
+
 // DueWaits lists turns that have an open wait whose time is up. Only what names them is read.
 func (s *waitReader) DueWaits(ctx context.Context, now time.Time, limit int) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {

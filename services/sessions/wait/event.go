@@ -35,6 +35,12 @@ func requested(w store.Wait) *turnv1.Event {
 		return &turnv1.Event{Data: &turnv1.Event_ToolCallUnresolved{ToolCallUnresolved: &turnv1.ToolCallUnresolved{
 			CallId: r.GetCallId(), Tool: r.GetTool(), ExecutionId: r.GetExecutionId(), ApprovalId: w.ID,
 		}}}
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return &turnv1.Event{Data: &turnv1.Event_AuthRequired{AuthRequired: &turnv1.AuthRequired{
+			ApprovalId: w.ID, CallId: r.GetCallId(), Tool: r.GetTool(), Source: r.GetAuthorization().GetSource(),
+			Kind: r.GetAuthorization().GetKind(), ConnectUrl: r.GetAuthorization().GetConnectUrl(), Message: r.GetMessage(),
+			ExpireTime: timestamp.Of(w.ExpireTime),
+		}}}
 	}
 	return nil
 }
@@ -53,6 +59,10 @@ func resolved(w store.Wait, subject string) *turnv1.Event {
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return &turnv1.Event{Data: &turnv1.Event_ToolCallResolved{ToolCallResolved: &turnv1.ToolCallResolved{
 			ApprovalId: w.ID, CallId: w.CallID, Tool: w.Tool, Verdict: w.Verdict, Subject: subject,
+		}}}
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return &turnv1.Event{Data: &turnv1.Event_AuthResolved{AuthResolved: &turnv1.AuthResolved{
+			ApprovalId: w.ID, CallId: w.CallID, Verdict: w.Verdict, Subject: subject,
 		}}}
 	}
 	return nil

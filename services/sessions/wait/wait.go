@@ -3,6 +3,7 @@
 package wait
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -27,6 +28,21 @@ type Times struct {
 	ClientTool time.Duration `yaml:"client_tool" doc:"Time for a client to run a client tool (default 24h)."`
 	// Resolution is for what became of a call whose outcome is unknown.
 	Resolution time.Duration `yaml:"resolution" doc:"Time to resolve a call whose outcome is unknown (default 720h, 30 days)."`
+	// Authorization is for a login, or for a source to be connected.
+	Authorization time.Duration `yaml:"authorization" doc:"Time for the user to log in again, or to connect a source, so that a call can be made for them (default 168h, 7 days)."`
+}
+
+// Or returns the times with those of other in place of zeros.
+func (t Times) Or(other Times) Times {
+	return Times{
+		Approval: cmp.Or(t.Approval, other.Approval), Input: cmp.Or(t.Input, other.Input), ClientTool: cmp.Or(t.ClientTool, other.ClientTool),
+		Resolution: cmp.Or(t.Resolution, other.Resolution), Authorization: cmp.Or(t.Authorization, other.Authorization),
+	}
+}
+
+// Min returns the shortest time.
+func (t Times) Min() time.Duration {
+	return min(t.Approval, t.Input, t.ClientTool, t.Resolution, t.Authorization)
 }
 
 // Notifier learns that a turn waits.
@@ -127,6 +143,8 @@ func (s *Service) expiresIn(req *store.WaitRequest) time.Duration {
 		return s.deps.Times.ClientTool
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return s.deps.Times.Resolution
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return s.deps.Times.Authorization
 	}
 	return 0
 }

@@ -83,6 +83,11 @@ func requested(w *executionv1.Wait) *turnv1.Event {
 		return &turnv1.Event{Data: &turnv1.Event_ToolCallUnresolved{ToolCallUnresolved: &turnv1.ToolCallUnresolved{
 			ApprovalId: id, CallId: r.GetCallId(), Tool: r.GetTool(), ExecutionId: r.GetExecutionId(),
 		}}}
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return &turnv1.Event{Data: &turnv1.Event_AuthRequired{AuthRequired: &turnv1.AuthRequired{
+			ApprovalId: id, CallId: r.GetCallId(), Tool: r.GetTool(), Source: r.GetAuthorization().GetSource(),
+			Kind: r.GetAuthorization().GetKind(), ConnectUrl: r.GetAuthorization().GetConnectUrl(),
+		}}}
 	}
 	return nil
 }
@@ -102,6 +107,10 @@ func resolved(w *executionv1.Wait) *turnv1.Event {
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return &turnv1.Event{Data: &turnv1.Event_ToolCallResolved{ToolCallResolved: &turnv1.ToolCallResolved{
 			ApprovalId: id, CallId: call, Tool: w.GetRequest().GetTool(), Verdict: w.GetVerdict(),
+		}}}
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return &turnv1.Event{Data: &turnv1.Event_AuthResolved{AuthResolved: &turnv1.AuthResolved{
+			ApprovalId: id, CallId: call, Verdict: w.GetVerdict(),
 		}}}
 	}
 	return nil

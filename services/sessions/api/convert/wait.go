@@ -16,6 +16,7 @@ func WaitToProto(w store.Wait) *executionv1.Wait {
 			DefinitionHash: r.GetDefinitionHash(), Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(),
 			ApproverRoles: r.GetApproverRoles(), AllowRequester: r.GetAllowRequester(), Quorum: r.GetQuorum(), ExpiresIn: expiresIn(r),
 			SchemaJson: r.GetSchemaJson(), ExecutionId: r.GetExecutionId(), State: r.GetState(), ChildTurnId: r.GetChildTurnId(),
+			Authorization: r.GetAuthorization(),
 		},
 	}
 }
@@ -30,5 +31,6 @@ func waitRequest(r *executionv1.WaitRequest) *store.WaitRequest {
 		DefinitionHash: r.GetDefinitionHash(), Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(),
 		ApproverRoles: r.GetApproverRoles(), AllowRequester: r.GetAllowRequester(), Quorum: r.GetQuorum(), ExpiresIn: expiresIn(r),
 		SchemaJson: r.GetSchemaJson(), ExecutionId: r.GetExecutionId(), State: r.GetState(), ChildTurnId: r.GetChildTurnId(),
+		Authorization: r.GetAuthorization(),
 	}
 }

@@ -90,6 +90,17 @@ func waits(t *testing.T, s *store.Store) {
 	if _, err := s.Wait(t.Context(), "other", "apr_3"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another tenant's: %v", err)
 	}
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		return tx.AddWait(ctx, store.Wait{
+			Tenant: tenant, ID: "apr_auth", TurnID: "trn_1", SessionID: "ses_1", Owner: "local", Requester: "bob", StepKey: "tool-2.0",
+			Kind: turnv1.WaitKind_WAIT_KIND_AUTHORIZATION, CreateTime: sqldb.Time(60), Request: &store.WaitRequest{}, Answer: &store.WaitAnswer{},
+		}, nil)
+	})
+	for subject, want := range map[string]int{"bob": 1, "ann": 0} {
+		if got, err := s.AuthorizationWaits(t.Context(), tenant, subject); err != nil || len(got) != want {
+			t.Errorf("%s: waits for an authorization: %v, %v", subject, got, err)
+		}
+	}
 	for now, want := range map[int64]int{99: 0, 100: 1, 1000: 1} {
 		if due, err := s.DueWaits(t.Context(), sqldb.Time(now), 10); err != nil || len(due) != want {
 			t.Errorf("at %d %d turns are due, %v", now, len(due), err)

@@ -32,6 +32,8 @@ func (t *tool) after(wait *executionv1.Wait) (round, error) {
 		ask.Input = inputAnswer(wait, ask.GetInput().GetState())
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		ask.Resolution = resolution(wait)
+	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
+		return afterAuthorization(t.call, wait, ask), nil
 	default:
 		return round{}, step.Final(fmt.Errorf("wait %s has unknown kind %v", wait.GetRef().GetId(), wait.GetRef().GetKind()))
 	}
@@ -56,6 +58,20 @@ func afterApproval(call *turnv1.ToolCall, wait *executionv1.Wait, ask *registryv
 		return round{completed: refused(call, codeExpired, "The call was not run: it needs approval, and was not approved in time.")}
 	default:
 		return round{completed: refused(call, codeCancelled, "The call was not run: the turn stopped before it was approved.")}
+	}
+}
+
+// afterAuthorization makes the call again once the user has logged in or connected the source, and refuses it otherwise.
+func afterAuthorization(call *turnv1.ToolCall, wait *executionv1.Wait, ask *registryv1.CallToolRequest) round {
+	switch wait.GetVerdict() {
+	case turnv1.Verdict_VERDICT_ANSWERED:
+		return round{ask: ask}
+	case turnv1.Verdict_VERDICT_DECLINED:
+		return round{completed: refused(call, codeUnauthorized, "The call was not run: the user declined to authorize it.")}
+	case turnv1.Verdict_VERDICT_EXPIRED:
+		return round{completed: refused(call, codeExpired, "The call was not run: the user did not authorize it in time.")}
+	default:
+		return round{completed: refused(call, codeCancelled, "The call was not run: the turn stopped before the user authorized it.")}
 	}
 }
 

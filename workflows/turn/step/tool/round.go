@@ -15,11 +15,12 @@ import (
 
 // Codes of calls without a result, in tool_call.completed.
 const (
-	codeDenied    = "approval_denied"
-	codeExpired   = "wait_expired"
-	codeCancelled = "wait_cancelled"
-	codeTooOften  = "too_many_waits"
-	codeArguments = "invalid_tool_arguments"
+	codeDenied       = "approval_denied"
+	codeExpired      = "wait_expired"
+	codeCancelled    = "wait_cancelled"
+	codeTooOften     = "too_many_waits"
+	codeArguments    = "invalid_tool_arguments"
+	codeUnauthorized = "authorization_required"
 )
 
 // parkUnknown is the setting of an agent to wait until a person resolves a call whose outcome is unknown.
@@ -83,6 +84,6 @@ func (t *tool) request() *registryv1.CallToolRequest {
 		Principal: t.Loaded.GetPrincipal(), Tool: t.call.GetTool(), DefinitionHash: pinned.DefinitionHash(t.Loaded, t.call.GetTool()),
 		ArgumentsJson: t.call.GetArgumentsJson(), TurnId: t.Turn.TurnID, SessionId: t.Turn.SessionID, CallId: t.call.GetCallId(),
 		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), ApprovalRules: t.Loaded.GetAgent().GetApprovals(), CanWait: true,
-		RunnerId: t.Pinned.Worker(),
+		CanAuthorize: true, RunnerId: t.Pinned.Worker(),
 	}
 }

@@ -47,6 +47,8 @@ func (t *tool) ended(
 		return t.waiting(approvalWait(t.call, ask, end.GetApprovalRequired()), events), nil
 	case end.GetInputRequired() != nil:
 		return t.waiting(inputWait(t.call, ask, end.GetInputRequired()), events), nil
+	case end.GetAuthorizationRequired() != nil:
+		return t.waiting(authorizationWait(t.call, ask, end.GetAuthorizationRequired()), events), nil
 	case parks(t.Loaded.GetAgent(), ask, c):
 		return t.waiting(t.resolutionWait(ask, c), events), nil
 	case c.GetUnresolved() && !givenUp(ask): // a call that was parked was reported then
@@ -82,7 +84,8 @@ func (t *tool) run(
 			log.writeAfter(t.ExecutingAfter)
 		case *registryv1.CallToolResponse_Progress:
 			publish(toolProgress(t.call, t.checkedProgress(ctx, e.Progress)))
-		case *registryv1.CallToolResponse_Completed, *registryv1.CallToolResponse_ApprovalRequired, *registryv1.CallToolResponse_InputRequired:
+		case *registryv1.CallToolResponse_Completed, *registryv1.CallToolResponse_ApprovalRequired, *registryv1.CallToolResponse_InputRequired,
+			*registryv1.CallToolResponse_AuthorizationRequired:
 			return m, nil
 		}
 	}

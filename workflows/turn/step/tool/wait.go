@@ -56,6 +56,16 @@ func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *reg
 	return wait
 }
 
+// authorizationWait asks the user to log in, or to connect the tool's source.
+func authorizationWait(
+	call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.AuthorizationRequired,
+) *executionv1.WaitRequest {
+	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_AUTHORIZATION)
+	wait.Authorization, wait.Message = need.GetAuthorization(), need.GetMessage()
+	wait.State = remember(ask, ask.GetInput())
+	return wait
+}
+
 // parks reports whether a call whose outcome is unknown waits until a person resolves it. After one resolution failed it does not wait
 // again.
 func parks(agent *sessionsv1.Agent, ask *registryv1.CallToolRequest, c *registryv1.Completed) bool {

@@ -322,3 +322,76 @@ func TestACancelEndsATurnThatWaits(t *testing.T) {
 		t.Errorf("ending %v", e)
 	}
 }
+
+// locked is a tool of a source that its user has to connect first.
+func locked(open *bool) turntest.Call {
+	return func(req *registryv1.CallToolRequest, stream toolStream) error {
+		if *open {
+			return turntest.Echo(req, stream)
+		}
+		return stream.Send(&registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_AuthorizationRequired{
+			AuthorizationRequired: &registryv1.AuthorizationRequired{Message: "not connected", Authorization: &turnv1.Authorization{
+				Source: "x", Kind: turnv1.AuthorizationKind_AUTHORIZATION_KIND_CONNECTION, ConnectUrl: "https://mesh.example/connect/x",
+			}},
+		}})
+	}
+}
+
+func TestACallWaitsForItsUsersAuthorization(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		verdict turnv1.Verdict
+		open    bool
+		want    string
+		code    string
+		called  int
+	}{
+		{"it is made again", turnv1.Verdict_VERDICT_ANSWERED, true, `{"round":0,"call":0}`, "", 2},
+		{
+			"the user declines", turnv1.Verdict_VERDICT_DECLINED, false, "The call was not run: the user declined to authorize it.",
+			"authorization_required", 1,
+		},
+		{
+			"nobody comes", turnv1.Verdict_VERDICT_EXPIRED, false, "The call was not run: the user did not authorize it in time.",
+			"wait_expired", 1,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			open := false
+			w := steptest.Waiting(t, &sessionsv1.Agent{}, locked(&open))
+			got := w.Journal.Waits(in.TurnID)[0].GetRequest()
+			if got.GetKind() != turnv1.WaitKind_WAIT_KIND_AUTHORIZATION || got.GetAuthorization().GetSource() != "x" ||
+				got.GetAuthorization().GetConnectUrl() == "" || got.GetMessage() != "not connected" || !w.Called()[0].GetCanAuthorize() {
+				t.Errorf("asks for %v", got)
+			}
+			open = row.open
+			w.Answer("tool-1.0", row.verdict)
+			out := w.Advance()
+			w.Once("begin finish infer-1 infer-2 tool-1.0 tool-1.0.2 wait-1.0")
+			if got := w.Result(); got.GetResult().GetContent()[0].GetText() != row.want || got.GetCode() != row.code {
+				t.Errorf("result = %v", got)
+			}
+			if calls := w.Called(); len(calls) != row.called || calls[len(calls)-1].GetKey() != calls[0].GetKey() {
+				t.Errorf("calls: %v", calls)
+			}
+			sent := int32(0)
+			for _, o := range out {
+				sent += o.GetUsage().GetToolCalls()
+			}
+			if sent != 1 && row.open {
+				t.Errorf("%d tool calls counted", sent)
+			}
+		})
+	}
+}
+
+func TestACallThatStaysUnauthorizedWaitsAgain(t *testing.T) {
+	open := false
+	w := steptest.Waiting(t, &sessionsv1.Agent{}, locked(&open))
+	w.Answer("tool-1.0", turnv1.Verdict_VERDICT_ANSWERED)
+	w.MustWait(1)
+	open = true
+	w.Answer("tool-1.0.2", turnv1.Verdict_VERDICT_ANSWERED)
+	w.Advance()
+	w.Once("begin finish infer-1 infer-2 tool-1.0 tool-1.0.2 tool-1.0.3 wait-1.0 wait-1.0.2")
+}

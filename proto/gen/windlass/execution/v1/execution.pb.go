@@ -1404,7 +1404,9 @@ type WaitRequest struct {
 	// Opaque state that the worker needs to continue the call after the wait. It is returned unchanged.
 	State []byte `protobuf:"bytes,16,opt,name=state,proto3" json:"state,omitempty"`
 	// For a child: ID of its turn.
-	ChildTurnId   string `protobuf:"bytes,17,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
+	ChildTurnId string `protobuf:"bytes,17,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
+	// For an authorization: what the user has to do.
+	Authorization *v12.Authorization `protobuf:"bytes,19,opt,name=authorization,proto3" json:"authorization,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1565,6 +1567,13 @@ func (x *WaitRequest) GetChildTurnId() string {
 	return ""
 }
 
+func (x *WaitRequest) GetAuthorization() *v12.Authorization {
+	if x != nil {
+		return x.Authorization
+	}
+	return nil
+}
+
 // Wait is a wait and its answer.
 type Wait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1665,6 +1674,125 @@ func (x *Wait) GetAction() string {
 	return ""
 }
 
+// ResolveAuthorizationsRequest says which waits end.
+type ResolveAuthorizationsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the turns.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Subject for which the calls are made.
+	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// What the subject has done.
+	Kind v12.AuthorizationKind `protobuf:"varint,3,opt,name=kind,proto3,enum=windlass.turn.v1.AuthorizationKind" json:"kind,omitempty"`
+	// For a connection: name of the source. Empty = any source.
+	Source        string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveAuthorizationsRequest) Reset() {
+	*x = ResolveAuthorizationsRequest{}
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveAuthorizationsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveAuthorizationsRequest) ProtoMessage() {}
+
+func (x *ResolveAuthorizationsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveAuthorizationsRequest.ProtoReflect.Descriptor instead.
+func (*ResolveAuthorizationsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ResolveAuthorizationsRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ResolveAuthorizationsRequest) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *ResolveAuthorizationsRequest) GetKind() v12.AuthorizationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return v12.AuthorizationKind(0)
+}
+
+func (x *ResolveAuthorizationsRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+// ResolveAuthorizationsResponse says how many waits ended.
+type ResolveAuthorizationsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of waits that ended.
+	Resolved      uint32 `protobuf:"varint,1,opt,name=resolved,proto3" json:"resolved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveAuthorizationsResponse) Reset() {
+	*x = ResolveAuthorizationsResponse{}
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveAuthorizationsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveAuthorizationsResponse) ProtoMessage() {}
+
+func (x *ResolveAuthorizationsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveAuthorizationsResponse.ProtoReflect.Descriptor instead.
+func (*ResolveAuthorizationsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ResolveAuthorizationsResponse) GetResolved() uint32 {
+	if x != nil {
+		return x.Resolved
+	}
+	return 0
+}
+
 // CreateChildRequest describes a sub-agent's turn.
 type CreateChildRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1690,7 +1818,7 @@ type CreateChildRequest struct {
 
 func (x *CreateChildRequest) Reset() {
 	*x = CreateChildRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1830,7 @@ func (x *CreateChildRequest) String() string {
 func (*CreateChildRequest) ProtoMessage() {}
 
 func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1843,7 @@ func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildRequest.ProtoReflect.Descriptor instead.
 func (*CreateChildRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CreateChildRequest) GetTurnId() string {
@@ -1787,7 +1915,7 @@ type CreateChildResponse struct {
 
 func (x *CreateChildResponse) Reset() {
 	*x = CreateChildResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1927,7 @@ func (x *CreateChildResponse) String() string {
 func (*CreateChildResponse) ProtoMessage() {}
 
 func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1940,7 @@ func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildResponse.ProtoReflect.Descriptor instead.
 func (*CreateChildResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateChildResponse) GetSessionId() string {
@@ -1842,7 +1970,7 @@ type GetWaitRequest struct {
 
 func (x *GetWaitRequest) Reset() {
 	*x = GetWaitRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1982,7 @@ func (x *GetWaitRequest) String() string {
 func (*GetWaitRequest) ProtoMessage() {}
 
 func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1995,7 @@ func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
 func (*GetWaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetWaitRequest) GetTurnId() string {
@@ -1895,7 +2023,7 @@ type ExpireWaitsRequest struct {
 
 func (x *ExpireWaitsRequest) Reset() {
 	*x = ExpireWaitsRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2035,7 @@ func (x *ExpireWaitsRequest) String() string {
 func (*ExpireWaitsRequest) ProtoMessage() {}
 
 func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2048,7 @@ func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExpireWaitsRequest) GetTurnId() string {
@@ -1939,7 +2067,7 @@ type ExpireWaitsResponse struct {
 
 func (x *ExpireWaitsResponse) Reset() {
 	*x = ExpireWaitsResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2079,7 @@ func (x *ExpireWaitsResponse) String() string {
 func (*ExpireWaitsResponse) ProtoMessage() {}
 
 func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2092,7 @@ func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 // CommitStepResponse is the result of a commit.
@@ -1993,7 +2121,7 @@ type CommitStepResponse struct {
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2133,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2146,7 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CommitStepResponse) GetOutcome() *v12.StepOutcome {
@@ -2094,7 +2222,7 @@ type AppendEventsRequest struct {
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2234,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2247,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{22}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -2161,7 +2289,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2301,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2314,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{23}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -2215,7 +2343,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2355,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2368,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{24}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -2287,7 +2415,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2427,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2440,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{25}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{27}
 }
 
 // GetOutcomesRequest names a turn.
@@ -2326,7 +2454,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2466,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2479,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{26}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -2380,7 +2508,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2520,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2533,7 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{27}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetOutcomesResponse) GetOutcomes() []*v12.StepOutcome {
@@ -2456,7 +2584,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2596,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2609,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{28}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -2507,7 +2635,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2647,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2660,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{29}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{31}
 }
 
 // GetContextRequest requests the conversation of a turn.
@@ -2548,7 +2676,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2688,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2701,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{30}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -2608,7 +2736,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2748,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2761,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{31}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetContextResponse) GetMessages() []*v12.Message {
@@ -2679,7 +2807,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +2819,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +2832,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{32}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -2745,7 +2873,7 @@ type FireScheduleRequest struct {
 
 func (x *FireScheduleRequest) Reset() {
 	*x = FireScheduleRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2885,7 @@ func (x *FireScheduleRequest) String() string {
 func (*FireScheduleRequest) ProtoMessage() {}
 
 func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2898,7 @@ func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleRequest.ProtoReflect.Descriptor instead.
 func (*FireScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{33}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FireScheduleRequest) GetTenant() string {
@@ -2814,7 +2942,7 @@ type FireScheduleResponse struct {
 
 func (x *FireScheduleResponse) Reset() {
 	*x = FireScheduleResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +2954,7 @@ func (x *FireScheduleResponse) String() string {
 func (*FireScheduleResponse) ProtoMessage() {}
 
 func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +2967,7 @@ func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleResponse.ProtoReflect.Descriptor instead.
 func (*FireScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FireScheduleResponse) GetOutcome() v1.FireOutcome {
@@ -2982,7 +3110,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\tmediaType\x12\x1e\n" +
 	"\x04data\x18\x04 \x01(\fB\n" +
 	"\xbaH\az\x05\x18\x80\x80\x80\x04R\x04data\x12!\n" +
-	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\xa6\x05\n" +
+	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\xed\x05\n" +
 	"\vWaitRequest\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x17\n" +
@@ -3005,7 +3133,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"schemaJson\x12!\n" +
 	"\fexecution_id\x18\x0f \x01(\tR\vexecutionId\x12\x14\n" +
 	"\x05state\x18\x10 \x01(\fR\x05state\x12\"\n" +
-	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\"\xe9\x02\n" +
+	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\x12E\n" +
+	"\rauthorization\x18\x13 \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\"\xe9\x02\n" +
 	"\x04Wait\x12+\n" +
 	"\x03ref\x18\x01 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x03ref\x12<\n" +
 	"\arequest\x18\x02 \x01(\v2\".windlass.execution.v1.WaitRequestR\arequest\x123\n" +
@@ -3013,7 +3142,15 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\acontent\x18\x04 \x01(\v2\x17.google.protobuf.StructR\acontent\x124\n" +
 	"\x06result\x18\x05 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12@\n" +
 	"\tdecisions\x18\x06 \x03(\v2\".windlass.turn.v1.ApprovalDecisionR\tdecisions\x12\x16\n" +
-	"\x06action\x18\a \x01(\tR\x06action\"\x96\x02\n" +
+	"\x06action\x18\a \x01(\tR\x06action\"\xc9\x01\n" +
+	"\x1cResolveAuthorizationsRequest\x12\x1f\n" +
+	"\x06tenant\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06tenant\x12!\n" +
+	"\asubject\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\asubject\x12C\n" +
+	"\x04kind\x18\x03 \x01(\x0e2#.windlass.turn.v1.AuthorizationKindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12 \n" +
+	"\x06source\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06source\";\n" +
+	"\x1dResolveAuthorizationsResponse\x12\x1a\n" +
+	"\bresolved\x18\x01 \x01(\rR\bresolved\"\x96\x02\n" +
 	"\x12CreateChildRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
@@ -3099,7 +3236,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\rfire.due_time\x12\x14due_time is required\x1a)has(this.due_time) || this.due_micros > 0\"r\n" +
 	"\x14FireScheduleResponse\x12;\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2!.windlass.sessions.v1.FireOutcomeR\aoutcome\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnIdJ\x04\b\x01\x10\x022\xb4\x0f\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnIdJ\x04\b\x01\x10\x022\xde\x10\n" +
 	"\x10ExecutionService\x12w\n" +
 	"\bLoadTurn\x12&.windlass.execution.v1.LoadTurnRequest\x1a'.windlass.execution.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
 	"\tClaimStep\x12'.windlass.execution.v1.ClaimStepRequest\x1a(.windlass.execution.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
@@ -3114,7 +3251,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"GetContext\x12(.windlass.execution.v1.GetContextRequest\x1a).windlass.execution.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x80\x01\n" +
 	"\vCreateChild\x12).windlass.execution.v1.CreateChildRequest\x1a*.windlass.execution.v1.CreateChildResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12i\n" +
 	"\aGetWait\x12%.windlass.execution.v1.GetWaitRequest\x1a\x1b.windlass.execution.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x80\x01\n" +
-	"\vExpireWaits\x12).windlass.execution.v1.ExpireWaitsRequest\x1a*.windlass.execution.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
+	"\vExpireWaits\x12).windlass.execution.v1.ExpireWaitsRequest\x1a*.windlass.execution.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\xa7\x01\n" +
+	"\x15ResolveAuthorizations\x123.windlass.execution.v1.ResolveAuthorizationsRequest\x1a4.windlass.execution.v1.ResolveAuthorizationsResponse\"#\xaa\xfd\x1b\x1fsessions.authorizations.resolve\x12\x83\x01\n" +
 	"\fGetRecording\x12*.windlass.execution.v1.GetRecordingRequest\x1a+.windlass.execution.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12p\n" +
 	"\vGetToolCall\x12).windlass.execution.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
 	"\fFireSchedule\x12*.windlass.execution.v1.FireScheduleRequest\x1a+.windlass.execution.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a-\xb8\xfd\x1b\x01\xca\xfd\x1b%windlass.sessions.v1.ExecutionServiceB\xef\x01\n" +
@@ -3132,166 +3270,174 @@ func file_windlass_execution_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_execution_v1_execution_proto_rawDescData
 }
 
-var file_windlass_execution_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_windlass_execution_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_windlass_execution_v1_execution_proto_goTypes = []any{
-	(*LoadTurnRequest)(nil),       // 0: windlass.execution.v1.LoadTurnRequest
-	(*LoadTurnResponse)(nil),      // 1: windlass.execution.v1.LoadTurnResponse
-	(*GetRecordingRequest)(nil),   // 2: windlass.execution.v1.GetRecordingRequest
-	(*GetRecordingResponse)(nil),  // 3: windlass.execution.v1.GetRecordingResponse
-	(*AgentTool)(nil),             // 4: windlass.execution.v1.AgentTool
-	(*PinnedTool)(nil),            // 5: windlass.execution.v1.PinnedTool
-	(*Lease)(nil),                 // 6: windlass.execution.v1.Lease
-	(*ClaimStepRequest)(nil),      // 7: windlass.execution.v1.ClaimStepRequest
-	(*ClaimStepResponse)(nil),     // 8: windlass.execution.v1.ClaimStepResponse
-	(*Busy)(nil),                  // 9: windlass.execution.v1.Busy
-	(*RenewStepRequest)(nil),      // 10: windlass.execution.v1.RenewStepRequest
-	(*RenewStepResponse)(nil),     // 11: windlass.execution.v1.RenewStepResponse
-	(*CommitStepRequest)(nil),     // 12: windlass.execution.v1.CommitStepRequest
-	(*NewArtifact)(nil),           // 13: windlass.execution.v1.NewArtifact
-	(*WaitRequest)(nil),           // 14: windlass.execution.v1.WaitRequest
-	(*Wait)(nil),                  // 15: windlass.execution.v1.Wait
-	(*CreateChildRequest)(nil),    // 16: windlass.execution.v1.CreateChildRequest
-	(*CreateChildResponse)(nil),   // 17: windlass.execution.v1.CreateChildResponse
-	(*GetWaitRequest)(nil),        // 18: windlass.execution.v1.GetWaitRequest
-	(*ExpireWaitsRequest)(nil),    // 19: windlass.execution.v1.ExpireWaitsRequest
-	(*ExpireWaitsResponse)(nil),   // 20: windlass.execution.v1.ExpireWaitsResponse
-	(*CommitStepResponse)(nil),    // 21: windlass.execution.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),   // 22: windlass.execution.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),  // 23: windlass.execution.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),    // 24: windlass.execution.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),   // 25: windlass.execution.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),    // 26: windlass.execution.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),   // 27: windlass.execution.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),  // 28: windlass.execution.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil), // 29: windlass.execution.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),     // 30: windlass.execution.v1.GetContextRequest
-	(*GetContextResponse)(nil),    // 31: windlass.execution.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),    // 32: windlass.execution.v1.GetToolCallRequest
-	(*FireScheduleRequest)(nil),   // 33: windlass.execution.v1.FireScheduleRequest
-	(*FireScheduleResponse)(nil),  // 34: windlass.execution.v1.FireScheduleResponse
-	nil,                           // 35: windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	(*v1.Turn)(nil),               // 36: windlass.sessions.v1.Turn
-	(*v1.Agent)(nil),              // 37: windlass.sessions.v1.Agent
-	(*v11.Principal)(nil),         // 38: windlass.policy.v1.Principal
-	(*v12.Surface)(nil),           // 39: windlass.turn.v1.Surface
-	(*v12.StepOutcome)(nil),       // 40: windlass.turn.v1.StepOutcome
-	(*v1.ClientTool)(nil),         // 41: windlass.sessions.v1.ClientTool
-	(*structpb.Struct)(nil),       // 42: google.protobuf.Struct
-	(*v12.TurnError)(nil),         // 43: windlass.turn.v1.TurnError
-	(*v12.TurnRerun)(nil),         // 44: windlass.turn.v1.TurnRerun
-	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
-	(*v12.ToolResult)(nil),        // 46: windlass.turn.v1.ToolResult
-	(*v12.StepRef)(nil),           // 47: windlass.turn.v1.StepRef
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*v12.ToolCallStarted)(nil),   // 49: windlass.turn.v1.ToolCallStarted
-	(*v12.Event)(nil),             // 50: windlass.turn.v1.Event
-	(*v12.Message)(nil),           // 51: windlass.turn.v1.Message
-	(*v12.Ending)(nil),            // 52: windlass.turn.v1.Ending
-	(v12.WaitKind)(0),             // 53: windlass.turn.v1.WaitKind
-	(v12.EffectClass)(0),          // 54: windlass.turn.v1.EffectClass
-	(*v12.WaitRef)(nil),           // 55: windlass.turn.v1.WaitRef
-	(v12.Verdict)(0),              // 56: windlass.turn.v1.Verdict
-	(*v12.ApprovalDecision)(nil),  // 57: windlass.turn.v1.ApprovalDecision
-	(v1.FireOutcome)(0),           // 58: windlass.sessions.v1.FireOutcome
-	(*v12.ToolCall)(nil),          // 59: windlass.turn.v1.ToolCall
+	(*LoadTurnRequest)(nil),               // 0: windlass.execution.v1.LoadTurnRequest
+	(*LoadTurnResponse)(nil),              // 1: windlass.execution.v1.LoadTurnResponse
+	(*GetRecordingRequest)(nil),           // 2: windlass.execution.v1.GetRecordingRequest
+	(*GetRecordingResponse)(nil),          // 3: windlass.execution.v1.GetRecordingResponse
+	(*AgentTool)(nil),                     // 4: windlass.execution.v1.AgentTool
+	(*PinnedTool)(nil),                    // 5: windlass.execution.v1.PinnedTool
+	(*Lease)(nil),                         // 6: windlass.execution.v1.Lease
+	(*ClaimStepRequest)(nil),              // 7: windlass.execution.v1.ClaimStepRequest
+	(*ClaimStepResponse)(nil),             // 8: windlass.execution.v1.ClaimStepResponse
+	(*Busy)(nil),                          // 9: windlass.execution.v1.Busy
+	(*RenewStepRequest)(nil),              // 10: windlass.execution.v1.RenewStepRequest
+	(*RenewStepResponse)(nil),             // 11: windlass.execution.v1.RenewStepResponse
+	(*CommitStepRequest)(nil),             // 12: windlass.execution.v1.CommitStepRequest
+	(*NewArtifact)(nil),                   // 13: windlass.execution.v1.NewArtifact
+	(*WaitRequest)(nil),                   // 14: windlass.execution.v1.WaitRequest
+	(*Wait)(nil),                          // 15: windlass.execution.v1.Wait
+	(*ResolveAuthorizationsRequest)(nil),  // 16: windlass.execution.v1.ResolveAuthorizationsRequest
+	(*ResolveAuthorizationsResponse)(nil), // 17: windlass.execution.v1.ResolveAuthorizationsResponse
+	(*CreateChildRequest)(nil),            // 18: windlass.execution.v1.CreateChildRequest
+	(*CreateChildResponse)(nil),           // 19: windlass.execution.v1.CreateChildResponse
+	(*GetWaitRequest)(nil),                // 20: windlass.execution.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),            // 21: windlass.execution.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),           // 22: windlass.execution.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),            // 23: windlass.execution.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),           // 24: windlass.execution.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),          // 25: windlass.execution.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),            // 26: windlass.execution.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),           // 27: windlass.execution.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),            // 28: windlass.execution.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),           // 29: windlass.execution.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),          // 30: windlass.execution.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil),         // 31: windlass.execution.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),             // 32: windlass.execution.v1.GetContextRequest
+	(*GetContextResponse)(nil),            // 33: windlass.execution.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),            // 34: windlass.execution.v1.GetToolCallRequest
+	(*FireScheduleRequest)(nil),           // 35: windlass.execution.v1.FireScheduleRequest
+	(*FireScheduleResponse)(nil),          // 36: windlass.execution.v1.FireScheduleResponse
+	nil,                                   // 37: windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	(*v1.Turn)(nil),                       // 38: windlass.sessions.v1.Turn
+	(*v1.Agent)(nil),                      // 39: windlass.sessions.v1.Agent
+	(*v11.Principal)(nil),                 // 40: windlass.policy.v1.Principal
+	(*v12.Surface)(nil),                   // 41: windlass.turn.v1.Surface
+	(*v12.StepOutcome)(nil),               // 42: windlass.turn.v1.StepOutcome
+	(*v1.ClientTool)(nil),                 // 43: windlass.sessions.v1.ClientTool
+	(*structpb.Struct)(nil),               // 44: google.protobuf.Struct
+	(*v12.TurnError)(nil),                 // 45: windlass.turn.v1.TurnError
+	(*v12.TurnRerun)(nil),                 // 46: windlass.turn.v1.TurnRerun
+	(*timestamppb.Timestamp)(nil),         // 47: google.protobuf.Timestamp
+	(*v12.ToolResult)(nil),                // 48: windlass.turn.v1.ToolResult
+	(*v12.StepRef)(nil),                   // 49: windlass.turn.v1.StepRef
+	(*durationpb.Duration)(nil),           // 50: google.protobuf.Duration
+	(*v12.ToolCallStarted)(nil),           // 51: windlass.turn.v1.ToolCallStarted
+	(*v12.Event)(nil),                     // 52: windlass.turn.v1.Event
+	(*v12.Message)(nil),                   // 53: windlass.turn.v1.Message
+	(*v12.Ending)(nil),                    // 54: windlass.turn.v1.Ending
+	(v12.WaitKind)(0),                     // 55: windlass.turn.v1.WaitKind
+	(v12.EffectClass)(0),                  // 56: windlass.turn.v1.EffectClass
+	(*v12.Authorization)(nil),             // 57: windlass.turn.v1.Authorization
+	(*v12.WaitRef)(nil),                   // 58: windlass.turn.v1.WaitRef
+	(v12.Verdict)(0),                      // 59: windlass.turn.v1.Verdict
+	(*v12.ApprovalDecision)(nil),          // 60: windlass.turn.v1.ApprovalDecision
+	(v12.AuthorizationKind)(0),            // 61: windlass.turn.v1.AuthorizationKind
+	(v1.FireOutcome)(0),                   // 62: windlass.sessions.v1.FireOutcome
+	(*v12.ToolCall)(nil),                  // 63: windlass.turn.v1.ToolCall
 }
 var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
-	36, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	37, // 1: windlass.execution.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	38, // 2: windlass.execution.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	39, // 3: windlass.execution.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	38, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	39, // 1: windlass.execution.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	40, // 2: windlass.execution.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	41, // 3: windlass.execution.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
 	5,  // 4: windlass.execution.v1.LoadTurnResponse.tools:type_name -> windlass.execution.v1.PinnedTool
-	40, // 5: windlass.execution.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	41, // 6: windlass.execution.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	42, // 7: windlass.execution.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	43, // 8: windlass.execution.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	42, // 5: windlass.execution.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	43, // 6: windlass.execution.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	44, // 7: windlass.execution.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	45, // 8: windlass.execution.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
 	4,  // 9: windlass.execution.v1.LoadTurnResponse.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	44, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
-	31, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
-	45, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
-	46, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	47, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	48, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
-	49, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	40, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	46, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
+	33, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
+	47, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
+	48, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	49, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	50, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
+	51, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	42, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
 	6,  // 18: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
 	9,  // 19: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	45, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	48, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
-	48, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
-	45, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	40, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	50, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	51, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	47, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	50, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
+	50, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
+	47, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	42, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	52, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	53, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
 	5,  // 27: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
 	4,  // 28: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	48, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
-	52, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	50, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
+	54, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
 	7,  // 31: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
 	7,  // 32: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
 	12, // 33: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
 	14, // 34: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
 	13, // 35: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
-	53, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	42, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	54, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	48, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
-	55, // 40: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	14, // 41: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
-	56, // 42: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	42, // 43: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
-	46, // 44: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	57, // 45: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	42, // 46: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	40, // 47: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 48: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	8,  // 49: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
-	21, // 50: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
-	40, // 51: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	50, // 52: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	48, // 53: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
-	40, // 54: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	35, // 55: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	45, // 56: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
-	51, // 57: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	45, // 58: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
-	58, // 59: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
-	9,  // 60: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
-	0,  // 61: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
-	7,  // 62: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
-	10, // 63: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
-	12, // 64: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
-	22, // 65: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
-	24, // 66: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
-	26, // 67: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
-	28, // 68: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
-	30, // 69: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
-	16, // 70: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
-	18, // 71: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
-	19, // 72: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
-	2,  // 73: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
-	32, // 74: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
-	33, // 75: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
-	1,  // 76: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
-	8,  // 77: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
-	11, // 78: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
-	21, // 79: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
-	23, // 80: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
-	25, // 81: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
-	27, // 82: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
-	29, // 83: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
-	31, // 84: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
-	17, // 85: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
-	15, // 86: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
-	20, // 87: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
-	3,  // 88: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
-	59, // 89: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	34, // 90: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
-	76, // [76:91] is the sub-list for method output_type
-	61, // [61:76] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	55, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	44, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	56, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	50, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
+	57, // 40: windlass.execution.v1.WaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
+	58, // 41: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	14, // 42: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
+	59, // 43: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	44, // 44: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
+	48, // 45: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	60, // 46: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	61, // 47: windlass.execution.v1.ResolveAuthorizationsRequest.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	44, // 48: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	42, // 49: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 50: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	8,  // 51: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
+	23, // 52: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
+	42, // 53: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	52, // 54: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	50, // 55: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
+	42, // 56: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	37, // 57: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	47, // 58: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
+	53, // 59: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	47, // 60: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
+	62, // 61: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
+	9,  // 62: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
+	0,  // 63: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
+	7,  // 64: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
+	10, // 65: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
+	12, // 66: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
+	24, // 67: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
+	26, // 68: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
+	28, // 69: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
+	30, // 70: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
+	32, // 71: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
+	18, // 72: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
+	20, // 73: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
+	21, // 74: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
+	16, // 75: windlass.execution.v1.ExecutionService.ResolveAuthorizations:input_type -> windlass.execution.v1.ResolveAuthorizationsRequest
+	2,  // 76: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
+	34, // 77: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
+	35, // 78: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
+	1,  // 79: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
+	8,  // 80: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
+	11, // 81: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
+	23, // 82: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
+	25, // 83: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
+	27, // 84: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
+	29, // 85: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
+	31, // 86: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
+	33, // 87: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
+	19, // 88: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
+	15, // 89: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
+	22, // 90: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
+	17, // 91: windlass.execution.v1.ExecutionService.ResolveAuthorizations:output_type -> windlass.execution.v1.ResolveAuthorizationsResponse
+	3,  // 92: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
+	63, // 93: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	36, // 94: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
+	79, // [79:95] is the sub-list for method output_type
+	63, // [63:79] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_windlass_execution_v1_execution_proto_init() }
@@ -3310,7 +3456,7 @@ func file_windlass_execution_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_execution_v1_execution_proto_rawDesc), len(file_windlass_execution_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

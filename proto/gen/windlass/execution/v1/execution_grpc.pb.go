@@ -20,21 +20,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ExecutionService_LoadTurn_FullMethodName      = "/windlass.execution.v1.ExecutionService/LoadTurn"
-	ExecutionService_ClaimStep_FullMethodName     = "/windlass.execution.v1.ExecutionService/ClaimStep"
-	ExecutionService_RenewStep_FullMethodName     = "/windlass.execution.v1.ExecutionService/RenewStep"
-	ExecutionService_CommitStep_FullMethodName    = "/windlass.execution.v1.ExecutionService/CommitStep"
-	ExecutionService_AppendEvents_FullMethodName  = "/windlass.execution.v1.ExecutionService/AppendEvents"
-	ExecutionService_ReleaseStep_FullMethodName   = "/windlass.execution.v1.ExecutionService/ReleaseStep"
-	ExecutionService_GetOutcomes_FullMethodName   = "/windlass.execution.v1.ExecutionService/GetOutcomes"
-	ExecutionService_RequestCancel_FullMethodName = "/windlass.execution.v1.ExecutionService/RequestCancel"
-	ExecutionService_GetContext_FullMethodName    = "/windlass.execution.v1.ExecutionService/GetContext"
-	ExecutionService_CreateChild_FullMethodName   = "/windlass.execution.v1.ExecutionService/CreateChild"
-	ExecutionService_GetWait_FullMethodName       = "/windlass.execution.v1.ExecutionService/GetWait"
-	ExecutionService_ExpireWaits_FullMethodName   = "/windlass.execution.v1.ExecutionService/ExpireWaits"
-	ExecutionService_GetRecording_FullMethodName  = "/windlass.execution.v1.ExecutionService/GetRecording"
-	ExecutionService_GetToolCall_FullMethodName   = "/windlass.execution.v1.ExecutionService/GetToolCall"
-	ExecutionService_FireSchedule_FullMethodName  = "/windlass.execution.v1.ExecutionService/FireSchedule"
+	ExecutionService_LoadTurn_FullMethodName              = "/windlass.execution.v1.ExecutionService/LoadTurn"
+	ExecutionService_ClaimStep_FullMethodName             = "/windlass.execution.v1.ExecutionService/ClaimStep"
+	ExecutionService_RenewStep_FullMethodName             = "/windlass.execution.v1.ExecutionService/RenewStep"
+	ExecutionService_CommitStep_FullMethodName            = "/windlass.execution.v1.ExecutionService/CommitStep"
+	ExecutionService_AppendEvents_FullMethodName          = "/windlass.execution.v1.ExecutionService/AppendEvents"
+	ExecutionService_ReleaseStep_FullMethodName           = "/windlass.execution.v1.ExecutionService/ReleaseStep"
+	ExecutionService_GetOutcomes_FullMethodName           = "/windlass.execution.v1.ExecutionService/GetOutcomes"
+	ExecutionService_RequestCancel_FullMethodName         = "/windlass.execution.v1.ExecutionService/RequestCancel"
+	ExecutionService_GetContext_FullMethodName            = "/windlass.execution.v1.ExecutionService/GetContext"
+	ExecutionService_CreateChild_FullMethodName           = "/windlass.execution.v1.ExecutionService/CreateChild"
+	ExecutionService_GetWait_FullMethodName               = "/windlass.execution.v1.ExecutionService/GetWait"
+	ExecutionService_ExpireWaits_FullMethodName           = "/windlass.execution.v1.ExecutionService/ExpireWaits"
+	ExecutionService_ResolveAuthorizations_FullMethodName = "/windlass.execution.v1.ExecutionService/ResolveAuthorizations"
+	ExecutionService_GetRecording_FullMethodName          = "/windlass.execution.v1.ExecutionService/GetRecording"
+	ExecutionService_GetToolCall_FullMethodName           = "/windlass.execution.v1.ExecutionService/GetToolCall"
+	ExecutionService_FireSchedule_FullMethodName          = "/windlass.execution.v1.ExecutionService/FireSchedule"
 )
 
 // ExecutionServiceClient is the client API for ExecutionService service.
@@ -87,6 +88,9 @@ type ExecutionServiceClient interface {
 	GetWait(ctx context.Context, in *GetWaitRequest, opts ...grpc.CallOption) (*Wait, error)
 	// ExpireWaits ends the waits of a turn that have expired. Other waits are not changed.
 	ExpireWaits(ctx context.Context, in *ExpireWaitsRequest, opts ...grpc.CallOption) (*ExpireWaitsResponse, error)
+	// ResolveAuthorizations ends the waits of turns of a subject for its authorization: the calls are tried again. Policy calls it when the
+	// subject has logged in again, or has connected a source. Repeating it does no harm.
+	ResolveAuthorizations(ctx context.Context, in *ResolveAuthorizationsRequest, opts ...grpc.CallOption) (*ResolveAuthorizationsResponse, error)
 	// GetRecording returns the recorded result for a tool call of a re-run. The n-th call with the same tool and arguments gets the result
 	// of the n-th such call of the turn that is run again; calls in copied messages are counted.
 	GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error)
@@ -225,6 +229,16 @@ func (c *executionServiceClient) ExpireWaits(ctx context.Context, in *ExpireWait
 	return out, nil
 }
 
+func (c *executionServiceClient) ResolveAuthorizations(ctx context.Context, in *ResolveAuthorizationsRequest, opts ...grpc.CallOption) (*ResolveAuthorizationsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResolveAuthorizationsResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_ResolveAuthorizations_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *executionServiceClient) GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetRecordingResponse)
@@ -305,6 +319,9 @@ type ExecutionServiceServer interface {
 	GetWait(context.Context, *GetWaitRequest) (*Wait, error)
 	// ExpireWaits ends the waits of a turn that have expired. Other waits are not changed.
 	ExpireWaits(context.Context, *ExpireWaitsRequest) (*ExpireWaitsResponse, error)
+	// ResolveAuthorizations ends the waits of turns of a subject for its authorization: the calls are tried again. Policy calls it when the
+	// subject has logged in again, or has connected a source. Repeating it does no harm.
+	ResolveAuthorizations(context.Context, *ResolveAuthorizationsRequest) (*ResolveAuthorizationsResponse, error)
 	// GetRecording returns the recorded result for a tool call of a re-run. The n-th call with the same tool and arguments gets the result
 	// of the n-th such call of the turn that is run again; calls in copied messages are counted.
 	GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error)
@@ -358,6 +375,9 @@ func (UnimplementedExecutionServiceServer) GetWait(context.Context, *GetWaitRequ
 }
 func (UnimplementedExecutionServiceServer) ExpireWaits(context.Context, *ExpireWaitsRequest) (*ExpireWaitsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExpireWaits not implemented")
+}
+func (UnimplementedExecutionServiceServer) ResolveAuthorizations(context.Context, *ResolveAuthorizationsRequest) (*ResolveAuthorizationsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResolveAuthorizations not implemented")
 }
 func (UnimplementedExecutionServiceServer) GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetRecording not implemented")
@@ -605,6 +625,24 @@ func _ExecutionService_ExpireWaits_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_ResolveAuthorizations_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveAuthorizationsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).ResolveAuthorizations(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_ResolveAuthorizations_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).ResolveAuthorizations(ctx, req.(*ResolveAuthorizationsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ExecutionService_GetRecording_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetRecordingRequest)
 	if err := dec(in); err != nil {
@@ -713,6 +751,10 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExpireWaits",
 			Handler:    _ExecutionService_ExpireWaits_Handler,
+		},
+		{
+			MethodName: "ResolveAuthorizations",
+			Handler:    _ExecutionService_ResolveAuthorizations_Handler,
 		},
 		{
 			MethodName: "GetRecording",

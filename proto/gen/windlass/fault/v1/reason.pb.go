@@ -118,6 +118,10 @@ const (
 	// The agent's executor cannot complete its round: it reported an error, violated the protocol, or may not run here. What to do: correct
 	// the cause that the detail names.
 	Reason_REASON_EXECUTOR_FAILED Reason = 51
+	// The tool can only be called for a user who has logged in again, or has connected the source. `source`, `kind` ("login" or
+	// "connection") and, for a connection, `connect_url` are in the metadata. A turn waits for it (event auth.required). What to do: log in
+	// (POST /v1/grants:renew), or visit connect_url; then repeat the call.
+	Reason_REASON_AUTHORIZATION_REQUIRED Reason = 60
 	// A limit is reached; the text says which. As the code of a turn's `limit_reached`: steps, tokens, tool calls, identical calls in a
 	// row, time or cost ended the turn, which is completed with its output so far. As an error: the depth or number of a turn's sub-agents,
 	// or the number of webhooks. What to do: raise the limit, or continue with a new turn.
@@ -174,6 +178,7 @@ var (
 		40: "REASON_INVALID_BLUEPRINT",
 		50: "REASON_EXECUTOR_UNAVAILABLE",
 		51: "REASON_EXECUTOR_FAILED",
+		60: "REASON_AUTHORIZATION_REQUIRED",
 		36: "REASON_LIMIT_REACHED",
 		46: "REASON_UNIMPLEMENTED",
 		47: "REASON_RESPONSE_TOO_LARGE",
@@ -219,6 +224,7 @@ var (
 		"REASON_INVALID_BLUEPRINT":      40,
 		"REASON_EXECUTOR_UNAVAILABLE":   50,
 		"REASON_EXECUTOR_FAILED":        51,
+		"REASON_AUTHORIZATION_REQUIRED": 60,
 		"REASON_LIMIT_REACHED":          36,
 		"REASON_UNIMPLEMENTED":          46,
 		"REASON_RESPONSE_TOO_LARGE":     47,
@@ -257,7 +263,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xaf\t\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xd2\t\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -298,7 +304,8 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x15REASON_INPUT_REQUIRED\x10#\x12\x1c\n" +
 	"\x18REASON_INVALID_BLUEPRINT\x10(\x12\x1f\n" +
 	"\x1bREASON_EXECUTOR_UNAVAILABLE\x102\x12\x1a\n" +
-	"\x16REASON_EXECUTOR_FAILED\x103\x12\x18\n" +
+	"\x16REASON_EXECUTOR_FAILED\x103\x12!\n" +
+	"\x1dREASON_AUTHORIZATION_REQUIRED\x10<\x12\x18\n" +
 	"\x14REASON_LIMIT_REACHED\x10$\x12\x18\n" +
 	"\x14REASON_UNIMPLEMENTED\x10.\x12\x1d\n" +
 	"\x19REASON_RESPONSE_TOO_LARGE\x10/\x12\x1b\n" +

@@ -2178,7 +2178,9 @@ type CallToolRequest struct {
 	RunnerId string `protobuf:"bytes,14,opt,name=runner_id,json=runnerId,proto3" json:"runner_id,omitempty"`
 	// True when the caller can wait for people: a call that needs approval or input ends with `approval_required` or `input_required`.
 	// Otherwise such a call is refused with a result that says so.
-	CanWait       bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
+	CanWait bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
+	// True when a call may also end with `authorization_required`. Workers of earlier versions do not know it.
+	CanAuthorize  bool `protobuf:"varint,15,opt,name=can_authorize,json=canAuthorize,proto3" json:"can_authorize,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2307,6 +2309,13 @@ func (x *CallToolRequest) GetRunnerId() string {
 func (x *CallToolRequest) GetCanWait() bool {
 	if x != nil {
 		return x.CanWait
+	}
+	return false
+}
+
+func (x *CallToolRequest) GetCanAuthorize() bool {
+	if x != nil {
+		return x.CanAuthorize
 	}
 	return false
 }
@@ -2756,6 +2765,7 @@ type CallToolResponse struct {
 	//	*CallToolResponse_Completed
 	//	*CallToolResponse_ApprovalRequired
 	//	*CallToolResponse_InputRequired
+	//	*CallToolResponse_AuthorizationRequired
 	Event         isCallToolResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2852,6 +2862,15 @@ func (x *CallToolResponse) GetInputRequired() *InputRequired {
 	return nil
 }
 
+func (x *CallToolResponse) GetAuthorizationRequired() *AuthorizationRequired {
+	if x != nil {
+		if x, ok := x.Event.(*CallToolResponse_AuthorizationRequired); ok {
+			return x.AuthorizationRequired
+		}
+	}
+	return nil
+}
+
 type isCallToolResponse_Event interface {
 	isCallToolResponse_Event()
 }
@@ -2886,6 +2905,11 @@ type CallToolResponse_InputRequired struct {
 	InputRequired *InputRequired `protobuf:"bytes,6,opt,name=input_required,json=inputRequired,proto3,oneof"`
 }
 
+type CallToolResponse_AuthorizationRequired struct {
+	// The stream ends: the call was not sent, because the user has to log in or to connect the source first. The same request then goes on.
+	AuthorizationRequired *AuthorizationRequired `protobuf:"bytes,7,opt,name=authorization_required,json=authorizationRequired,proto3,oneof"`
+}
+
 func (*CallToolResponse_Decided) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Executing) isCallToolResponse_Event() {}
@@ -2897,6 +2921,63 @@ func (*CallToolResponse_Completed) isCallToolResponse_Event() {}
 func (*CallToolResponse_ApprovalRequired) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_InputRequired) isCallToolResponse_Event() {}
+
+func (*CallToolResponse_AuthorizationRequired) isCallToolResponse_Event() {}
+
+// AuthorizationRequired says what a user has to do before a call can be made for them.
+type AuthorizationRequired struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What to do.
+	Authorization *v1.Authorization `protobuf:"bytes,1,opt,name=authorization,proto3" json:"authorization,omitempty"`
+	// Why, for display.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthorizationRequired) Reset() {
+	*x = AuthorizationRequired{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthorizationRequired) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthorizationRequired) ProtoMessage() {}
+
+func (x *AuthorizationRequired) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthorizationRequired.ProtoReflect.Descriptor instead.
+func (*AuthorizationRequired) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *AuthorizationRequired) GetAuthorization() *v1.Authorization {
+	if x != nil {
+		return x.Authorization
+	}
+	return nil
+}
+
+func (x *AuthorizationRequired) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
 
 // ApprovalRequired describes what has to be approved.
 type ApprovalRequired struct {
@@ -2917,7 +2998,7 @@ type ApprovalRequired struct {
 
 func (x *ApprovalRequired) Reset() {
 	*x = ApprovalRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[35]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +3010,7 @@ func (x *ApprovalRequired) String() string {
 func (*ApprovalRequired) ProtoMessage() {}
 
 func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[35]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2942,7 +3023,7 @@ func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequired.ProtoReflect.Descriptor instead.
 func (*ApprovalRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{35}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ApprovalRequired) GetRule() *v11.ApprovalRule {
@@ -3002,7 +3083,7 @@ type InputRequired struct {
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[36]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3014,7 +3095,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[36]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3027,7 +3108,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{36}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InputRequired) GetMessage() string {
@@ -3087,7 +3168,7 @@ type Decided struct {
 
 func (x *Decided) Reset() {
 	*x = Decided{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[37]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3180,7 @@ func (x *Decided) String() string {
 func (*Decided) ProtoMessage() {}
 
 func (x *Decided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[37]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3193,7 @@ func (x *Decided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decided.ProtoReflect.Descriptor instead.
 func (*Decided) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{37}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Decided) GetDecisionId() string {
@@ -3147,7 +3228,7 @@ type Executing struct {
 
 func (x *Executing) Reset() {
 	*x = Executing{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[38]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3240,7 @@ func (x *Executing) String() string {
 func (*Executing) ProtoMessage() {}
 
 func (x *Executing) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[38]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3253,7 @@ func (x *Executing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Executing.ProtoReflect.Descriptor instead.
 func (*Executing) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{38}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Executing) GetExecutionId() string {
@@ -3197,7 +3278,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[39]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3290,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[39]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3303,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{39}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -3269,7 +3350,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[40]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3281,7 +3362,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[40]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3294,7 +3375,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{40}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Completed) GetResult() *v1.ToolResult {
@@ -3368,7 +3449,7 @@ type Whole struct {
 
 func (x *Whole) Reset() {
 	*x = Whole{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[41]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3461,7 @@ func (x *Whole) String() string {
 func (*Whole) ProtoMessage() {}
 
 func (x *Whole) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[41]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3474,7 @@ func (x *Whole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Whole.ProtoReflect.Descriptor instead.
 func (*Whole) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{41}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Whole) GetArtifactId() string {
@@ -3451,7 +3532,7 @@ type ForgetTurnsRequest struct {
 
 func (x *ForgetTurnsRequest) Reset() {
 	*x = ForgetTurnsRequest{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[42]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +3544,7 @@ func (x *ForgetTurnsRequest) String() string {
 func (*ForgetTurnsRequest) ProtoMessage() {}
 
 func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[42]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +3557,7 @@ func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{42}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ForgetTurnsRequest) GetTenant() string {
@@ -3504,7 +3585,7 @@ type ForgetTurnsResponse struct {
 
 func (x *ForgetTurnsResponse) Reset() {
 	*x = ForgetTurnsResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[43]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3597,7 @@ func (x *ForgetTurnsResponse) String() string {
 func (*ForgetTurnsResponse) ProtoMessage() {}
 
 func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[43]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3610,7 @@ func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{43}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ForgetTurnsResponse) GetOpen() uint32 {
@@ -3705,7 +3786,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xa7\x05\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xcc\x05\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -3726,7 +3807,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"resolution\x18\f \x01(\v2 .windlass.registry.v1.ResolutionR\n" +
 	"resolution\x12%\n" +
 	"\trunner_id\x18\x0e \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12\x19\n" +
-	"\bcan_wait\x18\r \x01(\bR\acanWait\"/\n" +
+	"\bcan_wait\x18\r \x01(\bR\acanWait\x12#\n" +
+	"\rcan_authorize\x18\x0f \x01(\bR\fcanAuthorize\"/\n" +
 	"\x0fStopCallRequest\x12\x1c\n" +
 	"\x03key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\",\n" +
@@ -3757,15 +3839,19 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x11CheckCallResponse\x127\n" +
 	"\adecided\x18\x01 \x01(\v2\x1d.windlass.registry.v1.DecidedR\adecided\x129\n" +
 	"\arefused\x18\x02 \x01(\v2\x1f.windlass.registry.v1.CompletedR\arefused\x12S\n" +
-	"\x11approval_required\x18\x03 \x01(\v2&.windlass.registry.v1.ApprovalRequiredR\x10approvalRequired\"\xbb\x03\n" +
+	"\x11approval_required\x18\x03 \x01(\v2&.windlass.registry.v1.ApprovalRequiredR\x10approvalRequired\"\xa1\x04\n" +
 	"\x10CallToolResponse\x129\n" +
 	"\adecided\x18\x01 \x01(\v2\x1d.windlass.registry.v1.DecidedH\x00R\adecided\x12?\n" +
 	"\texecuting\x18\x02 \x01(\v2\x1f.windlass.registry.v1.ExecutingH\x00R\texecuting\x12<\n" +
 	"\bprogress\x18\x03 \x01(\v2\x1e.windlass.registry.v1.ProgressH\x00R\bprogress\x12?\n" +
 	"\tcompleted\x18\x04 \x01(\v2\x1f.windlass.registry.v1.CompletedH\x00R\tcompleted\x12U\n" +
 	"\x11approval_required\x18\x05 \x01(\v2&.windlass.registry.v1.ApprovalRequiredH\x00R\x10approvalRequired\x12L\n" +
-	"\x0einput_required\x18\x06 \x01(\v2#.windlass.registry.v1.InputRequiredH\x00R\rinputRequiredB\a\n" +
-	"\x05event\"\xe3\x01\n" +
+	"\x0einput_required\x18\x06 \x01(\v2#.windlass.registry.v1.InputRequiredH\x00R\rinputRequired\x12d\n" +
+	"\x16authorization_required\x18\a \x01(\v2+.windlass.registry.v1.AuthorizationRequiredH\x00R\x15authorizationRequiredB\a\n" +
+	"\x05event\"x\n" +
+	"\x15AuthorizationRequired\x12E\n" +
+	"\rauthorization\x18\x01 \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xe3\x01\n" +
 	"\x10ApprovalRequired\x124\n" +
 	"\x04rule\x18\x01 \x01(\v2 .windlass.policy.v1.ApprovalRuleR\x04rule\x12%\n" +
 	"\x0earguments_hash\x18\x02 \x01(\tR\rargumentsHash\x12'\n" +
@@ -3864,7 +3950,7 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_tools_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(ExecutionState)(0),            // 0: windlass.registry.v1.ExecutionState
 	(CacheUse)(0),                  // 1: windlass.registry.v1.CacheUse
@@ -3903,118 +3989,122 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*CheckCallRequest)(nil),       // 34: windlass.registry.v1.CheckCallRequest
 	(*CheckCallResponse)(nil),      // 35: windlass.registry.v1.CheckCallResponse
 	(*CallToolResponse)(nil),       // 36: windlass.registry.v1.CallToolResponse
-	(*ApprovalRequired)(nil),       // 37: windlass.registry.v1.ApprovalRequired
-	(*InputRequired)(nil),          // 38: windlass.registry.v1.InputRequired
-	(*Decided)(nil),                // 39: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 40: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 41: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 42: windlass.registry.v1.Completed
-	(*Whole)(nil),                  // 43: windlass.registry.v1.Whole
-	(*ForgetTurnsRequest)(nil),     // 44: windlass.registry.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),    // 45: windlass.registry.v1.ForgetTurnsResponse
-	(v1.EffectClass)(0),            // 46: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 47: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 48: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 49: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 50: google.protobuf.Value
-	(*v11.Principal)(nil),          // 51: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 52: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 53: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 54: windlass.turn.v1.ToolResult
-	(*durationpb.Duration)(nil),    // 55: google.protobuf.Duration
-	(*SyncResult)(nil),             // 56: windlass.registry.v1.SyncResult
+	(*AuthorizationRequired)(nil),  // 37: windlass.registry.v1.AuthorizationRequired
+	(*ApprovalRequired)(nil),       // 38: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 39: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 40: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 41: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 42: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 43: windlass.registry.v1.Completed
+	(*Whole)(nil),                  // 44: windlass.registry.v1.Whole
+	(*ForgetTurnsRequest)(nil),     // 45: windlass.registry.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),    // 46: windlass.registry.v1.ForgetTurnsResponse
+	(v1.EffectClass)(0),            // 47: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 48: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 49: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 50: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 51: google.protobuf.Value
+	(*v11.Principal)(nil),          // 52: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 53: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 54: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 55: windlass.turn.v1.ToolResult
+	(*v1.Authorization)(nil),       // 56: windlass.turn.v1.Authorization
+	(*durationpb.Duration)(nil),    // 57: google.protobuf.Duration
+	(*SyncResult)(nil),             // 58: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	46, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	47, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	47, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
-	46, // 3: windlass.registry.v1.ListToolsRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	47, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	48, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	48, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	47, // 3: windlass.registry.v1.ListToolsRequest.effect:type_name -> windlass.turn.v1.EffectClass
 	2,  // 4: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
 	7,  // 5: windlass.registry.v1.SearchToolsResponse.tools:type_name -> windlass.registry.v1.FoundTool
 	2,  // 6: windlass.registry.v1.FoundTool.tool:type_name -> windlass.registry.v1.Tool
-	48, // 7: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	49, // 8: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	50, // 9: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	49, // 7: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	50, // 8: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	51, // 9: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
 	32, // 10: windlass.registry.v1.RunToolRequest.answer:type_name -> windlass.registry.v1.InputAnswer
-	41, // 11: windlass.registry.v1.RunToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	42, // 11: windlass.registry.v1.RunToolResponse.progress:type_name -> windlass.registry.v1.Progress
 	15, // 12: windlass.registry.v1.RunToolResponse.log:type_name -> windlass.registry.v1.LogMessage
 	10, // 13: windlass.registry.v1.RunToolResponse.result:type_name -> windlass.registry.v1.InvokeToolResponse
-	38, // 14: windlass.registry.v1.RunToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	46, // 15: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	39, // 14: windlass.registry.v1.RunToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	47, // 15: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
 	0,  // 16: windlass.registry.v1.Execution.state:type_name -> windlass.registry.v1.ExecutionState
-	47, // 17: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	47, // 18: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	47, // 19: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	48, // 17: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	48, // 18: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	48, // 19: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
 	1,  // 20: windlass.registry.v1.Execution.cache:type_name -> windlass.registry.v1.CacheUse
 	0,  // 21: windlass.registry.v1.ListExecutionsRequest.state:type_name -> windlass.registry.v1.ExecutionState
-	47, // 22: windlass.registry.v1.ListExecutionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 23: windlass.registry.v1.ListExecutionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	48, // 22: windlass.registry.v1.ListExecutionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	48, // 23: windlass.registry.v1.ListExecutionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	19, // 24: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	51, // 25: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	52, // 25: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	2,  // 26: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	51, // 27: windlass.registry.v1.FindToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	52, // 27: windlass.registry.v1.FindToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	2,  // 28: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	51, // 29: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	52, // 30: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	52, // 29: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	53, // 30: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
 	31, // 31: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
 	32, // 32: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
 	33, // 33: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	48, // 34: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	53, // 35: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	54, // 36: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	49, // 34: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	54, // 35: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	55, // 36: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
 	28, // 37: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
 	2,  // 38: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
-	39, // 39: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
-	42, // 40: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
-	37, // 41: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	39, // 42: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	40, // 43: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	41, // 44: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	42, // 45: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	37, // 46: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	38, // 47: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	52, // 48: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	46, // 49: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	55, // 50: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
-	54, // 51: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	43, // 52: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
-	3,  // 53: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	5,  // 54: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
-	8,  // 55: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	9,  // 56: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	11, // 57: windlass.registry.v1.ToolService.RunTool:input_type -> windlass.registry.v1.RunToolRequest
-	12, // 58: windlass.registry.v1.ToolService.StopTool:input_type -> windlass.registry.v1.StopToolRequest
-	16, // 59: windlass.registry.v1.ToolService.WatchTools:input_type -> windlass.registry.v1.WatchToolsRequest
-	18, // 60: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	20, // 61: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	22, // 62: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	24, // 63: windlass.registry.v1.ToolExecutionService.FindTools:input_type -> windlass.registry.v1.FindToolsRequest
-	26, // 64: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	34, // 65: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	28, // 66: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	29, // 67: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	44, // 68: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
-	4,  // 69: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	6,  // 70: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
-	2,  // 71: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	10, // 72: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	14, // 73: windlass.registry.v1.ToolService.RunTool:output_type -> windlass.registry.v1.RunToolResponse
-	13, // 74: windlass.registry.v1.ToolService.StopTool:output_type -> windlass.registry.v1.StopToolResponse
-	17, // 75: windlass.registry.v1.ToolService.WatchTools:output_type -> windlass.registry.v1.WatchToolsResponse
-	56, // 76: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	21, // 77: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	23, // 78: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	25, // 79: windlass.registry.v1.ToolExecutionService.FindTools:output_type -> windlass.registry.v1.FindToolsResponse
-	27, // 80: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	35, // 81: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	36, // 82: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	30, // 83: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	45, // 84: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
-	69, // [69:85] is the sub-list for method output_type
-	53, // [53:69] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	40, // 39: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
+	43, // 40: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
+	38, // 41: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	40, // 42: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	41, // 43: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	42, // 44: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	43, // 45: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	38, // 46: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	39, // 47: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	37, // 48: windlass.registry.v1.CallToolResponse.authorization_required:type_name -> windlass.registry.v1.AuthorizationRequired
+	56, // 49: windlass.registry.v1.AuthorizationRequired.authorization:type_name -> windlass.turn.v1.Authorization
+	53, // 50: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	47, // 51: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	57, // 52: windlass.registry.v1.InputRequired.expires_in:type_name -> google.protobuf.Duration
+	55, // 53: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	44, // 54: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	3,  // 55: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	5,  // 56: windlass.registry.v1.ToolService.SearchTools:input_type -> windlass.registry.v1.SearchToolsRequest
+	8,  // 57: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	9,  // 58: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	11, // 59: windlass.registry.v1.ToolService.RunTool:input_type -> windlass.registry.v1.RunToolRequest
+	12, // 60: windlass.registry.v1.ToolService.StopTool:input_type -> windlass.registry.v1.StopToolRequest
+	16, // 61: windlass.registry.v1.ToolService.WatchTools:input_type -> windlass.registry.v1.WatchToolsRequest
+	18, // 62: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	20, // 63: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	22, // 64: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	24, // 65: windlass.registry.v1.ToolExecutionService.FindTools:input_type -> windlass.registry.v1.FindToolsRequest
+	26, // 66: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	34, // 67: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	28, // 68: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	29, // 69: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	45, // 70: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	4,  // 71: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	6,  // 72: windlass.registry.v1.ToolService.SearchTools:output_type -> windlass.registry.v1.SearchToolsResponse
+	2,  // 73: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	10, // 74: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	14, // 75: windlass.registry.v1.ToolService.RunTool:output_type -> windlass.registry.v1.RunToolResponse
+	13, // 76: windlass.registry.v1.ToolService.StopTool:output_type -> windlass.registry.v1.StopToolResponse
+	17, // 77: windlass.registry.v1.ToolService.WatchTools:output_type -> windlass.registry.v1.WatchToolsResponse
+	58, // 78: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	21, // 79: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	23, // 80: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	25, // 81: windlass.registry.v1.ToolExecutionService.FindTools:output_type -> windlass.registry.v1.FindToolsResponse
+	27, // 82: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	35, // 83: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	36, // 84: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	30, // 85: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	46, // 86: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	71, // [71:87] is the sub-list for method output_type
+	55, // [55:71] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -4036,6 +4126,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 		(*CallToolResponse_Completed)(nil),
 		(*CallToolResponse_ApprovalRequired)(nil),
 		(*CallToolResponse_InputRequired)(nil),
+		(*CallToolResponse_AuthorizationRequired)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4043,7 +4134,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

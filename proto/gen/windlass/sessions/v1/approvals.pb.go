@@ -118,7 +118,7 @@ type Approval struct {
 	// "apr_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// What to do about it: approval (decide it), input (answer it), client_tool (run the call, then answer), resolution (see
-	// ResolveToolCall) or child (the turn of another agent; ends by itself).
+	// ResolveToolCall), child (the turn of another agent; ends by itself) or authorization (log in, or connect the source).
 	Kind v1.WaitKind `protobuf:"varint,26,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
 	// Pending, or how it ended.
 	Status ApprovalStatus `protobuf:"varint,27,opt,name=status,proto3,enum=windlass.sessions.v1.ApprovalStatus" json:"status,omitempty"`
@@ -167,7 +167,9 @@ type Approval struct {
 	// Subjects whose input led to the call: the subject that started the turn; subjects that gave it input before the call was requested
 	// (steered it, answered a question, reported the outcome of a call, or denied an earlier call with a comment); and the same for the
 	// turns it depends on: its parent, its sub-agents, and the turn that it runs again. Without allow_requester, none of them may decide.
-	Requesters    []string `protobuf:"bytes,25,rep,name=requesters,proto3" json:"requesters,omitempty"`
+	Requesters []string `protobuf:"bytes,25,rep,name=requesters,proto3" json:"requesters,omitempty"`
+	// For an authorization: what the user has to do.
+	Authorization *v1.Authorization `protobuf:"bytes,28,opt,name=authorization,proto3" json:"authorization,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +375,13 @@ func (x *Approval) GetEndTime() *timestamppb.Timestamp {
 func (x *Approval) GetRequesters() []string {
 	if x != nil {
 		return x.Requesters
+	}
+	return nil
+}
+
+func (x *Approval) GetAuthorization() *v1.Authorization {
+	if x != nil {
+		return x.Authorization
 	}
 	return nil
 }
@@ -885,7 +894,7 @@ var File_windlass_sessions_v1_approvals_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xed\a\n" +
+	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xb4\b\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04kind\x18\x1a \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12<\n" +
@@ -917,7 +926,8 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\bend_time\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1e\n" +
 	"\n" +
 	"requesters\x18\x19 \x03(\tR\n" +
-	"requestersJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xbd\x02\n" +
+	"requesters\x12E\n" +
+	"\rauthorization\x18\x1c \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorizationJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xbd\x02\n" +
 	"\x14ListApprovalsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -1006,8 +1016,9 @@ var file_windlass_sessions_v1_approvals_proto_goTypes = []any{
 	(v1.EffectClass)(0),                  // 12: windlass.turn.v1.EffectClass
 	(*v1.ApprovalDecision)(nil),          // 13: windlass.turn.v1.ApprovalDecision
 	(*timestamppb.Timestamp)(nil),        // 14: google.protobuf.Timestamp
-	(*v1.TurnError)(nil),                 // 15: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),               // 16: google.protobuf.Value
+	(*v1.Authorization)(nil),             // 15: windlass.turn.v1.Authorization
+	(*v1.TurnError)(nil),                 // 16: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),               // 17: google.protobuf.Value
 }
 var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
 	10, // 0: windlass.sessions.v1.Approval.kind:type_name -> windlass.turn.v1.WaitKind
@@ -1019,30 +1030,31 @@ var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
 	14, // 6: windlass.sessions.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
 	14, // 7: windlass.sessions.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
 	14, // 8: windlass.sessions.v1.Approval.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 9: windlass.sessions.v1.ListApprovalsRequest.status:type_name -> windlass.sessions.v1.ApprovalStatus
-	10, // 10: windlass.sessions.v1.ListApprovalsRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	1,  // 11: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
-	5,  // 12: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
-	8,  // 13: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
-	1,  // 14: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
-	15, // 15: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
-	11, // 16: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
-	16, // 17: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
-	2,  // 18: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
-	4,  // 19: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
-	5,  // 20: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
-	6,  // 21: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
-	9,  // 22: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
-	3,  // 23: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
-	1,  // 24: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
-	1,  // 25: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
-	7,  // 26: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
-	1,  // 27: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
-	23, // [23:28] is the sub-list for method output_type
-	18, // [18:23] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	15, // 9: windlass.sessions.v1.Approval.authorization:type_name -> windlass.turn.v1.Authorization
+	0,  // 10: windlass.sessions.v1.ListApprovalsRequest.status:type_name -> windlass.sessions.v1.ApprovalStatus
+	10, // 11: windlass.sessions.v1.ListApprovalsRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	1,  // 12: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
+	5,  // 13: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
+	8,  // 14: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
+	1,  // 15: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
+	16, // 16: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
+	11, // 17: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
+	17, // 18: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
+	2,  // 19: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
+	4,  // 20: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
+	5,  // 21: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
+	6,  // 22: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
+	9,  // 23: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
+	3,  // 24: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
+	1,  // 25: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
+	1,  // 26: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
+	7,  // 27: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
+	1,  // 28: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
+	24, // [24:29] is the sub-list for method output_type
+	19, // [19:24] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_approvals_proto_init() }

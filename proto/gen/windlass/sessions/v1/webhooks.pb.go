@@ -93,8 +93,8 @@ type Webhook struct {
 	// must not contain a secret. Must be empty with per_turn.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
 	// Event types to send: "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" (a call waits for approval),
-	// "input.requested" (a tool asks the user a question, or the client is to run a tool) and "resolution.requested" (the outcome of a call
-	// is unknown and has to be reported). Empty = all.
+	// "input.requested" (a tool asks the user a question, or the client is to run a tool), "resolution.requested" (the outcome of a call
+	// is unknown and has to be reported) and "auth.required" (the user has to log in, or to connect a source). Empty = all.
 	Events []string `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
 	// Only turns of this agent, and waits of sub-agents that these turns started; empty = all agents. The agent does not have to exist.
 	AgentId string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
@@ -237,7 +237,8 @@ func (x *Webhook) GetSecret() string {
 // WebhookEvent is the body of a webhook request.
 type WebhookEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "turn.completed", "turn.failed", "turn.cancelled", "approval.requested", "input.requested" or "resolution.requested".
+	// "turn.completed", "turn.failed", "turn.cancelled", "approval.requested", "input.requested", "resolution.requested" or
+	// "auth.required".
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Time of the event.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
@@ -1307,11 +1308,11 @@ var File_windlass_sessions_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xd9\x04\n" +
+	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xea\x04\n" +
 	"\aWebhook\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xbaH\x1er\x1c2\x1a^([a-z][a-z0-9_-]{0,62})?$R\x02id\x12\x1a\n" +
-	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12\x8e\x01\n" +
-	"\x06events\x18\x03 \x03(\tBv\xbaHs\x92\x01p\x10\x06\x18\x01\"jrhR\x0eturn.completedR\vturn.failedR\x0eturn.cancelledR\x12approval.requestedR\x0finput.requestedR\x14resolution.requestedR\x06events\x12\"\n" +
+	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12\x9f\x01\n" +
+	"\x06events\x18\x03 \x03(\tB\x86\x01\xbaH\x82\x01\x92\x01\x7f\x10\a\x18\x01\"yrwR\x0eturn.completedR\vturn.failedR\x0eturn.cancelledR\x12approval.requestedR\x0finput.requestedR\x14resolution.requestedR\rauth.requiredR\x06events\x12\"\n" +
 	"\bagent_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12*\n" +
 	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\vdescription\x12\x1a\n" +
 	"\bdisabled\x18\x06 \x01(\bR\bdisabled\x12\x19\n" +

@@ -139,6 +139,8 @@ type Event struct {
 	//	*Event_ArtifactCreated
 	//	*Event_BudgetWarning
 	//	*Event_BudgetExhausted
+	//	*Event_AuthRequired
+	//	*Event_AuthResolved
 	//	*Event_TurnRerun
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
@@ -578,6 +580,24 @@ func (x *Event) GetBudgetExhausted() *BudgetExhausted {
 	return nil
 }
 
+func (x *Event) GetAuthRequired() *AuthRequired {
+	if x != nil {
+		if x, ok := x.Data.(*Event_AuthRequired); ok {
+			return x.AuthRequired
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAuthResolved() *AuthResolved {
+	if x != nil {
+		if x, ok := x.Data.(*Event_AuthResolved); ok {
+			return x.AuthResolved
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetTurnRerun() *TurnRerun {
 	if x != nil {
 		if x, ok := x.Data.(*Event_TurnRerun); ok {
@@ -802,6 +822,16 @@ type Event_BudgetExhausted struct {
 	BudgetExhausted *BudgetExhausted `protobuf:"bytes,56,opt,name=budget_exhausted,json=budgetExhausted,proto3,oneof"`
 }
 
+type Event_AuthRequired struct {
+	// auth.required: a call waits until the user logs in, or connects the source of the tool.
+	AuthRequired *AuthRequired `protobuf:"bytes,62,opt,name=auth_required,json=authRequired,proto3,oneof"`
+}
+
+type Event_AuthResolved struct {
+	// auth.resolved: the user did so, or the wait ended without it.
+	AuthResolved *AuthResolved `protobuf:"bytes,63,opt,name=auth_resolved,json=authResolved,proto3,oneof"`
+}
+
 type Event_TurnRerun struct {
 	// turn.rerun: the turn runs another turn again. It follows turn.queued.
 	TurnRerun *TurnRerun `protobuf:"bytes,59,opt,name=turn_rerun,json=turnRerun,proto3,oneof"`
@@ -896,6 +926,10 @@ func (*Event_ArtifactCreated) isEvent_Data() {}
 func (*Event_BudgetWarning) isEvent_Data() {}
 
 func (*Event_BudgetExhausted) isEvent_Data() {}
+
+func (*Event_AuthRequired) isEvent_Data() {}
+
+func (*Event_AuthResolved) isEvent_Data() {}
 
 func (*Event_TurnRerun) isEvent_Data() {}
 
@@ -3103,6 +3137,188 @@ func (x *InputProvided) GetSubject() string {
 	return ""
 }
 
+// AuthRequired: A call waits until it can be made for the user. After that it is tried again by itself.
+type AuthRequired struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "apr_…". To go on without the call: POST /v1/approvals/{id}:answer with the action "decline".
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// ID of the call.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Tool name, "source__tool".
+	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Name of the source.
+	Source string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
+	// AUTHORIZATION_KIND_LOGIN (log in again: POST /v1/grants:renew) or AUTHORIZATION_KIND_CONNECTION (visit connect_url).
+	Kind AuthorizationKind `protobuf:"varint,5,opt,name=kind,proto3,enum=windlass.turn.v1.AuthorizationKind" json:"kind,omitempty"`
+	// For a connection: where the user connects the source.
+	ConnectUrl string `protobuf:"bytes,6,opt,name=connect_url,json=connectUrl,proto3" json:"connect_url,omitempty"`
+	// Why the call cannot be made now, for display.
+	Message string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	// When the wait expires; unset = never.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthRequired) Reset() {
+	*x = AuthRequired{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthRequired) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthRequired) ProtoMessage() {}
+
+func (x *AuthRequired) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthRequired.ProtoReflect.Descriptor instead.
+func (*AuthRequired) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *AuthRequired) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *AuthRequired) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *AuthRequired) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *AuthRequired) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *AuthRequired) GetKind() AuthorizationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return AuthorizationKind_AUTHORIZATION_KIND_UNSPECIFIED
+}
+
+func (x *AuthRequired) GetConnectUrl() string {
+	if x != nil {
+		return x.ConnectUrl
+	}
+	return ""
+}
+
+func (x *AuthRequired) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *AuthRequired) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// AuthResolved: The wait for the user's authorization ended.
+type AuthResolved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the approval.
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// ID of the call.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// VERDICT_ANSWERED (the call is tried again), VERDICT_DECLINED, VERDICT_EXPIRED or VERDICT_CANCELLED.
+	Verdict Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
+	// Subject that authorized or declined; empty when the wait ended without either.
+	Subject       string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthResolved) Reset() {
+	*x = AuthResolved{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthResolved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthResolved) ProtoMessage() {}
+
+func (x *AuthResolved) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthResolved.ProtoReflect.Descriptor instead.
+func (*AuthResolved) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AuthResolved) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *AuthResolved) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *AuthResolved) GetVerdict() Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return Verdict_VERDICT_UNSPECIFIED
+}
+
+func (x *AuthResolved) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
 // ChildStarted: The turn of another agent started in a session of its own.
 type ChildStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3122,7 +3338,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3350,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3363,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChildStarted) GetCallId() string {
@@ -3218,7 +3434,7 @@ type ChildCompleted struct {
 
 func (x *ChildCompleted) Reset() {
 	*x = ChildCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3446,7 @@ func (x *ChildCompleted) String() string {
 func (*ChildCompleted) ProtoMessage() {}
 
 func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3459,7 @@ func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCompleted.ProtoReflect.Descriptor instead.
 func (*ChildCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChildCompleted) GetCallId() string {
@@ -3349,7 +3565,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3361,7 +3577,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3374,7 +3590,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -3431,7 +3647,7 @@ type ShieldTriggered struct {
 
 func (x *ShieldTriggered) Reset() {
 	*x = ShieldTriggered{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3443,7 +3659,7 @@ func (x *ShieldTriggered) String() string {
 func (*ShieldTriggered) ProtoMessage() {}
 
 func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3456,7 +3672,7 @@ func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShieldTriggered.ProtoReflect.Descriptor instead.
 func (*ShieldTriggered) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ShieldTriggered) GetShield() string {
@@ -3505,7 +3721,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3517,7 +3733,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3530,7 +3746,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -3558,7 +3774,7 @@ type BudgetWarning struct {
 
 func (x *BudgetWarning) Reset() {
 	*x = BudgetWarning{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3570,7 +3786,7 @@ func (x *BudgetWarning) String() string {
 func (*BudgetWarning) ProtoMessage() {}
 
 func (x *BudgetWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3583,7 +3799,7 @@ func (x *BudgetWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetWarning.ProtoReflect.Descriptor instead.
 func (*BudgetWarning) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BudgetWarning) GetUse() *LimitUse {
@@ -3621,7 +3837,7 @@ type BudgetExhausted struct {
 
 func (x *BudgetExhausted) Reset() {
 	*x = BudgetExhausted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +3849,7 @@ func (x *BudgetExhausted) String() string {
 func (*BudgetExhausted) ProtoMessage() {}
 
 func (x *BudgetExhausted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +3862,7 @@ func (x *BudgetExhausted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetExhausted.ProtoReflect.Descriptor instead.
 func (*BudgetExhausted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BudgetExhausted) GetUse() *LimitUse {
@@ -3676,7 +3892,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3688,7 +3904,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +3917,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -3731,7 +3947,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3959,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +3972,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -3790,7 +4006,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3802,7 +4018,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3815,7 +4031,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -3863,7 +4079,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +4091,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +4104,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -3934,7 +4150,7 @@ type ExecutorAttached struct {
 
 func (x *ExecutorAttached) Reset() {
 	*x = ExecutorAttached{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[42]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4162,7 @@ func (x *ExecutorAttached) String() string {
 func (*ExecutorAttached) ProtoMessage() {}
 
 func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[42]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4175,7 @@ func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorAttached.ProtoReflect.Descriptor instead.
 func (*ExecutorAttached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ExecutorAttached) GetKind() string {
@@ -3989,7 +4205,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"9\n" +
 	"\x06Events\x12/\n" +
-	"\x06events\x18\x01 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\"\xbc\x1a\n" +
+	"\x06events\x18\x01 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\"\xca\x1b\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -4042,7 +4258,9 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x11context_compacted\x181 \x01(\v2\".windlass.turn.v1.ContextCompactedH\x00R\x10contextCompacted\x12N\n" +
 	"\x10artifact_created\x186 \x01(\v2!.windlass.turn.v1.ArtifactCreatedH\x00R\x0fartifactCreated\x12H\n" +
 	"\x0ebudget_warning\x187 \x01(\v2\x1f.windlass.turn.v1.BudgetWarningH\x00R\rbudgetWarning\x12N\n" +
-	"\x10budget_exhausted\x188 \x01(\v2!.windlass.turn.v1.BudgetExhaustedH\x00R\x0fbudgetExhausted\x12<\n" +
+	"\x10budget_exhausted\x188 \x01(\v2!.windlass.turn.v1.BudgetExhaustedH\x00R\x0fbudgetExhausted\x12E\n" +
+	"\rauth_required\x18> \x01(\v2\x1e.windlass.turn.v1.AuthRequiredH\x00R\fauthRequired\x12E\n" +
+	"\rauth_resolved\x18? \x01(\v2\x1e.windlass.turn.v1.AuthResolvedH\x00R\fauthResolved\x12<\n" +
 	"\n" +
 	"turn_rerun\x18; \x01(\v2\x1b.windlass.turn.v1.TurnRerunH\x00R\tturnRerun\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
@@ -4228,6 +4446,24 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"approvalId\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x123\n" +
 	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
+	"\asubject\x18\x04 \x01(\tR\asubject\"\xa5\x02\n" +
+	"\fAuthRequired\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x12\x16\n" +
+	"\x06source\x18\x04 \x01(\tR\x06source\x127\n" +
+	"\x04kind\x18\x05 \x01(\x0e2#.windlass.turn.v1.AuthorizationKindR\x04kind\x12\x1f\n" +
+	"\vconnect_url\x18\x06 \x01(\tR\n" +
+	"connectUrl\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\x12;\n" +
+	"\vexpire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"\x97\x01\n" +
+	"\fAuthResolved\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x123\n" +
+	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
 	"\asubject\x18\x04 \x01(\tR\asubject\"\x9a\x01\n" +
 	"\fChildStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x19\n" +
@@ -4318,7 +4554,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Events)(nil),                 // 0: windlass.turn.v1.Events
 	(*Event)(nil),                  // 1: windlass.turn.v1.Event
@@ -4351,37 +4587,40 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*ApprovalResolved)(nil),       // 28: windlass.turn.v1.ApprovalResolved
 	(*InputRequested)(nil),         // 29: windlass.turn.v1.InputRequested
 	(*InputProvided)(nil),          // 30: windlass.turn.v1.InputProvided
-	(*ChildStarted)(nil),           // 31: windlass.turn.v1.ChildStarted
-	(*ChildCompleted)(nil),         // 32: windlass.turn.v1.ChildCompleted
-	(*PolicyDecided)(nil),          // 33: windlass.turn.v1.PolicyDecided
-	(*ShieldTriggered)(nil),        // 34: windlass.turn.v1.ShieldTriggered
-	(*UsageUpdated)(nil),           // 35: windlass.turn.v1.UsageUpdated
-	(*BudgetWarning)(nil),          // 36: windlass.turn.v1.BudgetWarning
-	(*BudgetExhausted)(nil),        // 37: windlass.turn.v1.BudgetExhausted
-	(*MessageDelta)(nil),           // 38: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 39: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 40: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 41: windlass.turn.v1.ToolCallProgress
-	(*ExecutorAttached)(nil),       // 42: windlass.turn.v1.ExecutorAttached
-	(*timestamppb.Timestamp)(nil),  // 43: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 44: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 45: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 46: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 47: windlass.turn.v1.TurnError
-	(*LimitReached)(nil),           // 48: windlass.turn.v1.LimitReached
-	(Strategy)(0),                  // 49: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 50: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 51: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 52: google.protobuf.Struct
-	(EffectClass)(0),               // 53: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 54: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 55: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 56: windlass.turn.v1.WaitKind
-	(*LimitUse)(nil),               // 57: windlass.turn.v1.LimitUse
+	(*AuthRequired)(nil),           // 31: windlass.turn.v1.AuthRequired
+	(*AuthResolved)(nil),           // 32: windlass.turn.v1.AuthResolved
+	(*ChildStarted)(nil),           // 33: windlass.turn.v1.ChildStarted
+	(*ChildCompleted)(nil),         // 34: windlass.turn.v1.ChildCompleted
+	(*PolicyDecided)(nil),          // 35: windlass.turn.v1.PolicyDecided
+	(*ShieldTriggered)(nil),        // 36: windlass.turn.v1.ShieldTriggered
+	(*UsageUpdated)(nil),           // 37: windlass.turn.v1.UsageUpdated
+	(*BudgetWarning)(nil),          // 38: windlass.turn.v1.BudgetWarning
+	(*BudgetExhausted)(nil),        // 39: windlass.turn.v1.BudgetExhausted
+	(*MessageDelta)(nil),           // 40: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 41: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 42: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 43: windlass.turn.v1.ToolCallProgress
+	(*ExecutorAttached)(nil),       // 44: windlass.turn.v1.ExecutorAttached
+	(*timestamppb.Timestamp)(nil),  // 45: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 46: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 47: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 48: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 49: windlass.turn.v1.TurnError
+	(*LimitReached)(nil),           // 50: windlass.turn.v1.LimitReached
+	(Strategy)(0),                  // 51: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 52: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 53: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 54: google.protobuf.Struct
+	(EffectClass)(0),               // 55: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 56: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 57: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 58: windlass.turn.v1.WaitKind
+	(AuthorizationKind)(0),         // 59: windlass.turn.v1.AuthorizationKind
+	(*LimitUse)(nil),               // 60: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	1,  // 0: windlass.turn.v1.Events.events:type_name -> windlass.turn.v1.Event
-	43, // 1: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	45, // 1: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	2,  // 2: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	3,  // 3: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	4,  // 4: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
@@ -4396,8 +4635,8 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	19, // 13: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
 	20, // 14: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
 	21, // 15: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	33, // 16: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	35, // 17: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	35, // 16: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	37, // 17: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	6,  // 18: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
 	7,  // 19: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
 	12, // 20: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
@@ -4409,60 +4648,65 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	28, // 26: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
 	29, // 27: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
 	30, // 28: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
-	34, // 29: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
-	42, // 30: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
-	31, // 31: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
-	32, // 32: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
+	36, // 29: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
+	44, // 30: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
+	33, // 31: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
+	34, // 32: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
 	10, // 33: windlass.turn.v1.Event.context_compacted:type_name -> windlass.turn.v1.ContextCompacted
 	11, // 34: windlass.turn.v1.Event.artifact_created:type_name -> windlass.turn.v1.ArtifactCreated
-	36, // 35: windlass.turn.v1.Event.budget_warning:type_name -> windlass.turn.v1.BudgetWarning
-	37, // 36: windlass.turn.v1.Event.budget_exhausted:type_name -> windlass.turn.v1.BudgetExhausted
-	8,  // 37: windlass.turn.v1.Event.turn_rerun:type_name -> windlass.turn.v1.TurnRerun
-	38, // 38: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	39, // 39: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	40, // 40: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	41, // 41: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	44, // 42: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	45, // 43: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	46, // 44: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	47, // 45: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	48, // 46: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	49, // 47: windlass.turn.v1.TurnRerun.strategy:type_name -> windlass.turn.v1.Strategy
-	12, // 48: windlass.turn.v1.TurnRerun.plan:type_name -> windlass.turn.v1.PlanUpdated
-	49, // 49: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	50, // 50: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	47, // 51: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	51, // 52: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	46, // 53: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	52, // 54: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	53, // 55: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	54, // 56: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	55, // 57: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	56, // 58: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	44, // 59: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	52, // 60: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	53, // 61: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	43, // 62: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	43, // 63: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	55, // 64: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	27, // 65: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	56, // 66: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	52, // 67: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	52, // 68: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	43, // 69: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	55, // 70: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	45, // 71: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	46, // 72: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	48, // 73: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	43, // 74: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
-	46, // 75: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	57, // 76: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	57, // 77: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	78, // [78:78] is the sub-list for method output_type
-	78, // [78:78] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	38, // 35: windlass.turn.v1.Event.budget_warning:type_name -> windlass.turn.v1.BudgetWarning
+	39, // 36: windlass.turn.v1.Event.budget_exhausted:type_name -> windlass.turn.v1.BudgetExhausted
+	31, // 37: windlass.turn.v1.Event.auth_required:type_name -> windlass.turn.v1.AuthRequired
+	32, // 38: windlass.turn.v1.Event.auth_resolved:type_name -> windlass.turn.v1.AuthResolved
+	8,  // 39: windlass.turn.v1.Event.turn_rerun:type_name -> windlass.turn.v1.TurnRerun
+	40, // 40: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	41, // 41: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	42, // 42: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	43, // 43: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	46, // 44: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	47, // 45: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	48, // 46: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	49, // 47: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	50, // 48: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	51, // 49: windlass.turn.v1.TurnRerun.strategy:type_name -> windlass.turn.v1.Strategy
+	12, // 50: windlass.turn.v1.TurnRerun.plan:type_name -> windlass.turn.v1.PlanUpdated
+	51, // 51: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	52, // 52: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	49, // 53: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	53, // 54: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	48, // 55: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	54, // 56: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	55, // 57: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	56, // 58: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	57, // 59: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	58, // 60: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	46, // 61: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	54, // 62: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	55, // 63: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 64: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 65: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	57, // 66: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	27, // 67: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	58, // 68: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	54, // 69: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	54, // 70: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	45, // 71: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	57, // 72: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	59, // 73: windlass.turn.v1.AuthRequired.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	45, // 74: windlass.turn.v1.AuthRequired.expire_time:type_name -> google.protobuf.Timestamp
+	57, // 75: windlass.turn.v1.AuthResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	47, // 76: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	48, // 77: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	50, // 78: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	45, // 79: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
+	48, // 80: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	60, // 81: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	60, // 82: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -4508,6 +4752,8 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_ArtifactCreated)(nil),
 		(*Event_BudgetWarning)(nil),
 		(*Event_BudgetExhausted)(nil),
+		(*Event_AuthRequired)(nil),
+		(*Event_AuthResolved)(nil),
 		(*Event_TurnRerun)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
@@ -4520,7 +4766,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

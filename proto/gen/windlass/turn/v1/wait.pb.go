@@ -38,6 +38,8 @@ const (
 	WaitKind_WAIT_KIND_RESOLUTION WaitKind = 4
 	// The end of another agent's turn that the call started.
 	WaitKind_WAIT_KIND_CHILD WaitKind = 5
+	// The user logs in, or connects the source of the tool, so that the call can be made for them.
+	WaitKind_WAIT_KIND_AUTHORIZATION WaitKind = 6
 )
 
 // Enum value maps for WaitKind.
@@ -49,14 +51,16 @@ var (
 		3: "WAIT_KIND_CLIENT_TOOL",
 		4: "WAIT_KIND_RESOLUTION",
 		5: "WAIT_KIND_CHILD",
+		6: "WAIT_KIND_AUTHORIZATION",
 	}
 	WaitKind_value = map[string]int32{
-		"WAIT_KIND_UNSPECIFIED": 0,
-		"WAIT_KIND_APPROVAL":    1,
-		"WAIT_KIND_INPUT":       2,
-		"WAIT_KIND_CLIENT_TOOL": 3,
-		"WAIT_KIND_RESOLUTION":  4,
-		"WAIT_KIND_CHILD":       5,
+		"WAIT_KIND_UNSPECIFIED":   0,
+		"WAIT_KIND_APPROVAL":      1,
+		"WAIT_KIND_INPUT":         2,
+		"WAIT_KIND_CLIENT_TOOL":   3,
+		"WAIT_KIND_RESOLUTION":    4,
+		"WAIT_KIND_CHILD":         5,
+		"WAIT_KIND_AUTHORIZATION": 6,
 	}
 )
 
@@ -85,6 +89,59 @@ func (x WaitKind) Number() protoreflect.EnumNumber {
 // Deprecated: Use WaitKind.Descriptor instead.
 func (WaitKind) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{0}
+}
+
+// AuthorizationKind says what a user has to do so that a tool can be called for them.
+type AuthorizationKind int32
+
+const (
+	// Not set.
+	AuthorizationKind_AUTHORIZATION_KIND_UNSPECIFIED AuthorizationKind = 0
+	// Log in again: the turn's grant has ended, was revoked or is refused by the issuer.
+	AuthorizationKind_AUTHORIZATION_KIND_LOGIN AuthorizationKind = 1
+	// Connect the source: the user has not consented yet that Windlass uses it for them, or the consent has ended.
+	AuthorizationKind_AUTHORIZATION_KIND_CONNECTION AuthorizationKind = 2
+)
+
+// Enum value maps for AuthorizationKind.
+var (
+	AuthorizationKind_name = map[int32]string{
+		0: "AUTHORIZATION_KIND_UNSPECIFIED",
+		1: "AUTHORIZATION_KIND_LOGIN",
+		2: "AUTHORIZATION_KIND_CONNECTION",
+	}
+	AuthorizationKind_value = map[string]int32{
+		"AUTHORIZATION_KIND_UNSPECIFIED": 0,
+		"AUTHORIZATION_KIND_LOGIN":       1,
+		"AUTHORIZATION_KIND_CONNECTION":  2,
+	}
+)
+
+func (x AuthorizationKind) Enum() *AuthorizationKind {
+	p := new(AuthorizationKind)
+	*p = x
+	return p
+}
+
+func (x AuthorizationKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AuthorizationKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_turn_v1_wait_proto_enumTypes[1].Descriptor()
+}
+
+func (AuthorizationKind) Type() protoreflect.EnumType {
+	return &file_windlass_turn_v1_wait_proto_enumTypes[1]
+}
+
+func (x AuthorizationKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AuthorizationKind.Descriptor instead.
+func (AuthorizationKind) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{1}
 }
 
 // Verdict says how a wait ended.
@@ -152,11 +209,11 @@ func (x Verdict) String() string {
 }
 
 func (Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_turn_v1_wait_proto_enumTypes[1].Descriptor()
+	return file_windlass_turn_v1_wait_proto_enumTypes[2].Descriptor()
 }
 
 func (Verdict) Type() protoreflect.EnumType {
-	return &file_windlass_turn_v1_wait_proto_enumTypes[1]
+	return &file_windlass_turn_v1_wait_proto_enumTypes[2]
 }
 
 func (x Verdict) Number() protoreflect.EnumNumber {
@@ -165,7 +222,71 @@ func (x Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Verdict.Descriptor instead.
 func (Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{2}
+}
+
+// Authorization is what a user has to do so that a tool can be called for them.
+type Authorization struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the source of the tool.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// What to do.
+	Kind AuthorizationKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.AuthorizationKind" json:"kind,omitempty"`
+	// For a connection: where the user connects the source.
+	ConnectUrl    string `protobuf:"bytes,3,opt,name=connect_url,json=connectUrl,proto3" json:"connect_url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Authorization) Reset() {
+	*x = Authorization{}
+	mi := &file_windlass_turn_v1_wait_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Authorization) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Authorization) ProtoMessage() {}
+
+func (x *Authorization) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_wait_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Authorization.ProtoReflect.Descriptor instead.
+func (*Authorization) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Authorization) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Authorization) GetKind() AuthorizationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return AuthorizationKind_AUTHORIZATION_KIND_UNSPECIFIED
+}
+
+func (x *Authorization) GetConnectUrl() string {
+	if x != nil {
+		return x.ConnectUrl
+	}
+	return ""
 }
 
 // WaitRef refers to a wait. It is stored in workflow history.
@@ -183,7 +304,7 @@ type WaitRef struct {
 
 func (x *WaitRef) Reset() {
 	*x = WaitRef{}
-	mi := &file_windlass_turn_v1_wait_proto_msgTypes[0]
+	mi := &file_windlass_turn_v1_wait_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -195,7 +316,7 @@ func (x *WaitRef) String() string {
 func (*WaitRef) ProtoMessage() {}
 
 func (x *WaitRef) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_wait_proto_msgTypes[0]
+	mi := &file_windlass_turn_v1_wait_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -208,7 +329,7 @@ func (x *WaitRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRef.ProtoReflect.Descriptor instead.
 func (*WaitRef) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{0}
+	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *WaitRef) GetId() string {
@@ -245,7 +366,7 @@ type WaitAnswer struct {
 
 func (x *WaitAnswer) Reset() {
 	*x = WaitAnswer{}
-	mi := &file_windlass_turn_v1_wait_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_wait_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -257,7 +378,7 @@ func (x *WaitAnswer) String() string {
 func (*WaitAnswer) ProtoMessage() {}
 
 func (x *WaitAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_wait_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_wait_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -270,7 +391,7 @@ func (x *WaitAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitAnswer.ProtoReflect.Descriptor instead.
 func (*WaitAnswer) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *WaitAnswer) GetWaitId() string {
@@ -291,7 +412,12 @@ var File_windlass_turn_v1_wait_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_wait_proto_rawDesc = "" +
 	"\n" +
-	"\x1bwindlass/turn/v1/wait.proto\x12\x10windlass.turn.v1\"n\n" +
+	"\x1bwindlass/turn/v1/wait.proto\x12\x10windlass.turn.v1\"\x81\x01\n" +
+	"\rAuthorization\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x127\n" +
+	"\x04kind\x18\x02 \x01(\x0e2#.windlass.turn.v1.AuthorizationKindR\x04kind\x12\x1f\n" +
+	"\vconnect_url\x18\x03 \x01(\tR\n" +
+	"connectUrl\"n\n" +
 	"\aWaitRef\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12#\n" +
@@ -299,14 +425,19 @@ const file_windlass_turn_v1_wait_proto_rawDesc = "" +
 	"\n" +
 	"WaitAnswer\x12\x17\n" +
 	"\await_id\x18\x01 \x01(\tR\x06waitId\x123\n" +
-	"\averdict\x18\x02 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict*\x9c\x01\n" +
+	"\averdict\x18\x02 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict*\xb9\x01\n" +
 	"\bWaitKind\x12\x19\n" +
 	"\x15WAIT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12WAIT_KIND_APPROVAL\x10\x01\x12\x13\n" +
 	"\x0fWAIT_KIND_INPUT\x10\x02\x12\x19\n" +
 	"\x15WAIT_KIND_CLIENT_TOOL\x10\x03\x12\x18\n" +
 	"\x14WAIT_KIND_RESOLUTION\x10\x04\x12\x13\n" +
-	"\x0fWAIT_KIND_CHILD\x10\x05*\xe2\x01\n" +
+	"\x0fWAIT_KIND_CHILD\x10\x05\x12\x1b\n" +
+	"\x17WAIT_KIND_AUTHORIZATION\x10\x06*x\n" +
+	"\x11AuthorizationKind\x12\"\n" +
+	"\x1eAUTHORIZATION_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18AUTHORIZATION_KIND_LOGIN\x10\x01\x12!\n" +
+	"\x1dAUTHORIZATION_KIND_CONNECTION\x10\x02*\xe2\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10VERDICT_APPROVED\x10\x01\x12\x12\n" +
@@ -332,22 +463,25 @@ func file_windlass_turn_v1_wait_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_wait_proto_rawDescData
 }
 
-var file_windlass_turn_v1_wait_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_windlass_turn_v1_wait_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_windlass_turn_v1_wait_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_windlass_turn_v1_wait_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_windlass_turn_v1_wait_proto_goTypes = []any{
-	(WaitKind)(0),      // 0: windlass.turn.v1.WaitKind
-	(Verdict)(0),       // 1: windlass.turn.v1.Verdict
-	(*WaitRef)(nil),    // 2: windlass.turn.v1.WaitRef
-	(*WaitAnswer)(nil), // 3: windlass.turn.v1.WaitAnswer
+	(WaitKind)(0),          // 0: windlass.turn.v1.WaitKind
+	(AuthorizationKind)(0), // 1: windlass.turn.v1.AuthorizationKind
+	(Verdict)(0),           // 2: windlass.turn.v1.Verdict
+	(*Authorization)(nil),  // 3: windlass.turn.v1.Authorization
+	(*WaitRef)(nil),        // 4: windlass.turn.v1.WaitRef
+	(*WaitAnswer)(nil),     // 5: windlass.turn.v1.WaitAnswer
 }
 var file_windlass_turn_v1_wait_proto_depIdxs = []int32{
-	0, // 0: windlass.turn.v1.WaitRef.kind:type_name -> windlass.turn.v1.WaitKind
-	1, // 1: windlass.turn.v1.WaitAnswer.verdict:type_name -> windlass.turn.v1.Verdict
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1, // 0: windlass.turn.v1.Authorization.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	0, // 1: windlass.turn.v1.WaitRef.kind:type_name -> windlass.turn.v1.WaitKind
+	2, // 2: windlass.turn.v1.WaitAnswer.verdict:type_name -> windlass.turn.v1.Verdict
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_wait_proto_init() }
@@ -360,8 +494,8 @@ func file_windlass_turn_v1_wait_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_wait_proto_rawDesc), len(file_windlass_turn_v1_wait_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   2,
+			NumEnums:      3,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -63,7 +63,9 @@ type StoredWaitRequest struct {
 	// State that the worker needs to continue.
 	State []byte `protobuf:"bytes,16,opt,name=state,proto3" json:"state,omitempty"`
 	// ID of the child turn.
-	ChildTurnId   string `protobuf:"bytes,17,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
+	ChildTurnId string `protobuf:"bytes,17,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
+	// What the user has to do.
+	Authorization *v1.Authorization `protobuf:"bytes,19,opt,name=authorization,proto3" json:"authorization,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -224,6 +226,13 @@ func (x *StoredWaitRequest) GetChildTurnId() string {
 	return ""
 }
 
+func (x *StoredWaitRequest) GetAuthorization() *v1.Authorization {
+	if x != nil {
+		return x.Authorization
+	}
+	return nil
+}
+
 // StoredWaitAnswer is what answered a wait, as far as there is an answer. Its field numbers are those of windlass.execution.v1.Wait.
 type StoredWaitAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -301,7 +310,7 @@ var File_windlass_sessions_store_v1_wait_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_wait_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/sessions/store/v1/wait.proto\x12\x1awindlass.sessions.store.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xa0\x05\n" +
+	"%windlass/sessions/store/v1/wait.proto\x12\x1awindlass.sessions.store.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe7\x05\n" +
 	"\x11StoredWaitRequest\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
@@ -323,7 +332,8 @@ const file_windlass_sessions_store_v1_wait_proto_rawDesc = "" +
 	"schemaJson\x12!\n" +
 	"\fexecution_id\x18\x0f \x01(\tR\vexecutionId\x12\x14\n" +
 	"\x05state\x18\x10 \x01(\fR\x05state\x12\"\n" +
-	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\"\xdb\x01\n" +
+	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\x12E\n" +
+	"\rauthorization\x18\x13 \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\"\xdb\x01\n" +
 	"\x10StoredWaitAnswer\x121\n" +
 	"\acontent\x18\x04 \x01(\v2\x17.google.protobuf.StructR\acontent\x124\n" +
 	"\x06result\x18\x05 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12@\n" +
@@ -351,22 +361,24 @@ var file_windlass_sessions_store_v1_wait_proto_goTypes = []any{
 	(*structpb.Struct)(nil),     // 3: google.protobuf.Struct
 	(v1.EffectClass)(0),         // 4: windlass.turn.v1.EffectClass
 	(*durationpb.Duration)(nil), // 5: google.protobuf.Duration
-	(*v1.ToolResult)(nil),       // 6: windlass.turn.v1.ToolResult
-	(*v1.ApprovalDecision)(nil), // 7: windlass.turn.v1.ApprovalDecision
+	(*v1.Authorization)(nil),    // 6: windlass.turn.v1.Authorization
+	(*v1.ToolResult)(nil),       // 7: windlass.turn.v1.ToolResult
+	(*v1.ApprovalDecision)(nil), // 8: windlass.turn.v1.ApprovalDecision
 }
 var file_windlass_sessions_store_v1_wait_proto_depIdxs = []int32{
 	2, // 0: windlass.sessions.store.v1.StoredWaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
 	3, // 1: windlass.sessions.store.v1.StoredWaitRequest.arguments:type_name -> google.protobuf.Struct
 	4, // 2: windlass.sessions.store.v1.StoredWaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
 	5, // 3: windlass.sessions.store.v1.StoredWaitRequest.expires_in:type_name -> google.protobuf.Duration
-	3, // 4: windlass.sessions.store.v1.StoredWaitAnswer.content:type_name -> google.protobuf.Struct
-	6, // 5: windlass.sessions.store.v1.StoredWaitAnswer.result:type_name -> windlass.turn.v1.ToolResult
-	7, // 6: windlass.sessions.store.v1.StoredWaitAnswer.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	6, // 4: windlass.sessions.store.v1.StoredWaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
+	3, // 5: windlass.sessions.store.v1.StoredWaitAnswer.content:type_name -> google.protobuf.Struct
+	7, // 6: windlass.sessions.store.v1.StoredWaitAnswer.result:type_name -> windlass.turn.v1.ToolResult
+	8, // 7: windlass.sessions.store.v1.StoredWaitAnswer.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_store_v1_wait_proto_init() }
