@@ -183,6 +183,10 @@ func TestCommands(t *testing.T) {
 			sent: `POST /v1/tools/notes__list:invoke {"arguments":{"a":1}}`,
 		},
 		{args: "tool invoke notes__list -", stdin: `{"b":2}`, sent: `POST /v1/tools/notes__list:invoke {"arguments":{"b":2}}`},
+		{
+			args: "tool invoke --fresh notes__list", out: "one[image/png, 3 bytes]\n",
+			sent: `POST /v1/tools/notes__list:invoke {"arguments":{},"fresh":true}`,
+		},
 		{args: "tool invoke notes__list {", code: 2, err: []string{"no valid JSON"}},
 		{args: "tool invoke notes__fail", code: 1, out: "no such note\n", sent: `POST /v1/tools/notes__fail:invoke {"arguments":{}}`},
 		{

@@ -27,6 +27,7 @@ func toolCommands(a *app.App) []*cobra.Command {
 		Args:    cobra.RangeArgs(1, 2), RunE: run(a, invokeTool),
 	}
 	invoke.Flags().String("key", "", "idempotency key: the same key is the same execution")
+	invoke.Flags().Bool("fresh", false, "run the tool even if its answer is cached")
 	search := &cobra.Command{
 		Use: "search WORDS…", Short: "Find tools by what they do, best first", Example: "  windlass tool search create an issue",
 		Args: cobra.MinimumNArgs(1), RunE: run(a, func(c *call) error {
@@ -61,10 +62,13 @@ func invokeTool(c *call) error {
 		}
 		arguments = raw
 	}
+	body := map[string]any{"arguments": arguments}
+	if flag(c.cmd, "fresh") == "true" {
+		body["fresh"] = true
+	}
 	var answer registryv1.InvokeToolResponse
 	raw, err := c.client.Do(c.ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/tools" + client.Path(c.args[0]) + ":invoke", Body: map[string]any{"arguments": arguments},
-		Key: flag(c.cmd, "key"),
+		Method: http.MethodPost, Path: "/v1/tools" + client.Path(c.args[0]) + ":invoke", Body: body, Key: flag(c.cmd, "key"),
 	}, &answer)
 	if err != nil {
 		return err
