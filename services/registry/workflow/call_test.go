@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -294,5 +295,46 @@ func TestTemporalThatIsAway(t *testing.T) {
 		}
 		calls.Forget(w.source)
 		calls.Close()
+	}
+}
+
+// TestCallsOfWorkflows is the table code × moment: whatever Temporal answers, and whenever, a call asks it once to start a workflow, and
+// another attempt at the same call finds what the first one started.
+func TestCallsOfWorkflows(t *testing.T) {
+	w := newWorld(t)
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		fails := []error{status.Error(code, "no")}
+		for name, row := range map[string]struct{ before, after, waits []error }{
+			"before the start": {before: fails}, "after the start": {after: fails}, "while it waits": {waits: fails},
+			"after the start and while it waits": {after: fails, waits: fails},
+		} {
+			t.Run(code.String()+" "+name, func(t *testing.T) {
+				c := w.call(store.WorkflowTool{Name: "echo"}, t.Name(), `{"id":"7"}`)
+				w.wire.set(func() { w.wire.starts, w.wire.before, w.wire.after, w.wire.waits = 0, row.before, row.after, row.waits })
+				result, err := w.calls.Call(t.Context(), c)
+				if w.wire.starts != 1 {
+					t.Errorf("%d requests to start", w.wire.starts)
+				}
+				failure, classified := errors.AsType[*workflow.Error](err)
+				switch {
+				case err != nil && !classified:
+					t.Errorf("an error without a fate: %v", err)
+				case code == codes.ResourceExhausted: // says that nothing was done; the second attempt finds what was
+				case classified && failure.Fate == workflow.NotSent && row.before == nil:
+					t.Errorf("Temporal started it, the call says not sent: %v", err)
+				case err == nil && result.GetIsError() && row.waits != nil && row.after == nil:
+					t.Errorf("it was started, the call says that the tool refused: %s", text(result))
+				}
+				w.wire.set(func() { w.wire.before, w.wire.after, w.wire.waits = nil, nil, nil })
+				if got := text(w.must(c)); got != `{"id":"7","n":0}` {
+					t.Errorf("the second attempt: %s", got)
+				}
+			})
+		}
+	}
+	want := int64(4 * codes.Unauthenticated) // one each
+	testpoll.Until(t, "Temporal lists one workflow for each call", func() bool { return w.count(`WorkflowType = "echo"`) >= want })
+	if n := w.count(`WorkflowType = "echo"`); n != want {
+		t.Errorf("%d workflows, want %d", n, want)
 	}
 }
