@@ -15,7 +15,7 @@ type Config struct {
 	// Addr is host:port of the HTTP listener, which the assembly opens.
 	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 picks a free port."`
 	// URL is where browsers find the gateway.
-	URL string `yaml:"url" doc:"URL of this gateway for browsers. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
+	URL string `yaml:"url" doc:"URL of this gateway for browsers and MCP clients. Tokens for an endpoint name it by this URL (RFC 8707), whatever host a request names. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
 	// MaxBody limits request bodies.
 	MaxBody config.Size `yaml:"max_body" doc:"Maximum size of a request body."`
 	// Timeout bounds one call.
@@ -30,8 +30,10 @@ type Config struct {
 	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
 	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
 	TemporalUI, TemporalNamespace string `yaml:"-"`
-	// Issuers are set by the assembly: the URLs of those whose tokens are accepted.
-	Issuers []string `yaml:"-"`
+	// Issuers and Scopes are set by the assembly: the URLs of those whose tokens are accepted, and what the tokens need.
+	Issuers, Scopes []string `yaml:"-"`
+	// MCPLogin is set by the assembly: MCP clients need a token, whatever their connection says.
+	MCPLogin bool `yaml:"-"`
 }
 
 // DefaultConfig returns the defaults, which serve this machine only.

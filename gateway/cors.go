@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -27,6 +28,9 @@ const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout
 // mcpPath is where MCP is served.
 const mcpPath = "/mcp"
 
+// isMCP reports whether a path is one at which MCP is served.
+func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, mcpPath+"/") }
+
 // mcp serves MCP. Here a GET is a stream and not a mere read, so a page of another origin may not open it either. The names of some headers
 // are chosen by tools, so pages of the configured origins may send all that they ask for.
 func (g *Gateway) mcp(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +50,7 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler
 		h := w.Header()
 		h.Add("Vary", "Origin")
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "ETag, Location, Mcp-Session-Id, Retry-After")
+		h.Set("Access-Control-Expose-Headers", "ETag, Location, Mcp-Session-Id, Retry-After, "+problem.Challenge)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers", headers)
@@ -55,12 +59,9 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler
 			return
 		}
 	}
-	caller, err := g.authenticate(r)
-	if err != nil {
-		problem.Write(w, r, err)
-		return
+	if caller := g.authenticate(w, r); caller != nil {
+		g.serveAs(w, r, caller, next)
 	}
-	g.serveAs(w, r, caller, next)
 }
 
 // headers sets security headers for browsers.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/openapi"
+	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -75,6 +76,7 @@ type Gateway struct {
 	clientAPI []byte
 	seen      *observer
 	cross     *http.CrossOriginProtection
+	resources *protected.Resources
 	handler   http.Handler
 	server    *http.Server
 }
@@ -110,6 +112,12 @@ func (g *Gateway) build() error {
 		return err
 	}
 	if g.cross, err = crossOrigin(g.cfg.CORSOrigins); err != nil {
+		return err
+	}
+	g.resources, err = protected.New(protected.Config{
+		URL: g.cfg.URL, Issuers: g.cfg.Issuers, Scopes: g.cfg.Scopes, MCP: g.deps.MCP != nil,
+	})
+	if err != nil {
 		return err
 	}
 	g.api, err = rest.New(rest.Deps{

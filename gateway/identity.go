@@ -15,20 +15,27 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// authenticate returns the principal of a request, or why the request may not be served: it comes from a web page of another origin, or its
-// credentials are missing or refused.
-func (g *Gateway) authenticate(r *http.Request) (*policyv1.Principal, error) {
+// authenticate returns the principal of a request. If the request may not be served, it has been answered, and the principal is nil: it
+// comes from a web page of another origin, or its credentials are missing or refused.
+func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) *policyv1.Principal {
 	if err := g.cross.Check(r); err != nil {
-		return nil, foreign(err)
+		problem.Write(w, r, foreign(err))
+		return nil
 	}
-	p, err := g.deps.Authenticator.Authenticate(r.Context(), authn.Credentials{
-		Authorization: r.Header.Values("Authorization"), Peer: connection(r),
-	})
+	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: g.resources.URL(r), Peer: connection(r)}
+	if g.cfg.MCPLogin && isMCP(r.URL.Path) {
+		credentials.Peer = authn.Peer{}
+	}
+	p, err := g.deps.Authenticator.Authenticate(r.Context(), credentials)
 	if err != nil {
 		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
-		return nil, err
+		if c := g.resources.Challenge(r, err); c != "" {
+			w.Header().Set(problem.Challenge, c)
+		}
+		problem.Write(w, r, err)
+		return nil
 	}
-	return p, nil
+	return p
 }
 
 func foreign(err error) error {

@@ -13,13 +13,13 @@ import (
 
 // kill answers 202 and ends the process. Only the local user may call it, and not from pages of other origins.
 func (g *Gateway) kill(w http.ResponseWriter, r *http.Request) {
-	caller, err := g.authenticate(r)
-	if err == nil && !authn.IsLocal(caller) {
-		err = fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "only the local user may end this process").
-			Hint("Open the console on the machine that Windlass runs on.")
+	caller := g.authenticate(w, r)
+	if caller == nil {
+		return
 	}
-	if err != nil {
-		problem.Write(w, r, err)
+	if !authn.IsLocal(caller) {
+		problem.Write(w, r, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+			"only the local user may end this process").Hint("Open the console on the machine that Windlass runs on."))
 		return
 	}
 	g.deps.Log.WarnContext(r.Context(), "killed from the console")

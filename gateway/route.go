@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/probe"
 )
@@ -22,7 +23,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.cors(w, r, g.api, corsHeaders)
 		return
 	}
-	if g.deps.MCP != nil && (path == mcpPath || strings.HasPrefix(path, mcpPath+"/")) {
+	if g.deps.MCP != nil && isMCP(path) {
 		matched(r.Context(), mcpPath)
 		g.mcp(w, r)
 		return
@@ -37,8 +38,13 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.kill(w, r)
 		return
 	}
-	h := g.plain(path)
-	if h == nil {
+	h := g.resources.Document(path)
+	if h != nil {
+		path = protected.Path
+		if protected.CORS(w, r) {
+			return
+		}
+	} else if h = g.plain(path); h == nil {
 		problem.NotFound(w, r)
 		return
 	}
@@ -66,9 +72,6 @@ func (g *Gateway) plain(path string) http.Handler {
 		return document(g.openapi)
 	case "/openapi.client.json":
 		return document(g.clientAPI)
-	}
-	if h := g.describe(path); h != nil {
-		return h
 	}
 	if console.Route(path) != "" {
 		return g.console

@@ -74,7 +74,8 @@ func newEdge(t *testing.T) *edge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.server = serve(t, func(_ *gateway.Config, d *gateway.Deps) {
+	e.server = serve(t, func(c *gateway.Config, d *gateway.Deps) {
+		c.URL = "" // that of the listener
 		d.Authenticator = authn.NewAuthenticator([]authn.TokenVerifier{v}, []authn.PeerVerifier{authn.Loopback{}})
 		d.MCP, d.Log = e.mcp, log
 	})

@@ -16,6 +16,9 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
+// Challenge is the header that says which credentials a refused request needs. Who knows more than "Bearer" sets it before Write.
+const Challenge = "WWW-Authenticate"
+
 // Of returns the problem that represents an error of this request.
 func Of(r *http.Request, err error) fault.Problem {
 	p := fault.ToProblem(err, r.URL.Path)
@@ -51,8 +54,8 @@ func write(w http.ResponseWriter, p fault.Problem, err error) {
 	if wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(wait)/float64(time.Second)))))
 	}
-	if p.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
+	if p.Status == http.StatusUnauthorized && h.Get(Challenge) == "" {
+		h.Set(Challenge, "Bearer")
 	}
 	body, merr := json.Marshal(p)
 	if merr != nil {

@@ -251,9 +251,8 @@ func (p *Process) buildGateway() error {
 	}
 	cfg := p.cfg.Gateway
 	cfg.TemporalUI, cfg.TemporalNamespace = p.cfg.Temporal.UI, p.cfg.Temporal.Namespace
-	for _, issuer := range p.cfg.Identity.Issuers {
-		cfg.Issuers = append(cfg.Issuers, issuer.Issuer)
-	}
+	cfg.MCPLogin = p.cfg.Identity.MCPLogin
+	cfg.Issuers, cfg.Scopes = p.cfg.Identity.authorization()
 	g, err := gateway.New(cfg, conns)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/issuer/account"
@@ -20,10 +21,22 @@ const loopbackLocal = "local"
 type IdentityConfig struct {
 	// Loopback is loopbackLocal or ""; see authn.Loopback.
 	Loopback string `yaml:"loopback" doc:"local: processes of the operating-system user that Windlass runs as, on its machine, act as the user \"local\" without a token. Where the kernel does not tell who calls (all but Linux), any process on the machine does, and a warning is logged. Empty: calls without a token are refused."`
+	// MCPLogin has MCP clients log in.
+	MCPLogin bool `yaml:"mcp_login" doc:"MCP clients have to log in: the gateway answers /mcp and what is below it with 401 to calls without a token, also where loopback would make them the user \"local\"."`
 	// Issuers are identity providers.
 	Issuers []bearer.Issuer `yaml:"issuers" doc:"Identity providers whose access tokens (JWT) are accepted as \"Authorization: Bearer TOKEN\", by the gateway and by the gRPC port of each role."`
 	// Issuer is the built-in one.
 	Issuer account.Config `yaml:"issuer"`
+}
+
+// authorization returns the URLs of the issuers, and all scopes that tokens need.
+func (c IdentityConfig) authorization() (issuers, scopes []string) {
+	for _, i := range c.Issuers {
+		issuers = append(issuers, i.Issuer)
+		scopes = append(scopes, i.Scopes...)
+	}
+	slices.Sort(scopes)
+	return issuers, slices.Compact(scopes)
 }
 
 // maxKeys bounds a response with an issuer's keys in bytes, and keysTimeout the time that it takes.

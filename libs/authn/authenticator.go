@@ -17,6 +17,9 @@ import (
 type Credentials struct {
 	// Authorization holds the values of the call's Authorization header or metadata.
 	Authorization []string
+	// Resource is the URL of the part of the mesh that is called (RFC 8707), an audience that tokens may have besides those of the mesh as a
+	// whole. Empty: none.
+	Resource string
 	// Peer describes the connection.
 	Peer Peer
 }
@@ -41,9 +44,10 @@ type TokenVerifier interface {
 	// Recognizes reports whether a token is of this kind, by its form. A token is verified by the first verifier that recognizes it and by no
 	// other.
 	Recognizes(token string) bool
-	// Verify returns the principal of a token, which is shared: callers do not modify it. It returns ErrToken if the token is refused;
-	// another error means that it cannot be verified now.
-	Verify(ctx context.Context, token string) (*policyv1.Principal, error)
+	// Verify returns the principal of a token for a call of a resource, see Credentials. The principal is shared: callers do not modify it. It
+	// returns ErrToken if the token is refused, and a *ScopeError if it is valid but lacks scopes; another error means that it cannot be
+	// verified now.
+	Verify(ctx context.Context, token, resource string) (*policyv1.Principal, error)
 }
 
 // PeerVerifier identifies callers without a token by their connection.
@@ -68,7 +72,7 @@ func NewAuthenticator(tokens []TokenVerifier, peers []PeerVerifier) *Authenticat
 // the token. The errors do not say why a token is refused; their causes do.
 func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (*policyv1.Principal, error) {
 	if len(c.Authorization) > 0 {
-		return a.bearer(ctx, c.Authorization)
+		return a.bearer(ctx, c)
 	}
 	if a != nil {
 		for _, v := range a.peers {
@@ -82,8 +86,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (*polic
 			"its machine and by the name localhost, where identity.loopback allows it.")
 }
 
-func (a *Authenticator) bearer(ctx context.Context, values []string) (*policyv1.Principal, error) {
-	token, err := bearerToken(values)
+func (a *Authenticator) bearer(ctx context.Context, c Credentials) (*policyv1.Principal, error) {
+	token, err := bearerToken(c.Authorization)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -92,7 +96,7 @@ func (a *Authenticator) bearer(ctx context.Context, values []string) (*policyv1.
 			if !v.Recognizes(token) {
 				continue
 			}
-			p, err := v.Verify(ctx, token)
+			p, err := v.Verify(ctx, token, c.Resource)
 			if err != nil {
 				return nil, refused(err)
 			}

@@ -21,7 +21,7 @@ type prefixed struct {
 
 func (p prefixed) Recognizes(token string) bool { return strings.HasPrefix(token, p.prefix) }
 
-func (p prefixed) Verify(context.Context, string) (*policyv1.Principal, error) {
+func (p prefixed) Verify(context.Context, string, string) (*policyv1.Principal, error) {
 	return authn.User(p.prefix), p.err
 }
 

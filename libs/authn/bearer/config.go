@@ -20,7 +20,9 @@ type Issuer struct {
 	// Issuer is the value of iss.
 	Issuer string `yaml:"issuer" doc:"URL of the issuer, exactly as in the tokens' iss claim."`
 	// Audiences are those of this mesh.
-	Audiences []string `yaml:"audiences" doc:"Audiences of this mesh; a token must name one of them in its aud claim."`
+	Audiences []string `yaml:"audiences" doc:"Audiences of this mesh. A token must name one of them in its aud claim, or the URL of the endpoint that it is sent to, such as https://windlass.example.com/mcp (RFC 8707); it is accepted at that endpoint only."`
+	// Scopes are needed for all calls.
+	Scopes []string `yaml:"scopes" doc:"Scopes that a token must have, in its scope or scp claim; without them calls get 403 and the list, and MCP clients request them at login. Empty: none."`
 	// JWKSURL is where the keys are.
 	JWKSURL string `yaml:"jwks_url" doc:"URL of the issuer's keys. Empty: as in ISSUER/.well-known/openid-configuration."`
 	// AllowHTTP permits plain http.
@@ -50,6 +52,8 @@ var algorithms = []string{
 
 var (
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+	// scopeForm is that of RFC 6749.
+	scopeForm = regexp.MustCompile(`^[!#-\[\]-~]+$`)
 	// tenantForm holds for tenants, which are part of bus subjects and cache keys.
 	tenantForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 )
@@ -71,6 +75,11 @@ func (c Issuer) check() error {
 	}
 	if len(c.Audiences) == 0 || slices.Contains(c.Audiences, "") {
 		bad("audiences: name at least one audience")
+	}
+	for _, scope := range c.Scopes {
+		if !scopeForm.MatchString(scope) {
+			bad("scopes: %q is no scope: use visible ASCII without spaces, quotes and backslashes", scope)
+		}
 	}
 	for _, a := range c.Algorithms {
 		if !slices.Contains(algorithms, a) {

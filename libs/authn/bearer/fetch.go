@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -70,6 +71,12 @@ func (s *keySet) get(ctx context.Context, address string) ([]byte, error) {
 		return nil, fmt.Errorf("status %d", resp.StatusCode)
 	}
 	return body, nil
+}
+
+// onLoopback reports whether a URL is that of a server on this machine.
+func onLoopback(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && loopback(u.Hostname())
 }
 
 // loopback reports whether a host is this one.

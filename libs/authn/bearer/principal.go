@@ -161,6 +161,24 @@ func (m mapper) rolesOf(claims jwt.MapClaims) ([]string, error) {
 	return roles, nil
 }
 
+// scopesOf returns the scopes of a token: scope is a string in RFC 9068, scp a string or a list with some issuers.
+func scopesOf(claims jwt.MapClaims) []string {
+	var out []string
+	for _, name := range []string{"scope", "scp"} {
+		switch v := claims[name].(type) {
+		case string:
+			out = append(out, strings.Fields(v)...)
+		case []any:
+			for _, e := range v {
+				if s, ok := e.(string); ok {
+					out = append(out, s)
+				}
+			}
+		}
+	}
+	return out
+}
+
 // kept returns the claims for policy rules.
 func (m mapper) kept(claims jwt.MapClaims) (*structpb.Struct, error) {
 	kept := maps.Clone(map[string]any(claims))

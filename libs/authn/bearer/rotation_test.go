@@ -17,15 +17,15 @@ func TestS2ANewKeyIsAcceptedWithinAMinute(t *testing.T) {
 	idp := bearertest.New(t)
 	v, now := newVerifier(t, idp.Config())
 	old := idp.Token("alice")
-	if _, err := v.Verify(t.Context(), old); err != nil {
+	if _, err := v.Verify(t.Context(), old, ""); err != nil {
 		t.Fatal(err)
 	}
 	idp.Rotate()
 	now.advance(31 * time.Second)
-	if _, err := v.Verify(t.Context(), idp.Token("alice")); err != nil {
+	if _, err := v.Verify(t.Context(), idp.Token("alice"), ""); err != nil {
 		t.Errorf("a token with the new key: %v", err)
 	}
-	if _, err := v.Verify(t.Context(), old); err != nil {
+	if _, err := v.Verify(t.Context(), old, ""); err != nil {
 		t.Errorf("a token with the old key, which is still published: %v", err)
 	}
 }
@@ -33,12 +33,12 @@ func TestS2ANewKeyIsAcceptedWithinAMinute(t *testing.T) {
 func TestS2ANewKeyIsAcceptedDuringAFlood(t *testing.T) {
 	idp := bearertest.New(t)
 	v, now := newVerifier(t, idp.Config())
-	if _, err := v.Verify(t.Context(), idp.Token("alice")); err != nil {
+	if _, err := v.Verify(t.Context(), idp.Token("alice"), ""); err != nil {
 		t.Fatal(err)
 	}
 	flood := func() {
 		for n := range 20 {
-			_, _ = v.Verify(t.Context(), unknownKey(t, idp, n))
+			_, _ = v.Verify(t.Context(), unknownKey(t, idp, n), "")
 		}
 	}
 	now.advance(31 * time.Second)
@@ -46,7 +46,7 @@ func TestS2ANewKeyIsAcceptedDuringAFlood(t *testing.T) {
 	idp.Rotate()
 	token, waited := idp.Token("alice"), time.Duration(0)
 	for waited <= time.Minute {
-		if _, err := v.Verify(t.Context(), token); err == nil {
+		if _, err := v.Verify(t.Context(), token, ""); err == nil {
 			return
 		}
 		flood()
@@ -60,18 +60,18 @@ func TestS2AWithdrawnKeyStopsWorking(t *testing.T) {
 	idp := bearertest.New(t)
 	v, now := newVerifier(t, idp.Config())
 	stolen := idp.Token("alice", jwt.MapClaims{"exp": now.time().Add(time.Hour).Unix()})
-	if _, err := v.Verify(t.Context(), stolen); err != nil {
+	if _, err := v.Verify(t.Context(), stolen, ""); err != nil {
 		t.Fatal(err)
 	}
 	idp.Withdraw()
 	idp.Rotate()
 	now.advance(6 * time.Minute)
-	_, _ = v.Verify(t.Context(), stolen) // known keys are fetched behind the call
-	if _, err := v.Verify(t.Context(), idp.Token("bob")); err != nil {
+	_, _ = v.Verify(t.Context(), stolen, "") // known keys are fetched behind the call
+	if _, err := v.Verify(t.Context(), idp.Token("bob"), ""); err != nil {
 		t.Fatalf("a token with the new key, after the fetch: %v", err)
 	}
 	now.advance(61 * time.Second)
-	if _, err := v.Verify(t.Context(), stolen); !errors.Is(err, authn.ErrToken) {
+	if _, err := v.Verify(t.Context(), stolen, ""); !errors.Is(err, authn.ErrToken) {
 		t.Errorf("a token with a key that was withdrawn: %v", err)
 	}
 }
@@ -80,23 +80,23 @@ func TestS2KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 	idp := bearertest.New(t)
 	v, now := newVerifier(t, idp.Config())
 	long := jwt.MapClaims{"exp": now.time().Add(48 * time.Hour).Unix()}
-	if _, err := v.Verify(t.Context(), idp.Token("alice", long)); err != nil {
+	if _, err := v.Verify(t.Context(), idp.Token("alice", long), ""); err != nil {
 		t.Fatal(err)
 	}
 	idp.SetDown(true)
 	for range 20 {
 		now.advance(time.Hour)
-		if _, err := v.Verify(t.Context(), idp.Token("alice", long)); err != nil {
+		if _, err := v.Verify(t.Context(), idp.Token("alice", long), ""); err != nil {
 			t.Fatalf("a key that was known before: %v", err)
 		}
 	}
 	now.advance(5 * time.Hour)
-	if _, err := v.Verify(t.Context(), idp.Token("alice", long)); err == nil || errors.Is(err, authn.ErrToken) {
+	if _, err := v.Verify(t.Context(), idp.Token("alice", long), ""); err == nil || errors.Is(err, authn.ErrToken) {
 		t.Errorf("a key that could not be checked for a day: %v, want that tokens cannot be verified now", err)
 	}
 	idp.SetDown(false)
 	now.advance(time.Minute)
-	if _, err := v.Verify(t.Context(), idp.Token("alice", long)); err != nil {
+	if _, err := v.Verify(t.Context(), idp.Token("alice", long), ""); err != nil {
 		t.Errorf("the issuer is back: %v", err)
 	}
 }
@@ -106,12 +106,12 @@ func TestS2AnIssuerThatIsDownAtFirst(t *testing.T) {
 	idp.SetDown(true)
 	v, now := newVerifier(t, idp.Config())
 	token := idp.Token("alice")
-	if _, err := v.Verify(t.Context(), token); err == nil || errors.Is(err, authn.ErrToken) {
+	if _, err := v.Verify(t.Context(), token, ""); err == nil || errors.Is(err, authn.ErrToken) {
 		t.Errorf("err = %v, want that tokens cannot be verified now", err)
 	}
 	idp.SetDown(false)
 	now.advance(6 * time.Second)
-	if _, err := v.Verify(t.Context(), token); err != nil {
+	if _, err := v.Verify(t.Context(), token, ""); err != nil {
 		t.Errorf("the issuer is there: %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestS2AFloodOfUnknownKeysFetchesOnce(t *testing.T) {
 	idp := bearertest.New(t)
 	v, now := newVerifier(t, idp.Config())
 	good := idp.Token("alice")
-	if _, err := v.Verify(t.Context(), good); err != nil {
+	if _, err := v.Verify(t.Context(), good, ""); err != nil {
 		t.Fatal(err)
 	}
 	before := idp.Fetches()
@@ -130,13 +130,13 @@ func TestS2AFloodOfUnknownKeysFetchesOnce(t *testing.T) {
 		for n := range 200 {
 			token := unknownKey(t, idp, n)
 			all.Go(func() {
-				if _, err := v.Verify(t.Context(), token); !errors.Is(err, authn.ErrToken) {
+				if _, err := v.Verify(t.Context(), token, ""); !errors.Is(err, authn.ErrToken) {
 					t.Errorf("err = %v, want ErrToken", err)
 				}
 			})
 		}
 		all.Wait()
-		if _, err := v.Verify(t.Context(), good); err != nil {
+		if _, err := v.Verify(t.Context(), good, ""); err != nil {
 			t.Errorf("a valid token meanwhile: %v", err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +45,12 @@ type Verifier struct {
 
 var _ authn.TokenVerifier = (*Verifier)(nil)
 
+// verified is what is known about a token whose signature and times are right.
 type verified struct {
+	issuer    *issuer
 	principal *policyv1.Principal
+	audience  []string
+	scopes    []string
 	until     time.Time
 }
 
@@ -54,6 +59,9 @@ type issuer struct {
 	parser *jwt.Parser
 	keys   *keySet
 	mapper mapper
+	cfg    Issuer
+	// local reports that the issuer is on this machine.
+	local bool
 }
 
 // New returns a verifier. It fetches nothing yet.
@@ -78,7 +86,9 @@ func New(issuers []Issuer, deps Deps) (*Verifier, error) {
 		if err != nil {
 			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
 		}
-		v.issuers[c.Issuer] = &issuer{parser: newParser(c, deps.Now), keys: newKeySet(c, deps), mapper: m}
+		v.issuers[c.Issuer] = &issuer{
+			parser: newParser(c, deps.Now), keys: newKeySet(c, deps), mapper: m, cfg: c, local: onLoopback(c.Issuer),
+		}
 	}
 	var err error
 	if v.seen, err = lru.New[[sha256.Size]byte, verified](cacheSize); err != nil {
@@ -92,41 +102,69 @@ func newParser(c Issuer, now func() time.Time) *jwt.Parser {
 	if len(methods) == 0 {
 		methods = []string{"RS256", "ES256"}
 	}
-	return jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(c.Issuer), jwt.WithAudience(c.Audiences...),
-		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now), jwt.WithStrictDecoding())
+	return jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(c.Issuer), jwt.WithExpirationRequired(),
+		jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now), jwt.WithStrictDecoding())
 }
 
 // Recognizes implements authn.TokenVerifier: a signed JWT has three parts.
 func (v *Verifier) Recognizes(token string) bool { return strings.Count(token, ".") == 2 }
 
 // Verify implements authn.TokenVerifier.
-func (v *Verifier) Verify(ctx context.Context, token string) (*policyv1.Principal, error) {
+func (v *Verifier) Verify(ctx context.Context, token, resource string) (*policyv1.Principal, error) {
 	id, now := sha256.Sum256([]byte(token)), v.now()
-	if c, ok := v.seen.Get(id); ok && now.Before(c.until) {
-		return c.principal, nil
+	seen, ok := v.seen.Get(id)
+	if !ok || !now.Before(seen.until) {
+		var err error
+		if seen, err = v.verify(ctx, token, now); err != nil {
+			return nil, err
+		}
+		v.seen.Add(id, seen)
 	}
+	if !seen.issuer.addressed(seen.audience, resource) {
+		return nil, fmt.Errorf("%w: it is addressed to others", authn.ErrToken)
+	}
+	for _, scope := range seen.issuer.cfg.Scopes {
+		if !slices.Contains(seen.scopes, scope) {
+			return nil, &authn.ScopeError{Scopes: seen.issuer.cfg.Scopes}
+		}
+	}
+	return seen.principal, nil
+}
+
+// verify returns what a token says, if its issuer has signed it and it is valid at this time.
+func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (verified, error) {
 	from, err := v.issuerOf(token)
 	if err != nil {
-		return nil, err
+		return verified{}, err
 	}
 	claims := jwt.MapClaims{}
 	_, err = from.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return from.keyOf(ctx, t) })
 	if errors.Is(err, errNoKeys) {
-		return nil, err
+		return verified{}, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", authn.ErrToken, err)
+		return verified{}, fmt.Errorf("%w: %w", authn.ErrToken, err)
 	}
-	p, err := from.mapper.principal(claims)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", authn.ErrToken, err)
+	out := verified{issuer: from, scopes: scopesOf(claims), until: now.Add(cached)}
+	if out.principal, err = from.mapper.principal(claims); err != nil {
+		return verified{}, fmt.Errorf("%w: %w", authn.ErrToken, err)
 	}
-	until := now.Add(cached)
-	if exp, err := claims.GetExpirationTime(); err == nil && exp.Before(until) {
-		until = exp.Time
+	if out.audience, err = claims.GetAudience(); err != nil {
+		return verified{}, fmt.Errorf("%w: %w", authn.ErrToken, err)
 	}
-	v.seen.Add(id, verified{p, until})
-	return p, nil
+	if exp, err := claims.GetExpirationTime(); err == nil && exp.Before(out.until) {
+		out.until = exp.Time
+	}
+	return out, nil
+}
+
+// addressed reports whether tokens with this audience are for calls of a resource. On loopback, URLs name another resource on each machine:
+// only an issuer on the same machine means this one.
+func (i *issuer) addressed(audience []string, resource string) bool {
+	if resource != "" && slices.Contains(audience, resource) && (i.local || !onLoopback(resource)) {
+		return true
+	}
+	return slices.ContainsFunc(audience, func(a string) bool { return slices.Contains(i.cfg.Audiences, a) })
 }
 
 // issuerOf returns the issuer that a token names. The name is not verified yet: the issuer's own parser does that.

@@ -57,12 +57,12 @@ func newVerifier(t testing.TB, issuers ...bearer.Issuer) (*bearer.Verifier, *clo
 func TestS1TokensThatAreRefused(t *testing.T) {
 	idp := bearertest.New(t)
 	v, _ := newVerifier(t, idp.Config())
-	if _, err := v.Verify(t.Context(), idp.Token("alice")); err != nil {
+	if _, err := v.Verify(t.Context(), idp.Token("alice"), ""); err != nil {
 		t.Fatalf("a valid token: %v", err)
 	}
 	for _, a := range idp.Attacks() {
 		t.Run(a.Name, func(t *testing.T) {
-			p, err := v.Verify(t.Context(), a.Token)
+			p, err := v.Verify(t.Context(), a.Token, "")
 			if !errors.Is(err, authn.ErrToken) {
 				t.Fatalf("accepted as %v, %v", p, err)
 			}
@@ -88,13 +88,13 @@ func TestTokensThatAreAccepted(t *testing.T) {
 		"Cognito's":                  {"token_use": "access"},
 		"roles that are not strings": {"realm_access": map[string]any{"roles": []any{1, nil, "ok"}}},
 	} {
-		if _, err := v.Verify(t.Context(), idp.Token("alice", claims)); err != nil {
+		if _, err := v.Verify(t.Context(), idp.Token("alice", claims), ""); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	idp.RotateEC()
 	now.advance(31 * time.Second)
-	if _, err := v.Verify(t.Context(), idp.Token("alice")); err != nil {
+	if _, err := v.Verify(t.Context(), idp.Token("alice"), ""); err != nil {
 		t.Errorf("ES256: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestPrincipal(t *testing.T) {
 		"https://x.org/tenant": "acme", "department": "finance",
 		"realm_access": map[string]any{"roles": []string{"finance", "admin", "local", "hidden", "admin"}},
 	}
-	p, err := v.Verify(t.Context(), idp.Token("alice", claims))
+	p, err := v.Verify(t.Context(), idp.Token("alice", claims), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,9 +127,91 @@ func TestPrincipal(t *testing.T) {
 		"a tenant that is a list":     {"https://x.org/tenant": []string{"acme"}},
 		"huge claims":                 {"https://x.org/tenant": "acme", "groups": strings.Repeat("g", 9<<10)},
 	} {
-		if p, err := v.Verify(t.Context(), idp.Token("alice", change)); !errors.Is(err, authn.ErrToken) {
+		if p, err := v.Verify(t.Context(), idp.Token("alice", change), ""); !errors.Is(err, authn.ErrToken) {
 			t.Errorf("%s: %v, %v", name, p, err)
 		}
+	}
+}
+
+// A token for one endpoint is accepted there and nowhere else, and one for the whole mesh everywhere.
+func TestS3TokensForAResource(t *testing.T) {
+	idp := bearertest.New(t) // on this machine
+	v, _ := newVerifier(t, idp.Config())
+	const mcp, here = "https://mesh.example.com/mcp", "http://127.0.0.1:8080/mcp"
+	for _, row := range []struct {
+		name     string
+		audience any
+		resource string
+		want     bool
+	}{
+		{"for the mesh, at an endpoint", bearertest.Audience, mcp, true},
+		{"for the mesh, where no endpoint is known", bearertest.Audience, "", true},
+		{"for the endpoint", mcp, mcp, true},
+		{"for several endpoints", []string{"https://mesh.example.com", mcp}, mcp, true},
+		{"for an endpoint of this machine", here, here, true},
+		{"for the endpoint above", "https://mesh.example.com", mcp, false},
+		{"for the endpoint below", mcp + "/calculator", mcp, false},
+		{"for an endpoint, where none is known", mcp, "", false},
+		{"for an empty audience", "", "", false},
+		{"for another server", "https://other.example.com/mcp", mcp, false},
+		{"with a slash more", mcp + "/", mcp, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			token := idp.Token("alice", jwt.MapClaims{"aud": row.audience})
+			for range 2 { // the second time from the cache
+				if p, err := v.Verify(t.Context(), token, row.resource); (err == nil) != row.want || err != nil && !errors.Is(err, authn.ErrToken) {
+					t.Errorf("got %v, %v", p, err)
+				}
+			}
+		})
+	}
+}
+
+// http://127.0.0.1:8080/mcp is another server on each machine, so an issuer elsewhere cannot mean this one.
+func TestS3ALoopbackResourceOfADistantIssuer(t *testing.T) {
+	idp := bearertest.New(t)
+	cfg := idp.Config()
+	cfg.Issuer, cfg.JWKSURL = "https://id.example.com", idp.URL+"/keys"
+	v, _ := newVerifier(t, cfg)
+	token := func(audience string) string {
+		return idp.Token("alice", jwt.MapClaims{"iss": cfg.Issuer, "aud": audience})
+	}
+	for _, resource := range []string{"http://127.0.0.1:8080/mcp", "http://localhost:8080/mcp", "http://[::1]:8080/mcp"} {
+		if p, err := v.Verify(t.Context(), token(resource), resource); !errors.Is(err, authn.ErrToken) {
+			t.Errorf("%s: %v, %v", resource, p, err)
+		}
+	}
+	if _, err := v.Verify(t.Context(), token("https://mesh.example.com/mcp"), "https://mesh.example.com/mcp"); err != nil {
+		t.Errorf("another resource: %v", err)
+	}
+}
+
+func TestS5ScopesThatTokensNeed(t *testing.T) {
+	idp := bearertest.New(t)
+	cfg := idp.Config()
+	cfg.Scopes = []string{"mesh.use", "mesh.tools"}
+	v, _ := newVerifier(t, cfg)
+	for name, row := range map[string]struct {
+		claims jwt.MapClaims
+		want   bool
+	}{
+		"both":                       {jwt.MapClaims{"scope": "openid mesh.tools mesh.use"}, true},
+		"both in scp":                {jwt.MapClaims{"scp": []string{"mesh.use", "mesh.tools"}}, true},
+		"both in scp, as text":       {jwt.MapClaims{"scp": "mesh.use mesh.tools"}, true},
+		"one":                        {jwt.MapClaims{"scope": "mesh.use"}, false},
+		"none":                       {nil, false},
+		"names that begin like them": {jwt.MapClaims{"scope": "mesh.use2 mesh.tools."}, false},
+		"no text":                    {jwt.MapClaims{"scope": 1, "scp": []any{1, nil}}, false},
+	} {
+		_, err := v.Verify(t.Context(), idp.Token("alice", row.claims), "")
+		missing := (*authn.ScopeError)(nil)
+		if (err == nil) != row.want || err != nil && (!errors.As(err, &missing) || !slices.Equal(missing.Scopes, cfg.Scopes)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Who may not use the mesh at all is not told which scopes it needs.
+	if _, err := v.Verify(t.Context(), idp.Token("alice", jwt.MapClaims{"aud": "billing-api"}), ""); !errors.Is(err, authn.ErrToken) {
+		t.Errorf("another audience: %v", err)
 	}
 }
 
@@ -139,13 +221,13 @@ func TestSubjectsOfTwoIssuersDiffer(t *testing.T) {
 	partner.Name = "partner"
 	v, _ := newVerifier(t, one.Config(), partner)
 	for idp, want := range map[*bearertest.Issuer]string{one: "corp:local", two: "partner:local"} {
-		p, err := v.Verify(t.Context(), idp.Token("local"))
+		p, err := v.Verify(t.Context(), idp.Token("local"), "")
 		if err != nil || p.GetSubject() != want || authn.IsLocal(p) {
 			t.Errorf("got %v, %v, want %s", p, err, want)
 		}
 	}
 	// The key of one issuer does not sign for the other.
-	if p, err := v.Verify(t.Context(), one.Token("alice", jwt.MapClaims{"iss": two.URL})); !errors.Is(err, authn.ErrToken) {
+	if p, err := v.Verify(t.Context(), one.Token("alice", jwt.MapClaims{"iss": two.URL}), ""); !errors.Is(err, authn.ErrToken) {
 		t.Errorf("a token of one issuer in the name of the other: %v, %v", p, err)
 	}
 }
@@ -157,19 +239,20 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*bearer.Issuer){
-		"no name":             func(i *bearer.Issuer) { i.Name = "" },
-		"a name with a colon": func(i *bearer.Issuer) { i.Name = "a:b" },
-		"no issuer":           func(i *bearer.Issuer) { i.Issuer = "" },
-		"not encrypted":       func(i *bearer.Issuer) { i.Issuer = "http://id.example.com" },
-		"keys not encrypted":  func(i *bearer.Issuer) { i.JWKSURL = "http://id.example.com/keys" },
-		"a file":              func(i *bearer.Issuer) { i.JWKSURL = "file:///etc/keys" },
-		"no audience":         func(i *bearer.Issuer) { i.Audiences = nil },
-		"an empty audience":   func(i *bearer.Issuer) { i.Audiences = []string{""} },
-		"a shared secret":     func(i *bearer.Issuer) { i.Algorithms = []string{"HS256"} },
-		"no signature":        func(i *bearer.Issuer) { i.Algorithms = []string{"none"} },
-		"a bad path":          func(i *bearer.Issuer) { i.RolesClaim = "a..b" },
-		"two tenants":         func(i *bearer.Issuer) { i.TenantClaim, i.Tenant = "t", "acme" },
-		"a bad tenant":        func(i *bearer.Issuer) { i.Tenant = "a.b" },
+		"no name":              func(i *bearer.Issuer) { i.Name = "" },
+		"a name with a colon":  func(i *bearer.Issuer) { i.Name = "a:b" },
+		"no issuer":            func(i *bearer.Issuer) { i.Issuer = "" },
+		"not encrypted":        func(i *bearer.Issuer) { i.Issuer = "http://id.example.com" },
+		"keys not encrypted":   func(i *bearer.Issuer) { i.JWKSURL = "http://id.example.com/keys" },
+		"a file":               func(i *bearer.Issuer) { i.JWKSURL = "file:///etc/keys" },
+		"no audience":          func(i *bearer.Issuer) { i.Audiences = nil },
+		"an empty audience":    func(i *bearer.Issuer) { i.Audiences = []string{""} },
+		"a shared secret":      func(i *bearer.Issuer) { i.Algorithms = []string{"HS256"} },
+		"no signature":         func(i *bearer.Issuer) { i.Algorithms = []string{"none"} },
+		"a scope with a space": func(i *bearer.Issuer) { i.Scopes = []string{"a b"} },
+		"a bad path":           func(i *bearer.Issuer) { i.RolesClaim = "a..b" },
+		"two tenants":          func(i *bearer.Issuer) { i.TenantClaim, i.Tenant = "t", "acme" },
+		"a bad tenant":         func(i *bearer.Issuer) { i.Tenant = "a.b" },
 	} {
 		bad := good
 		change(&bad)
@@ -194,7 +277,7 @@ func BenchmarkVerify(b *testing.B) {
 	v, _ := newVerifier(b, idp.Config())
 	token := idp.Token("alice")
 	for b.Loop() {
-		if _, err := v.Verify(b.Context(), token); err != nil {
+		if _, err := v.Verify(b.Context(), token, ""); err != nil {
 			b.Fatal(err)
 		}
 	}
