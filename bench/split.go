@@ -33,6 +33,7 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 		"bus":       map[string]any{"url": "nats://" + busAddr, "listen": busAddr, "dir": filepath.Join(m.dir, "bus")},
 		"temporal":  map[string]any{"address": temporal, "ui": "http://" + ui},
 		"gateway":   map[string]any{"addr": web},
+		"identity":  map[string]any{"loopback": "local"},
 		"inference": m.inferenceConfig(modelURL),
 		"telemetry": map[string]any{"log_level": "warn"}, // as windlass up
 	})

@@ -199,7 +199,7 @@ func TestPanicIsAProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/v1/agents", nil)
+	r := httptest.NewRequestWithContext(sameUser(t), http.MethodGet, "http://localhost/v1/agents", nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	g.Handler().ServeHTTP(w, r)
 	if w.Code != 500 || strings.Contains(w.Body.String(), "boom") || !strings.Contains(log.String(), "boom") {

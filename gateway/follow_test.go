@@ -150,7 +150,7 @@ func TestADrainedStreamHasTimeToEnd(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = hangs
 	w := &flushes{ResponseRecorder: httptest.NewRecorder(), told: make(chan time.Time, 10)}
-	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/v1/turns/trn_1/events", nil)
+	r := httptest.NewRequestWithContext(sameUser(t), http.MethodGet, "http://127.0.0.1/v1/turns/trn_1/events", nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	over := make(chan struct{})
 	go func() {

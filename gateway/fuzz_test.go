@@ -43,7 +43,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil || !token(method) {
 			t.Skip()
 		}
-		r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/", strings.NewReader(body))
+		r := httptest.NewRequestWithContext(sameUser(t), method, "http://localhost/", strings.NewReader(body))
 		r.URL, r.RemoteAddr, r.Host = u, "127.0.0.1:1", "localhost"
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", key)

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 )
 
@@ -34,6 +35,9 @@ func depsOn(conn grpc.ClientConnInterface) gateway.Deps {
 		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}),
 	}
 }
+
+// sameUser is the context of a request whose connection belongs to our user.
+func sameUser(t testing.TB) context.Context { return peercred.With(t.Context(), peercred.Same) }
 
 // serve starts a gateway; change may be nil.
 func serve(t testing.TB, change func(*gateway.Config, *gateway.Deps)) *server {

@@ -499,7 +499,7 @@ func TestARequestBeginsWithoutADeadline(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = sends(ended(1))
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/v1/turns/trn_1/events", nil)
+	r := httptest.NewRequestWithContext(sameUser(t), http.MethodGet, "http://127.0.0.1/v1/turns/trn_1/events", nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	s.g.Handler().ServeHTTP(w, r)
 	if len(w.set) < 2 || !w.set[0].IsZero() || w.set[len(w.set)-1].IsZero() {

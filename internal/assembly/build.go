@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/vault"
@@ -258,6 +259,7 @@ func (p *Process) buildGateway() error {
 		return err
 	}
 	var done chan error
+	withdraw := func() error { return nil }
 	p.group.Add(lifecycle.Component{
 		Name: Gateway,
 		Start: func(context.Context) error {
@@ -265,12 +267,17 @@ func (p *Process) buildGateway() error {
 			if err != nil {
 				return err
 			}
+			if file := p.cfg.Identity.TokenFile; file != "" {
+				if withdraw, err = accesstoken.Announce(file, l.Addr()); err != nil {
+					return err
+				}
+			}
 			done = make(chan error, 1)
 			go func() { done <- g.Serve(l) }()
 			return nil
 		},
 		Wait: func() error { return <-done },
-		Stop: g.Stop,
+		Stop: func(ctx context.Context) error { return errors.Join(withdraw(), g.Stop(ctx)) },
 	})
 	return nil
 }

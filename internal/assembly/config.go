@@ -166,7 +166,7 @@ func Defaults() Config {
 		Temporal: TemporalConfig{
 			Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter, Encrypt: true,
 		},
-		Identity:  IdentityConfig{Loopback: "local", Issuer: account.DefaultConfig()},
+		Identity:  IdentityConfig{Issuer: account.DefaultConfig()},
 		Egress:    EgressConfig{Profile: egress.Local},
 		Telemetry: telemetry.Defaults(),
 		Gateway:   gateway.DefaultConfig(),

@@ -9,18 +9,21 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/peercred"
 )
 
-// loopbackLocal is the value of IdentityConfig.Loopback that treats callers from this machine as the local user.
-const loopbackLocal = "local"
+// LoopbackLocal is the value of IdentityConfig.Loopback that treats callers from this machine as the local user.
+const LoopbackLocal = "local"
 
 // IdentityConfig configures who may call.
 type IdentityConfig struct {
-	// Loopback is loopbackLocal or ""; see authn.Loopback.
-	Loopback string `yaml:"loopback" doc:"local: processes of the operating-system user that Windlass runs as, on its machine, act as the user \"local\" without a token. Where the kernel does not tell who calls (all but Linux), any process on the machine does, and a warning is logged. Empty: calls without a token are refused."`
+	// Loopback is LoopbackLocal or ""; see authn.Loopback.
+	Loopback string `yaml:"loopback" doc:"local: processes of the operating-system user that Windlass runs as, on its machine, act as the user \"local\" without a token, where the kernel tells who calls (Linux). Empty: calls without a token are refused."`
+	// TokenFile is the path of an accesstoken.
+	TokenFile string `yaml:"token_file" doc:"File with a token whose bearer acts as the user \"local\". It is made if it does not exist; only its owner may read it (mode 0600). Empty: there is no such token. Default of windlass up: access.token in the data directory."`
 	// MCPLogin has MCP clients log in.
 	MCPLogin bool `yaml:"mcp_login" doc:"MCP clients have to log in: the gateway answers /mcp and what is below it with 401 to calls without a token, also where loopback would make them the user \"local\"."`
 	// Issuers are identity providers.
@@ -45,33 +48,41 @@ const (
 	keysTimeout = 5 * time.Second
 )
 
-// authenticator returns what authenticates callers from outside the mesh.
-func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, log *slog.Logger) (*authn.Authenticator, error) {
+// authenticator returns what authenticates callers from outside the mesh, and whether a connection on loopback can be enough for that.
+func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, log *slog.Logger,
+) (_ *authn.Authenticator, local bool, _ error) {
 	var tokens []authn.TokenVerifier
 	if len(c.Issuers) > 0 {
 		v, err := bearer.New(c.Issuers, bearer.Deps{
 			Client: out.Client(egress.Options{Timeout: keysTimeout, MaxResponseBytes: maxKeys}), Log: log,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("identity.issuers: %w", err)
+			return nil, false, fmt.Errorf("identity.issuers: %w", err)
+		}
+		tokens = append(tokens, v)
+	}
+	if c.TokenFile != "" {
+		v, err := accesstoken.Open(c.TokenFile)
+		if err != nil {
+			return nil, false, fmt.Errorf("identity.token_file: %w", err)
 		}
 		tokens = append(tokens, v)
 	}
 	var peers []authn.PeerVerifier
 	switch c.Loopback {
 	case "":
-	case loopbackLocal:
-		sameUser, err := peercred.Available(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("find out whether the kernel tells who calls: %w", err)
+	case LoopbackLocal:
+		var err error
+		if local, err = peercred.Available(ctx); err != nil {
+			return nil, false, fmt.Errorf("find out whether the kernel tells who calls: %w", err)
 		}
-		if !sameUser {
-			log.WarnContext(ctx, "the kernel does not tell who calls: every account on this machine acts as the local user",
-				"hint", "On a machine with other accounts, set identity.loopback to nothing and use tokens.")
+		if !local {
+			log.WarnContext(ctx, "the kernel does not tell who calls: calls without a token are refused", "token_file", c.TokenFile,
+				"hint", "The command line reads the token by itself. Other programs send it as \"Authorization: Bearer TOKEN\".")
 		}
-		peers = append(peers, authn.Loopback{SameUser: sameUser})
+		peers = append(peers, authn.Loopback{})
 	default:
-		return nil, fmt.Errorf("identity.loopback is %q: use %q or nothing", c.Loopback, loopbackLocal)
+		return nil, false, fmt.Errorf("identity.loopback is %q: use %q or nothing", c.Loopback, LoopbackLocal)
 	}
-	return authn.NewAuthenticator(tokens, peers), nil
+	return authn.NewAuthenticator(tokens, peers), local, nil
 }

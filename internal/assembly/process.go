@@ -49,6 +49,9 @@ type Options struct {
 
 // Process is a set of roles that start, run and stop together.
 type Process struct {
+	// Loopback says that programs of the process's user need no token on this machine.
+	Loopback bool
+
 	opts   Options
 	cfg    Config
 	log    *slog.Logger
@@ -113,7 +116,7 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
-	if p.authenticator, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log); err != nil {
+	if p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log); err != nil {
 		return err
 	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/internal/datadir"
 	"github.com/windlass-dev/windlass/internal/devserver"
+	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
@@ -55,6 +56,9 @@ type Ready struct {
 	Issuer     string `json:"issuer,omitempty"`
 	TemporalUI string `json:"temporal_ui"`
 	DataDir    string `json:"data_dir"`
+	// TokenFile is the file with the token of the local user, and NeedsToken whether their programs need it.
+	TokenFile  string `json:"token_file"`
+	NeedsToken bool   `json:"needs_token,omitempty"`
 	Model      string `json:"model"`
 	PID        int    `json:"pid"`
 	// TemporalPID is the process id of the Temporal child.
@@ -67,6 +71,7 @@ func Defaults() assembly.Config {
 	c.Mesh.Listen, c.Mesh.Targets = nil, nil
 	c.Database.URL, c.Bus.URL, c.Bus.Dir, c.Bus.Listen = "", bus.Embedded, "", ""
 	c.Temporal.Address, c.Temporal.UI, c.Gateway.URL = "", "", ""
+	c.Identity.Loopback = assembly.LoopbackLocal
 	c.Inference.Detect = true
 	c.MCPBridge.Programs, c.Worker.Executors.Commands = programs(), programs()
 	c.Temporal.Eager = true
@@ -97,6 +102,7 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	ready := Ready{
 		URL: "http://" + web.Addr().String(), GRPC: grpc.Addr().String(), Issuer: issuerURL, DataDir: dir.Path(), PID: os.Getpid(),
+		TokenFile: o.Config.Identity.TokenFile,
 	}
 	ready.Temporal, ready.TemporalUI = o.Config.Temporal.Address, o.Config.Temporal.UI
 	if ready.Temporal == "" {
@@ -128,6 +134,7 @@ func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, web, g
 	if err != nil {
 		return cleanStop(ctx, err)
 	}
+	ready.NeedsToken = !p.Loopback
 	p.Bootstrap(starter(dir))
 	return p.Run(ctx, stopTimeout, func() {
 		ready.Model = p.DefaultModel(ctx)
@@ -144,6 +151,9 @@ func (o *Options) place(dir *datadir.Dir) error {
 	}
 	if o.Config.Bus.URL == bus.Embedded && o.Config.Bus.Dir == "" {
 		o.Config.Bus.Dir = dir.Path("bus")
+	}
+	if o.Config.Identity.TokenFile == "" {
+		o.Config.Identity.TokenFile = dir.Path(accesstoken.File)
 	}
 	if o.Config.Mesh.Key.IsZero() {
 		key, err := dir.Key("mesh.key")

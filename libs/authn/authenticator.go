@@ -82,8 +82,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (*polic
 		}
 	}
 	return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
-		Hint("Send a token of a configured issuer as \"Authorization: Bearer TOKEN\", or call as the user that Windlass runs as, on " +
-			"its machine and by the name localhost, where identity.loopback allows it.")
+		Hint("Send a token as \"Authorization: Bearer TOKEN\": that of a configured issuer, or the one in access.token of the data " +
+			"directory. Where identity.loopback allows it, programs of the user that Windlass runs as need none on its machine.")
 }
 
 func (a *Authenticator) bearer(ctx context.Context, c Credentials) (*policyv1.Principal, error) {

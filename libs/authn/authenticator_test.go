@@ -29,7 +29,7 @@ func TestAuthenticate(t *testing.T) {
 	a := authn.NewAuthenticator([]authn.TokenVerifier{
 		prefixed{prefix: "a"}, prefixed{prefix: "ab"}, prefixed{"bad", authn.ErrToken}, prefixed{"b", errors.New("issuer down")},
 	}, []authn.PeerVerifier{authn.Loopback{}})
-	here := authn.Peer{Remote: &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, Host: "localhost:1"}
+	here := authn.Peer{Remote: &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, Host: "localhost:1", User: peercred.Same}
 	with := func(values ...string) authn.Credentials { return authn.Credentials{Authorization: values, Peer: here} }
 	for _, row := range []struct {
 		name          string
@@ -78,7 +78,7 @@ func TestWhoIsOfTheSameUser(t *testing.T) {
 		peercred.Same: true, peercred.Other: false, peercred.Unknown: false, peercred.Remote: false,
 	} {
 		peer := authn.Peer{Remote: &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, Host: "localhost", User: user}
-		if p := (authn.Loopback{SameUser: true}).Identify(t.Context(), peer); (p != nil) != want {
+		if p := (authn.Loopback{}).Identify(t.Context(), peer); (p != nil) != want {
 			t.Errorf("%s: got %v", user, p)
 		}
 	}
@@ -91,15 +91,16 @@ func TestWhoIsLoopback(t *testing.T) {
 		peer authn.Peer
 		want bool
 	}{
-		{"another user", authn.Peer{Remote: ip("127.0.0.1"), Host: "localhost", User: peercred.Other}, true},
-		{"by name", authn.Peer{Remote: ip("127.0.0.1"), Host: "localhost"}, true},
-		{"by address", authn.Peer{Remote: ip("127.7.0.1"), Host: "127.7.0.1:9091"}, true},
-		{"by a mapped address", authn.Peer{Remote: ip("::ffff:127.0.0.1"), Host: "[::1]:80"}, true},
-		{"another machine", authn.Peer{Remote: ip("192.0.2.1"), Host: "localhost"}, false},
-		{"a name that was made to point here", authn.Peer{Remote: ip("127.0.0.1"), Host: "evil.example.com"}, false},
-		{"through a proxy", authn.Peer{Remote: ip("127.0.0.1"), Host: "localhost", Forwarded: true}, false},
-		{"not TCP", authn.Peer{Remote: &net.UnixAddr{Name: "x"}, Host: "localhost"}, false},
-		{"in memory", authn.Peer{Host: "localhost"}, false},
+		{"another user", authn.Peer{Remote: ip("127.0.0.1"), Host: "localhost", User: peercred.Other}, false},
+		{"a user that the kernel does not tell", authn.Peer{Remote: ip("127.0.0.1"), Host: "localhost"}, false},
+		{"by name", authn.Peer{User: peercred.Same, Remote: ip("127.0.0.1"), Host: "localhost"}, true},
+		{"by address", authn.Peer{User: peercred.Same, Remote: ip("127.7.0.1"), Host: "127.7.0.1:9091"}, true},
+		{"by a mapped address", authn.Peer{User: peercred.Same, Remote: ip("::ffff:127.0.0.1"), Host: "[::1]:80"}, true},
+		{"another machine", authn.Peer{User: peercred.Same, Remote: ip("192.0.2.1"), Host: "localhost"}, false},
+		{"a name that was made to point here", authn.Peer{User: peercred.Same, Remote: ip("127.0.0.1"), Host: "evil.example.com"}, false},
+		{"through a proxy", authn.Peer{User: peercred.Same, Remote: ip("127.0.0.1"), Host: "localhost", Forwarded: true}, false},
+		{"not TCP", authn.Peer{User: peercred.Same, Remote: &net.UnixAddr{Name: "x"}, Host: "localhost"}, false},
+		{"in memory", authn.Peer{User: peercred.Same, Host: "localhost"}, false},
 	} {
 		if p := (authn.Loopback{}).Identify(t.Context(), row.peer); (p != nil) != row.want || p != nil && !authn.IsLocal(p) {
 			t.Errorf("%s: got %v", row.name, p)

@@ -10,23 +10,17 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// Loopback identifies callers on this machine as the local user.
-type Loopback struct {
-	// SameUser accepts only callers that the kernel says belong to the operating-system user of this process. Without it every account on the
-	// machine is the local user.
-	SameUser bool
-}
+// Loopback identifies callers on this machine as the local user if the kernel says that they belong to the operating-system user of this
+// process. Where the kernel does not tell, a connection identifies nobody.
+type Loopback struct{}
 
 var _ PeerVerifier = Loopback{}
 
 // Identify implements PeerVerifier. It excludes calls through a proxy, and those for another host name: a web page that uses DNS rebinding
 // sends its own name.
-func (l Loopback) Identify(_ context.Context, p Peer) *policyv1.Principal {
+func (Loopback) Identify(_ context.Context, p Peer) *policyv1.Principal {
 	tcp, ok := p.Remote.(*net.TCPAddr)
-	if !ok || !tcp.IP.IsLoopback() || p.Forwarded || !LoopbackName(p.Host) {
-		return nil
-	}
-	if l.SameUser && p.User != peercred.Same {
+	if !ok || !tcp.IP.IsLoopback() || p.User != peercred.Same || p.Forwarded || !LoopbackName(p.Host) {
 		return nil
 	}
 	return Local()

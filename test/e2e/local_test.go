@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/libs/peercred/peercredtest"
@@ -70,11 +71,17 @@ func statusOf(t *testing.T, url string) int {
 
 func listByGRPC(t *testing.T, addr string) codes.Code {
 	t.Helper()
+	return listByGRPCWith(t, addr, nil)
+}
+
+func listByGRPCWith(t *testing.T, addr string, md metadata.MD) codes.Code {
+	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, err = sessionsv1.NewSessionServiceClient(conn).ListSessions(t.Context(), &sessionsv1.ListSessionsRequest{})
+	ctx := metadata.NewOutgoingContext(t.Context(), md)
+	_, err = sessionsv1.NewSessionServiceClient(conn).ListSessions(ctx, &sessionsv1.ListSessionsRequest{})
 	return status.Code(err)
 }

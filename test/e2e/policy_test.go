@@ -107,7 +107,8 @@ func commands(t *testing.T, admin *harness.Client) {
 	t.Helper()
 	windlass := func(args ...string) string {
 		t.Helper()
-		out, _ := run(t, 0, "", harness.Bin(t, "windlass"), append(args, "--server", admin.Base)...)
+		args = append([]string{"WINDLASS_TOKEN=" + admin.Token(), harness.Bin(t, "windlass")}, append(args, "--server", admin.Base)...)
+		out, _ := run(t, 0, "", "/usr/bin/env", args...)
 		return out
 	}
 	windlass("policy", "update", "finance", "--disabled=false")

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,6 +31,49 @@ func NewClient(t testing.TB, base string, addrs ...string) *Client {
 	}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &Client{t: t, Base: base, HTTP: &http.Client{Transport: tr}}
+}
+
+// withToken has the client send the token of a file with requests that carry none.
+func (c *Client) withToken(file string) *Client {
+	c.HTTP.Transport = tokenTransport{c.HTTP.Transport, file}
+	return c
+}
+
+// Token is the token that the client sends; "" if it sends none.
+func (c *Client) Token() string {
+	c.t.Helper()
+	t, ok := c.HTTP.Transport.(tokenTransport)
+	if !ok {
+		return ""
+	}
+	token, err := t.token()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return token
+}
+
+type tokenTransport struct {
+	http.RoundTripper
+	file string
+}
+
+func (t tokenTransport) token() (string, error) {
+	raw, err := os.ReadFile(t.file)
+	return strings.TrimSpace(string(raw)), err
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, set := r.Header["Authorization"]; !set {
+		token, err := t.token()
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // inTurn connects to the next address that answers.

@@ -74,6 +74,7 @@ func (m *Mesh) plain() JSON {
 		},
 		"temporal": JSON{"address": m.endpoint(partyTemporal), "ui": "http://" + m.addr(8233)},
 		"gateway":  JSON{"addr": m.endpoint("gateway")},
+		"identity": JSON{"token_file": m.TokenFile()},
 	}
 	if m.db != nil {
 		cfg["database"] = JSON{"url": m.db.URL()}

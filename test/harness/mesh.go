@@ -112,8 +112,11 @@ func (m *Mesh) addr(port int) string { return fmt.Sprintf("%s:%d", m.ip, port) }
 
 // NewClient makes a client of the mesh's gateways; it goes on with another one when one is away.
 func (m *Mesh) NewClient(t testing.TB) *Client {
-	return NewClient(t, "http://"+m.endpoint(m.Members("gateway")[0]), m.clients...)
+	return NewClient(t, "http://"+m.endpoint(m.Members("gateway")[0]), m.clients...).withToken(m.TokenFile())
 }
+
+// TokenFile is the file with the token of the local user, which no process of the mesh recognizes by its connection.
+func (m *Mesh) TokenFile() string { return filepath.Join(m.dir, "access.token") }
 
 // Start starts a role and waits until it is ready: a name of Members.
 func (m *Mesh) Start(name string) *Process {

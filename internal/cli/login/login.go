@@ -251,6 +251,11 @@ func (c command) whoami() error {
 		at = "the token in " + tokenEnv
 	case ok:
 		at = "login at " + l.Issuer
+	default:
+		token, err := Source(c.App)(c.cmd.Context(), c.server)
+		if err == nil && !token.IsZero() {
+			at = "the access token of the data directory"
+		}
 	}
 	_, err = fmt.Fprintf(c.Out, "%s\n  server  %s\n  tenant  %s\n  roles   %s\n  by      %s\n", output.Line(who.Subject), c.server,
 		output.Line(who.Tenant), output.Line(strings.Join(who.Roles, ", ")), at)

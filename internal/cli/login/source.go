@@ -3,12 +3,14 @@ package login
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"golang.org/x/oauth2"
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -20,17 +22,21 @@ const tokenEnv = "WINDLASS_TOKEN" //nolint:gosec // the name of a variable
 // early is how long before it expires a token is replaced.
 const early = 30 * time.Second
 
-// Source returns the access token to send to a server, the empty one if the user has not logged in there. Tokens that are about to expire
-// are refreshed. The server is an address as client.Address returns it.
+// Source returns the access token to send to a server: that of the login there, else that of the data directory if the server is on this
+// machine, else the empty one. Tokens that are about to expire are refreshed. The server is an address as client.Address returns it.
 func Source(a *app.App) func(ctx context.Context, server string) (secret.Value, error) {
 	store, fixed := Open(a), a.Getenv(tokenEnv)
+	dir, _ := os.Getwd() // without one, there is no data directory to find
 	return func(ctx context.Context, server string) (secret.Value, error) {
 		if fixed != "" {
 			return secret.New(fixed), safe(server)
 		}
 		l, ok, err := store.Get(server)
-		if err != nil || !ok || l.fresh() {
+		if err != nil || ok && l.fresh() {
 			return l.Access, err
+		}
+		if !ok {
+			return accesstoken.Find(dir, server)
 		}
 		return refreshed(ctx, store, server)
 	}

@@ -201,7 +201,7 @@ func readyText(self string, r embedded.Ready) string {
 		server = " --server " + r.URL
 	}
 	fmt.Fprintf(&b, "\nTalk to it from another terminal:\n\n  %s chat%s\n\nor start a turn and watch its events:\n\n%s\n", self, server,
-		curls(r.URL))
+		curls(r))
 	return b.String()
 }
 
@@ -218,9 +218,13 @@ func modelText(model string) string {
 }
 
 // curls returns a shell snippet that needs only curl and grep.
-func curls(url string) string {
+func curls(r embedded.Ready) string {
 	const lines = `  S=$(curl -s -H 'Content-Type: application/json' -d '{}' URL/v1/sessions | grep -o 'ses_[0-9a-zA-Z]*' | head -n 1)
   curl -sN -H 'Accept: text/event-stream' -H 'Content-Type: application/json' -d '{"input":"What is 17 * 23?"}' URL/v1/sessions/$S/turns
 `
-	return strings.ReplaceAll(lines, "URL", url)
+	out := strings.ReplaceAll(lines, "URL", r.URL)
+	if r.NeedsToken {
+		out = "  T=\"Authorization: Bearer $(cat " + r.TokenFile + ")\"\n" + strings.ReplaceAll(out, "curl -s", "curl -H \"$T\" -s")
+	}
+	return out
 }
