@@ -49,30 +49,42 @@ func (s *Service) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (
 	return out, nil
 }
 
-// checkText runs shields on one text. Each sees the previous one's redactions, except that blocking shields see the original text.
+// checkText runs shields on one text. Those that redact see the previous ones' redactions, the others see the original text.
 func checkText(asked []*shield.Shield, text string) *policyv1.CheckedText {
 	out := &policyv1.CheckedText{}
 	now := text
 	for _, s := range asked {
-		about := now
-		if s.Action == shield.Block {
-			about = text
+		about := text
+		if s.Action == shield.Redact {
+			about = now
 		}
 		categories, redacted := s.Check(about)
 		if len(categories) == 0 {
 			continue
 		}
-		out.Hits = append(out.Hits, &policyv1.ShieldHit{Shield: s.Name, Action: s.Action, Categories: categories})
-		if s.Action == shield.Block {
+		hit := &policyv1.ShieldHit{Shield: s.Name, Action: s.Action, Categories: categories}
+		switch s.Action {
+		case shield.Block:
 			out.Blocked = true
-		} else {
+		case shield.Redact:
 			now = redacted
+		case shield.Ask:
+			hit.Approval = asksBefore(s, categories)
 		}
+		out.Hits = append(out.Hits, hit)
 	}
 	if out.Redacted = now != text && !out.GetBlocked(); out.GetRedacted() {
 		out.Text = now
 	}
 	return out
+}
+
+// asksBefore returns the approval rule of a shield that asks.
+func asksBefore(s *shield.Shield, categories []string) *policyv1.ApprovalRule {
+	return &policyv1.ApprovalRule{
+		Name: "shield:" + s.Name, ApproverRoles: s.ApproverRoles, AllowRequester: s.AllowRequester,
+		Reason: fmt.Sprintf("Shield %q found in the arguments: %s.", s.Name, strings.Join(categories, ", ")),
+	}
 }
 
 func (s shields) named(names []string) ([]*shield.Shield, error) {

@@ -18,6 +18,8 @@ func TestCheckText(t *testing.T) {
 		{Name: "private", Detector: "pii", Action: "redact"},
 		{Name: "falcon", Detector: "pattern", Pattern: "(?i)falcon", Stage: []string{"input", "output"}},
 		{Name: "mail", Detector: "pattern", Pattern: "@", Stage: []string{"output"}},
+		{Name: "seen", Detector: "email", Action: "flag"},
+		{Name: "boss", Detector: "links", Hosts: []string{"ok.example"}, Action: "ask", ApproverRoles: []string{"lead"}},
 	}})
 	check := func(stage string, shields []string, texts ...string) (*policyv1.CheckTextResponse, error) {
 		return c.CheckText(t.Context(), &policyv1.CheckTextRequest{Shields: shields, Stage: stage, Texts: texts})
@@ -29,6 +31,12 @@ func TestCheckText(t *testing.T) {
 		{"one that looks elsewhere", "tool", "private falcon", "Falcon", "  []"},
 		{"of a result", "result", "falcon private", "Falcon is at a@b.cd", "redacted Falcon is at [redacted:email] [private redact [email]]"},
 		{"what blocks sees the text itself", "output", "private mail", "a@b.cd", "blocked  [private redact [email] mail block [pattern]]"},
+		{"a flag changes nothing", "input", "private seen", "a@b.cd", "redacted [redacted:email] [private redact [email] seen flag [email]]"},
+		{
+			"one that asks", "tool", "boss", "https://evil.example",
+			"  [boss ask [url] shield:boss lead Shield \"boss\" found in the arguments: url.]",
+		},
+		{"one that asks about calls only", "output", "boss", "https://evil.example", "  []"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			resp, err := check(row.stage, strings.Fields(row.shields), "", row.text)
@@ -39,7 +47,11 @@ func TestCheckText(t *testing.T) {
 			verdict := map[bool]string{true: "blocked"}[got.GetBlocked()] + map[bool]string{true: "redacted"}[got.GetRedacted()]
 			var hits []string
 			for _, h := range got.GetHits() {
-				hits = append(hits, fmt.Sprintf("%s %s %v", h.GetShield(), h.GetAction(), h.GetCategories()))
+				hit := fmt.Sprintf("%s %s %v", h.GetShield(), h.GetAction(), h.GetCategories())
+				if r := h.GetApproval(); r != nil {
+					hit += fmt.Sprintf(" %s %s %s", r.GetName(), strings.Join(r.GetApproverRoles(), ","), r.GetReason())
+				}
+				hits = append(hits, hit)
 			}
 			if text := fmt.Sprintf("%s %s %v", verdict, got.GetText(), hits); text != row.want {
 				t.Errorf("%q, want %q", text, row.want)

@@ -1,5 +1,5 @@
-// Package shield finds forbidden content in texts: patterns, secrets, personal data, invisible characters. It is deterministic and makes no
-// calls.
+// Package shield finds forbidden content in texts: patterns, secrets, personal data, links, invisible characters. Detectors are
+// deterministic and make no calls.
 package shield
 
 import (
@@ -23,28 +23,36 @@ const (
 const (
 	Block  = "block"
 	Redact = "redact"
+	Flag   = "flag"
+	Ask    = "ask"
 )
 
 // Config describes one shield.
 type Config struct {
 	// Name is how agents refer to it.
 	Name string `yaml:"name" doc:"Name by which agents request the shield; unique."`
-	// Detector is "pattern", "secrets", "pii" or "invisible".
-	Detector string `yaml:"detector" doc:"What it looks for: pattern (a regular expression), secrets (keys, tokens, passwords), pii (e-mail, phone, IBAN, card numbers) or invisible (invisible and direction-changing characters)."`
+	// Detector is one of those in detectors.
+	Detector string `yaml:"detector" doc:"What it looks for: pattern (a regular expression), secrets (keys, tokens, passwords), pii (e-mail, phone, IBAN, card numbers) or one of email, phone, iban, card; invisible (invisible and direction-changing characters), links (URLs to hosts that are not listed) or size (texts that are too long)."`
 	// Pattern is for the detector "pattern".
 	Pattern string `yaml:"pattern" doc:"For the detector pattern: a regular expression in RE2 syntax; (?i) at its beginning ignores case."`
+	// Hosts is for the detector "links".
+	Hosts []string `yaml:"hosts" doc:"For the detector links: hosts that URLs may have, for example docs.example.org, or *.example.org for all names below; empty = none."`
+	// MaxBytes is for the detector "size".
+	MaxBytes int `yaml:"max_bytes" doc:"For the detector size: the most bytes that a text may have."`
 	// Stage lists the stages that it checks.
-	Stage []string `yaml:"stage" doc:"Where it looks: input, tool (arguments of tool calls), result (what tools answer), output. Empty: everywhere."`
-	// Action is "block" or "redact".
-	Action string `yaml:"action" doc:"block (default) or redact: what is found is replaced."`
+	Stage []string `yaml:"stage" doc:"Where it looks: input, tool (arguments of tool calls; also tool_arguments), result (what tools answer; also tool_results), output. Empty: everywhere that the action is possible."`
+	// Action is "block", "redact", "flag" or "ask".
+	Action string `yaml:"action" doc:"block (default), redact (what is found is replaced), flag (it is recorded, and the turn goes on) or ask (the tool call waits for an approval; stage tool only)."`
+	// ApproverRoles and AllowRequester are for the action "ask".
+	ApproverRoles  []string `yaml:"approver_roles" doc:"For the action ask: roles of which an approver needs one; empty = anyone with the permission to decide approvals."`
+	AllowRequester bool     `yaml:"allow_requester" doc:"For the action ask: the subject that started the turn may approve the call."`
 }
 
 // Shield is a configured shield. It is safe for concurrent use.
 type Shield struct {
-	// Name, Action and Stages as configured.
-	Name, Action string
-	Stages       []string
-	find         detector
+	// Config is as configured, with defaults.
+	Config
+	find detector
 }
 
 // detector returns its findings in a text, in any order; findings may overlap.
@@ -59,45 +67,112 @@ type finding struct {
 
 // New validates a configuration and returns the shield.
 func New(c Config) (*Shield, error) {
-	s := &Shield{Name: c.Name, Action: cmp.Or(c.Action, Block), Stages: c.Stage}
 	if c.Name == "" {
 		return nil, errors.New("a shield has no name")
 	}
-	if len(s.Stages) == 0 {
-		s.Stages = []string{Input, Tool, Result, Output}
+	c.Action = cmp.Or(c.Action, Block)
+	if !slices.Contains([]string{Block, Redact, Flag, Ask}, c.Action) {
+		return nil, fmt.Errorf("shield %q: there is no action %q: want block, redact, flag or ask", c.Name, c.Action)
 	}
-	for _, stage := range s.Stages {
-		if !slices.Contains([]string{Input, Tool, Result, Output}, stage) {
+	stages, err := stagesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	c.Stage = stages
+	if c.Action != Ask && (len(c.ApproverRoles) > 0 || c.AllowRequester) {
+		return nil, fmt.Errorf("shield %q: give approver_roles and allow_requester with the action ask, and only there", c.Name)
+	}
+	s := &Shield{Config: c}
+	if s.find, err = c.detector(); err != nil {
+		return nil, fmt.Errorf("shield %q: %w", c.Name, err)
+	}
+	return s, nil
+}
+
+// stagesOf returns the stages of a shield by their own names.
+func stagesOf(c Config) ([]string, error) {
+	var out []string
+	for _, stage := range c.Stage {
+		switch stage {
+		case "tool_arguments":
+			stage = Tool
+		case "tool_results":
+			stage = Result
+		case Input, Tool, Result, Output:
+		default:
 			return nil, fmt.Errorf("shield %q: there is no stage %q: want input, tool, result or output", c.Name, stage)
 		}
+		out = append(out, stage)
 	}
-	if s.Action != Block && s.Action != Redact {
-		return nil, fmt.Errorf("shield %q: there is no action %q: want block or redact", c.Name, c.Action)
+	if c.Action == Ask {
+		if slices.ContainsFunc(out, func(stage string) bool { return stage != Tool }) {
+			return nil, fmt.Errorf("shield %q: the action ask is for the stage tool only: only a call can wait for an approval", c.Name)
+		}
+		return []string{Tool}, nil
 	}
-	if (c.Pattern != "") != (c.Detector == "pattern") {
-		return nil, fmt.Errorf("shield %q: give a pattern with the detector pattern, and only there", c.Name)
+	if len(out) == 0 {
+		out = []string{Input, Tool, Result, Output}
+	}
+	return out, nil
+}
+
+// detector returns what finds things, as configured.
+func (c Config) detector() (detector, error) {
+	switch {
+	case (c.Pattern != "") != (c.Detector == "pattern"):
+		return nil, errors.New("give a pattern with the detector pattern, and only there")
+	case c.MaxBytes < 0, (c.MaxBytes > 0) != (c.Detector == "size"):
+		return nil, errors.New("give max_bytes with the detector size, and only there")
+	case len(c.Hosts) > 0 && c.Detector != "links":
+		return nil, errors.New("give hosts with the detector links, and only there")
 	}
 	switch c.Detector {
 	case "pattern":
 		re, err := regexp.Compile(c.Pattern)
 		if err != nil {
-			return nil, fmt.Errorf("shield %q: pattern: %w", c.Name, err)
+			return nil, fmt.Errorf("pattern: %w", err)
 		}
-		s.find = pattern(re, "pattern")
+		return pattern(re, "pattern"), nil
 	case "secrets":
-		s.find = secrets()
+		return folded(secrets()), nil
 	case "pii":
-		s.find = personal()
+		return folded(all(emails(), ibans(), cards(), phones())), nil
+	case "email":
+		return folded(emails()), nil
+	case "iban":
+		return folded(ibans()), nil
+	case "card":
+		return folded(cards()), nil
+	case "phone":
+		return folded(phones()), nil
 	case "invisible":
-		s.find = invisible
-	default:
-		return nil, fmt.Errorf("shield %q: there is no detector %q: want pattern, secrets, pii or invisible", c.Name, c.Detector)
+		return invisible, nil
+	case "links":
+		hosts, err := hostNames(c.Hosts)
+		return folded(links(hosts)), err
+	case "size":
+		return longer(c.MaxBytes), nil
 	}
-	return s, nil
+	return nil, fmt.Errorf(
+		"there is no detector %q: want pattern, secrets, pii, email, phone, iban, card, invisible, links or size", c.Detector,
+	)
+}
+
+// hostNames checks the hosts of a list and returns them in lower case.
+func hostNames(list []string) ([]string, error) {
+	out := make([]string, len(list))
+	for i, host := range list {
+		name := strings.TrimPrefix(host, "*.")
+		if name == "" || strings.ContainsAny(name, "*/:@ ") && !strings.HasPrefix(name, "::") {
+			return nil, fmt.Errorf("hosts: %q is no host: want a name such as docs.example.org or *.example.org", host)
+		}
+		out[i] = strings.ToLower(host)
+	}
+	return out, nil
 }
 
 // Looks reports whether the shield checks a stage.
-func (s *Shield) Looks(stage string) bool { return slices.Contains(s.Stages, stage) }
+func (s *Shield) Looks(stage string) bool { return slices.Contains(s.Stage, stage) }
 
 // Check returns the sorted categories of all findings, and the text with all of them replaced. Without findings it returns no categories
 // and the text itself.
@@ -151,6 +226,16 @@ func all(list ...detector) detector {
 			out = append(out, d(text)...)
 		}
 		return out
+	}
+}
+
+// with searches only texts that have one of the literals.
+func with(d detector, literals ...string) detector {
+	return func(text string) []finding {
+		if !slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(text, l) }) {
+			return nil
+		}
+		return d(text)
 	}
 }
 

@@ -70,6 +70,11 @@ func TestConfigIsChecked(t *testing.T) {
 		"give a pattern with":   {Name: "s", Detector: "pii", Pattern: "x"},
 		"missing closing ]":     {Name: "s", Detector: "pattern", Pattern: "[a"},
 		`shield "s": there is `: {Name: "s"},
+		"give max_bytes":        {Name: "s", Detector: "size"},
+		"give hosts":            {Name: "s", Detector: "pii", Hosts: []string{"a"}},
+		`"a/b" is no host`:      {Name: "s", Detector: "links", Hosts: []string{"a/b"}},
+		"stage tool only":       {Name: "s", Detector: "pii", Action: "ask", Stage: []string{"tool_arguments", "input"}},
+		"give approver_roles":   {Name: "s", Detector: "pii", ApproverRoles: []string{"a"}},
 	} {
 		if _, err := shield.New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)

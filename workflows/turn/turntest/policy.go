@@ -10,7 +10,7 @@ import (
 )
 
 // policy is a PolicyService whose shields are defined by their names: STAGE-ACTION-WORD, for example "input-block-secret". Such a shield
-// blocks or redacts texts of the stage that contain the word.
+// blocks, redacts, flags or asks about texts of the stage that contain the word.
 type policy struct {
 	policyv1.UnimplementedPolicyServiceServer
 	mesh *Mesh
@@ -35,7 +35,11 @@ func (p *policy) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (*
 				continue
 			}
 			out := resp.GetTexts()[i]
-			out.Hits = append(out.Hits, &policyv1.ShieldHit{Shield: name, Action: parts[1], Categories: []string{"word"}})
+			hit := &policyv1.ShieldHit{Shield: name, Action: parts[1], Categories: []string{"word"}}
+			if parts[1] == "ask" {
+				hit.Approval = &policyv1.ApprovalRule{Name: "shield:" + name}
+			}
+			out.Hits = append(out.Hits, hit)
 			if out.Blocked = out.GetBlocked() || parts[1] == "block"; parts[1] == "redact" {
 				out.Redacted, out.Text = true, strings.ReplaceAll(text, parts[2], "***")
 			}

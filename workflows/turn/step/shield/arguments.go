@@ -16,14 +16,24 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Arguments checks the arguments of a call before it is made, and returns the call as the tool may get it: redacted. A blocked call is
-// not made, and the refusal says so to the model. The message and tool_call.started keep what the model wrote.
-func (c *Checker) Arguments(
-	ctx context.Context, w *step.Work, call *turnv1.ToolCall,
-) (_ *turnv1.ToolCall, refusal string, events []*turnv1.Event, _ error) {
+// Call is a tool call as shields leave it.
+type Call struct {
+	// Call is what the tool may get: redacted.
+	*turnv1.ToolCall
+	// Refusal says, for the model, why the call is not made; "" if it is.
+	Refusal string
+	// Approvals are the rules of shields that ask before the call is made.
+	Approvals []*policyv1.ApprovalRule
+	// Events say which shields found something.
+	Events []*turnv1.Event
+}
+
+// Arguments checks the arguments of a call before it is made. The message and tool_call.started keep what the model wrote.
+func (c *Checker) Arguments(ctx context.Context, w *step.Work, call *turnv1.ToolCall) (Call, error) {
+	out := Call{ToolCall: call}
 	looks, err := c.Looks(ctx, w.Loaded.GetAgent(), StageTool)
 	if err != nil || !looks {
-		return call, "", nil, err
+		return out, err
 	}
 	arguments, isJSON := parseArguments(call.GetArgumentsJson())
 	if !isJSON {
@@ -33,29 +43,48 @@ func (c *Checker) Arguments(
 	each(arguments, func(text string) string { texts = append(texts, text); return text })
 	checked, err := c.Check(ctx, w.Loaded.GetAgent(), StageTool, texts...)
 	if err != nil || checked == nil {
-		return call, "", nil, err
+		return out, err
 	}
 	if w.Ref.GetRound() == 0 { // later rounds of the same call find the same
-		events = Triggered(StageTool, call.GetCallId(), checked)
+		out.Events = Triggered(StageTool, call.GetCallId(), checked)
 	}
 	if who := Blocker(checked); who != "" {
-		return call, "The call was not run: shield " + who + " blocks its arguments.", events, nil
+		out.Refusal = "The call was not run: shield " + who + " blocks its arguments."
+		return out, nil
 	}
+	out.Approvals = approvals(checked, call.GetTool())
 	if !slices.ContainsFunc(checked, (*policyv1.CheckedText).GetRedacted) {
-		return call, "", events, nil
+		return out, nil
 	}
 	redacted := each(arguments, inOrder(checked))
-	call = proto.CloneOf(call)
+	out.ToolCall = proto.CloneOf(call)
 	if !isJSON {
-		call.ArgumentsJson, _ = redacted.(string)
-		return call, "", events, nil
+		out.ArgumentsJson, _ = redacted.(string)
+		return out, nil
 	}
-	out, err := json.Marshal(redacted)
+	text, err := json.Marshal(redacted)
 	if err != nil {
-		return nil, "", nil, err
+		return Call{}, err
 	}
-	call.ArgumentsJson = string(out)
-	return call, "", events, nil
+	out.ArgumentsJson = string(text)
+	return out, nil
+}
+
+// approvals returns the rules of shields that ask about a call of the tool, each once.
+func approvals(checked []*policyv1.CheckedText, tool string) []*policyv1.ApprovalRule {
+	var out []*policyv1.ApprovalRule
+	for _, found := range checked {
+		for _, h := range found.GetHits() {
+			rule := h.GetApproval()
+			if rule == nil || slices.ContainsFunc(out, func(r *policyv1.ApprovalRule) bool { return r.GetName() == rule.GetName() }) {
+				continue
+			}
+			rule = proto.CloneOf(rule)
+			rule.Tools = []string{tool}
+			out = append(out, rule)
+		}
+	}
+	return out
 }
 
 // inOrder replaces each text by its answer, given the answers about all texts in the same order.

@@ -151,6 +151,41 @@ func TestToolArgumentsAreChecked(t *testing.T) {
 	}
 }
 
+func TestAFlagIsOnlyRecorded(t *testing.T) {
+	w := steptest.Shielded(t, "tool-flag-round")
+	w.Model(turntest.CallTools("x__echo", 1))
+	w.Walk()
+	if got := w.Called()[0].GetArgumentsJson(); got != `{"round":0,"call":0}` || len(w.Called()[0].GetApprovalRules()) != 0 {
+		t.Errorf("called %v", w.Called())
+	}
+	if got := w.Triggered(); got != "tool-1.0 tool-flag-round tool flag own-0-0 word" {
+		t.Errorf("triggered %q", got)
+	}
+}
+
+func TestAShieldAsksBeforeACall(t *testing.T) {
+	w := steptest.Shielded(t, "tool-ask-round")
+	w.Model(turntest.CallTools("x__echo", 1))
+	w.Walk()
+	rules := w.Called()[0].GetApprovalRules()
+	if len(rules) != 1 || rules[0].GetName() != "shield:tool-ask-round" || rules[0].GetTools()[0] != "x__echo" {
+		t.Errorf("the registry is given the rules %v", rules)
+	}
+	if got := w.Triggered(); got != "tool-1.0 tool-ask-round tool ask own-0-0 word" {
+		t.Errorf("triggered %q", got)
+	}
+}
+
+func TestACallThatCannotWaitIsNotMadeWhenAShieldAsks(t *testing.T) {
+	w := steptest.Shielded(t, "tool-ask-round")
+	w.Journal.ClientTools(in.TurnID, &sessionsv1.ClientTool{Name: "pick"})
+	w.Model(turntest.CallTools("client__pick", 1))
+	w.Walk()
+	if r := w.Result(); r.GetCode() != "shield_blocked" || !strings.Contains(r.GetResult().GetContent()[0].GetText(), "asks for an approval") {
+		t.Errorf("result %v", r)
+	}
+}
+
 func TestShieldsFailClosed(t *testing.T) {
 	w := steptest.Shielded(t, "nope")
 	out := w.Do(&turnv1.StepRef{Key: "begin", Kind: turnv1.StepKind_STEP_KIND_BEGIN})

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -83,7 +84,8 @@ func (t *tool) request() *registryv1.CallToolRequest {
 	return &registryv1.CallToolRequest{
 		Principal: t.Loaded.GetPrincipal(), Tool: t.call.GetTool(), DefinitionHash: pinned.DefinitionHash(t.Loaded, t.call.GetTool()),
 		ArgumentsJson: t.call.GetArgumentsJson(), TurnId: t.Turn.TurnID, SessionId: t.Turn.SessionID, CallId: t.call.GetCallId(),
-		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), ApprovalRules: t.Loaded.GetAgent().GetApprovals(), CanWait: true,
-		CanAuthorize: true, RunnerId: t.Pinned.Worker(),
+		CanAuthorize: true,
+		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), CanWait: true, RunnerId: t.Pinned.Worker(),
+		ApprovalRules: slices.Concat(t.approvals, t.Loaded.GetAgent().GetApprovals()),
 	}
 }

@@ -5,6 +5,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/tokens"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -81,6 +83,8 @@ type tool struct {
 	*step.Work
 	call *turnv1.ToolCall
 	hash string
+	// approvals are the rules of shields that ask before the call.
+	approvals []*policyv1.ApprovalRule
 }
 
 // Do implements step.Action.
@@ -88,19 +92,29 @@ func (t *tool) Do(ctx context.Context) (*step.Commit, error) {
 	if t.Cancelled {
 		return t.endCancelled(ctx)
 	}
-	call, refusal, found, err := t.Shields.Arguments(ctx, t.Work, t.call)
+	call, err := t.Shields.Arguments(ctx, t.Work, t.call)
 	switch {
 	case err != nil:
 		return nil, err
-	case refusal != "":
-		return t.committed(refused(t.call, shield.Code, refusal), found), nil
+	case call.Refusal != "":
+		return t.committed(refused(t.call, shield.Code, call.Refusal), call.Events), nil
+	case len(call.Approvals) > 0 && !t.canWait():
+		return t.committed(refused(t.call, shield.Code, fmt.Sprintf(
+			"The call was not run: %q asks for an approval, and calls of this tool cannot have one.", call.Approvals[0].GetName(),
+		)), call.Events), nil
 	}
-	t.call = call
+	t.call, t.approvals = call.ToolCall, call.Approvals
 	req, err := t.doRound(ctx)
 	if err == nil {
-		req.Events = append(found, req.GetEvents()...)
+		req.Events = append(call.Events, req.GetEvents()...)
 	}
 	return req, err
+}
+
+// canWait reports whether a call of the tool can wait for an approval: those that the turn's client runs, and searches, do not pass the
+// registry.
+func (t *tool) canWait() bool {
+	return pinned.ClientTool(t.Loaded, t.call.GetTool()) == nil && !searches(t)
 }
 
 // doRound does the round.

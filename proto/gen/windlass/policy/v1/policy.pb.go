@@ -354,7 +354,7 @@ type DecideToolRequest struct {
 	CallId string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Arguments, for conditions of approval rules. They are not stored.
 	Arguments *structpb.Struct `protobuf:"bytes,8,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// Approval rules of the agent, applied after those of the mesh.
+	// Approval rules of the agent and of its shields, applied after those of the mesh.
 	ApprovalRules []*ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
 	// ID of a valid approval for this call, as verified by the registry; empty = none. The decision's `reason` mentions it.
 	ApprovalId string `protobuf:"bytes,10,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
@@ -1354,7 +1354,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0fpolicy_revision\x18\x05 \x01(\x04R\x0epolicyRevision\x1a;\n" +
 	"\rDeniedByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xca\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcb\x04\n" +
 	"\x11DecideToolRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04tool\x12 \n" +
@@ -1363,8 +1363,8 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0earguments_hash\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\rargumentsHash\x12 \n" +
 	"\aturn_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12!\n" +
 	"\acall_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\x125\n" +
-	"\targuments\x18\b \x01(\v2\x17.google.protobuf.StructR\targuments\x12Q\n" +
-	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\rapprovalRules\x12(\n" +
+	"\targuments\x18\b \x01(\v2\x17.google.protobuf.StructR\targuments\x12R\n" +
+	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\t\xbaH\x06\x92\x01\x03\x10\xc0\x01R\rapprovalRules\x12(\n" +
 	"\vapproval_id\x18\n" +
 	" \x01(\tB\a\xbaH\x04r\x02\x18@R\n" +
 	"approvalId\x12G\n" +

@@ -221,10 +221,12 @@ type ShieldHit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the shield.
 	Shield string `protobuf:"bytes,1,opt,name=shield,proto3" json:"shield,omitempty"`
-	// Action of the shield: "block" or "redact".
+	// Action of the shield: "block", "redact", "flag" (only recorded) or "ask" (the call needs an approval).
 	Action string `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	// Kinds of things found, for example "email" or "private_key".
-	Categories    []string `protobuf:"bytes,3,rep,name=categories,proto3" json:"categories,omitempty"`
+	Categories []string `protobuf:"bytes,3,rep,name=categories,proto3" json:"categories,omitempty"`
+	// For the action "ask": the approval that the call needs.
+	Approval      *ApprovalRule `protobuf:"bytes,4,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -280,11 +282,18 @@ func (x *ShieldHit) GetCategories() []string {
 	return nil
 }
 
+func (x *ShieldHit) GetApproval() *ApprovalRule {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
 var File_windlass_policy_v1_shield_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_shield_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\"\x96\x01\n" +
+	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/policy/v1/approval.proto\"\x96\x01\n" +
 	"\x10CheckTextRequest\x12'\n" +
 	"\ashields\x18\x01 \x03(\tB\r\xe0A\x02\xbaH\a\x92\x01\x04\b\x01\x10@R\ashields\x128\n" +
 	"\x05stage\x18\x02 \x01(\tB\"\xbaH\x1fr\x1dR\x05inputR\x04toolR\x06resultR\x06outputR\x05stage\x12\x1f\n" +
@@ -296,13 +305,14 @@ const file_windlass_policy_v1_shield_proto_rawDesc = "" +
 	"\ablocked\x18\x01 \x01(\bR\ablocked\x12\x1a\n" +
 	"\bredacted\x18\x02 \x01(\bR\bredacted\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x121\n" +
-	"\x04hits\x18\x04 \x03(\v2\x1d.windlass.policy.v1.ShieldHitR\x04hits\"[\n" +
+	"\x04hits\x18\x04 \x03(\v2\x1d.windlass.policy.v1.ShieldHitR\x04hits\"\x99\x01\n" +
 	"\tShieldHit\x12\x16\n" +
 	"\x06shield\x18\x01 \x01(\tR\x06shield\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
 	"categories\x18\x03 \x03(\tR\n" +
-	"categoriesB\xd7\x01\n" +
+	"categories\x12<\n" +
+	"\bapproval\x18\x04 \x01(\v2 .windlass.policy.v1.ApprovalRuleR\bapprovalB\xd7\x01\n" +
 	"\x16com.windlass.policy.v1B\vShieldProtoP\x01ZFgithub.com/windlass-dev/windlass/proto/gen/windlass/policy/v1;policyv1\xa2\x02\x03WPX\xaa\x02\x12Windlass.Policy.V1\xca\x02\x12Windlass\\Policy\\V1\xe2\x02\x1eWindlass\\Policy\\V1\\GPBMetadata\xea\x02\x14Windlass::Policy::V1b\x06proto3"
 
 var (
@@ -323,15 +333,17 @@ var file_windlass_policy_v1_shield_proto_goTypes = []any{
 	(*CheckTextResponse)(nil), // 1: windlass.policy.v1.CheckTextResponse
 	(*CheckedText)(nil),       // 2: windlass.policy.v1.CheckedText
 	(*ShieldHit)(nil),         // 3: windlass.policy.v1.ShieldHit
+	(*ApprovalRule)(nil),      // 4: windlass.policy.v1.ApprovalRule
 }
 var file_windlass_policy_v1_shield_proto_depIdxs = []int32{
 	2, // 0: windlass.policy.v1.CheckTextResponse.texts:type_name -> windlass.policy.v1.CheckedText
 	3, // 1: windlass.policy.v1.CheckedText.hits:type_name -> windlass.policy.v1.ShieldHit
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 2: windlass.policy.v1.ShieldHit.approval:type_name -> windlass.policy.v1.ApprovalRule
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_shield_proto_init() }
@@ -339,6 +351,7 @@ func file_windlass_policy_v1_shield_proto_init() {
 	if File_windlass_policy_v1_shield_proto != nil {
 		return
 	}
+	file_windlass_policy_v1_approval_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -2165,7 +2165,7 @@ type CallToolRequest struct {
 	CallId string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Idempotency key. Another request with the same key refers to the same execution.
 	Key string `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`
-	// Approval rules of the agent, applied after those of the mesh.
+	// Approval rules of the agent and of its shields, applied after those of the mesh.
 	ApprovalRules []*v11.ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
 	// Approval for the call. It is valid only while the arguments and the tool's definition have the approved hashes; otherwise the call
 	// ends with `approval_required` again.
@@ -3786,7 +3786,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xcc\x05\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xcd\x05\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -3798,8 +3798,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"session_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12!\n" +
 	"\acall_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\x12\x1c\n" +
 	"\x03key\x18\b \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\x12Q\n" +
-	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\rapprovalRules\x12:\n" +
+	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\x12R\n" +
+	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\t\xbaH\x06\x92\x01\x03\x10\xc0\x01R\rapprovalRules\x12:\n" +
 	"\bapproved\x18\n" +
 	" \x01(\v2\x1e.windlass.registry.v1.ApprovedR\bapproved\x127\n" +
 	"\x05input\x18\v \x01(\v2!.windlass.registry.v1.InputAnswerR\x05input\x12@\n" +

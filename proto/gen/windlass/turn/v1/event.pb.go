@@ -3635,7 +3635,7 @@ type ShieldTriggered struct {
 	Shield string `protobuf:"bytes,1,opt,name=shield,proto3" json:"shield,omitempty"`
 	// "input", "tool", "result" or "output".
 	Stage string `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
-	// "block" or "redact".
+	// "block", "redact", "flag" (only recorded) or "ask" (the call waits for an approval).
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	// Kinds of things found, for example "email" or "private_key".
 	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
