@@ -195,7 +195,9 @@ func (p *Process) buildWorker() error {
 	if err != nil {
 		return err
 	}
-	hosts, err := executor.New(p.cfg.Worker.Executors, executor.Deps{Egress: p.egress, Log: p.log})
+	hosts, err := executor.New(p.cfg.Worker.Executors, executor.Deps{
+		Egress: p.egress, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
+	})
 	if err != nil {
 		return err
 	}

@@ -14,20 +14,12 @@ var (
 	reference  = regexp.MustCompile(`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|secret:[A-Za-z][A-Za-z0-9_.-]{0,127})\}`)
 )
 
-// storedReference matches references to stored secrets.
-var storedReference = regexp.MustCompile(`\$\{secret:`)
-
-// noStored refuses them; an example of what is possible follows.
-const noStored = "stored secrets cannot be used here; put the secret into the environment and refer to it: "
-
 // Place describes where the references of a definition are resolved, for error messages.
 type Place struct {
 	// Owner is the process whose environment is used: "MCP bridge".
 	Owner string
 	// Prefix is the prefix of variables that are allowed by default: "WINDLASS_TOOL_".
 	Prefix string
-	// Stored reports whether stored secrets may be referred to.
-	Stored bool
 }
 
 // CheckHeaders reports invalid headers and secrets in clear text, since definitions are stored and shown. The prefix is the path of the
@@ -41,8 +33,6 @@ func (p Place) CheckHeaders(prefix string, headers map[string]string) (wrong []f
 		switch {
 		case !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n"):
 			bad(name, "not a valid header")
-		case !p.Stored && storedReference.MatchString(value):
-			bad(name, noStored+p.variable(name))
 		case secretHeader(name) && !reference.MatchString(value):
 			bad(name, p.advice()+p.example(value, name))
 		case broken(value):
@@ -62,8 +52,6 @@ func (p Place) CheckVariables(prefix string, variables map[string]string) (wrong
 		switch {
 		case name == "" || strings.Contains(name, "="):
 			bad(name, "not a valid environment variable")
-		case !p.Stored && storedReference.MatchString(value):
-			bad(name, noStored+p.variable(name))
 		case secretVariable(name) && !reference.MatchString(value):
 			bad(name, p.advice()+p.variable(name))
 		case broken(value):

@@ -66,7 +66,7 @@ func TestReferences(t *testing.T) {
 }
 
 func TestSecretsAreReferredTo(t *testing.T) {
-	place := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_", Stored: true}
+	place := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
 	for value, wrong := range map[string]string{
 		"Bearer ${secret:crm}":              "",
 		"Bearer ${env:WINDLASS_TOOL_TOKEN}": "",
@@ -80,11 +80,6 @@ func TestSecretsAreReferredTo(t *testing.T) {
 	}
 	if got := place.CheckHeaders("headers", map[string]string{"X-Team": "${secret:no spaces}"}); len(got) != 1 {
 		t.Errorf("a broken reference: %v", got)
-	}
-	place.Stored = false
-	got := place.CheckVariables("env", map[string]string{"A": "${secret:crm}"})
-	if len(got) != 1 || !strings.Contains(got[0].Message, "${env:WINDLASS_TOOL_A}") {
-		t.Errorf("where stored secrets cannot be used: %v", got)
 	}
 	for text, want := range map[string]bool{"${secret:a}": true, "${env:A}": true, "": false, "x${secret:a}": false, "${env:A} ": false} {
 		if envref.Whole(text) != want {

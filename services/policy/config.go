@@ -97,7 +97,7 @@ func defaultServiceRules() []Rule {
 			},
 		},
 		{
-			Name: "mesh-secrets", Roles: []string{"mcpbridge", "inference"}, Permissions: []string{"policy.secrets.resolve"},
+			Name: "mesh-secrets", Roles: []string{"mcpbridge", "inference", "worker"}, Permissions: []string{"policy.secrets.resolve"},
 		},
 		{
 			Name: "mesh-sessions", Roles: []string{"sessions"},

@@ -24,6 +24,7 @@ var planted = map[string]string{
 	"a stored secret":                 "canary-stored-2Lq9XwVd7T",
 	"the stored secret before":        "canary-before-6Yr4MzKb1H",
 	"the stored key of a model":       "canary-modelkey-9Tn3QcJf5R",
+	"the stored key of an executor":   "canary-executor-8Gd5LwNb2P",
 	"a variable of a role":            "canary-variable-4Wx8PsGa6D",
 	"provider data":                   "canary-provided-7Bv1ZkNe3M",
 	"an access token":                 "canary-bearer-5Hj6RtCy8U",
@@ -93,6 +94,13 @@ func (m *canaryMesh) plant(t *testing.T, api string) {
 		m.turn(t, "tools", "call:"+tool+" then say:done", with...)
 	}
 	m.turn(t, "bad", "hello", with...)
+	m.Must("POST", "/v1/secrets", harness.JSON{"name": "executor", "value": planted["the stored key of an executor"]})
+	for _, path := range []string{"ok", "refused"} {
+		m.Must("POST", "/v1/agents", harness.JSON{"id": "remote-" + path, "executor": harness.JSON{
+			"kind": "http", "url": api + "/" + path, "headers": harness.JSON{"Authorization": "Bearer ${secret:executor}"},
+		}})
+		m.turn(t, "remote-"+path, "hello")
+	}
 	for _, token := range []string{"Bearer " + planted["an access token"], "Basic " + planted["an access token"]} {
 		for _, path := range []string{"/v1/agents", "/mcp", "/temporal/codec/decode"} {
 			if _, _, err := m.Do(t.Context(), "POST", path, harness.JSON{}, "Authorization", token); err != nil {
@@ -104,7 +112,7 @@ func (m *canaryMesh) plant(t *testing.T, api string) {
 	if _, ok := seen.Load(planted["a stored secret"]); !ok {
 		t.Error("the tool server did not get the stored secret")
 	}
-	for _, what := range []string{"a stored secret", "the stored key of a model", "a variable of a role", "provider data"} {
+	for _, what := range []string{"a stored secret", "the stored key of a model", "the stored key of an executor", "a variable of a role", "provider data"} {
 		if _, ok := m.used.Load(planted[what]); !ok {
 			t.Errorf("nobody got %s", what)
 		}

@@ -18,5 +18,8 @@ const (
 // Users cannot write it: what they write is checked.
 const WorkerEnvNamespace = "worker_env"
 
+// WorkerSecretNamespace is the same for ${secret:NAME}, a reference to a stored secret of the turn's tenant.
+const WorkerSecretNamespace = "worker_secret"
+
 // RunnerNames lists the names that ${runner.*} has.
 func RunnerNames() []string { return []string{RunnerWorkerID, RunnerHost, RunnerOS, RunnerArch} }

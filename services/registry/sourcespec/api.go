@@ -95,7 +95,7 @@ func validateHTTP(s store.Source, bad func(field, message string)) {
 		} else if err != nil {
 			bad(at+"name", err.Error())
 		}
-		for _, f := range (envref.Place{Owner: "registry", Prefix: "WINDLASS_TOOL_", Stored: true}).CheckHeaders(at+"headers", e.Headers) {
+		for _, f := range (envref.Place{Owner: "registry", Prefix: "WINDLASS_TOOL_"}).CheckHeaders(at+"headers", e.Headers) {
 			bad(f.Path, "credentials belong into the headers or auth of the source")
 		}
 	}

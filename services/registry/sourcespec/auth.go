@@ -11,9 +11,9 @@ import (
 // place says whose environment the references of a source are resolved in.
 func place(s store.Source) envref.Place {
 	if store.IsAPI(s.Kind) || s.Kind == store.Workflow {
-		return envref.Place{Owner: "registry", Prefix: "WINDLASS_TOOL_", Stored: true}
+		return envref.Place{Owner: "registry", Prefix: "WINDLASS_TOOL_"}
 	}
-	return envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_", Stored: true}
+	return envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
 }
 
 // authFields are the fields that a kind of credential has: true if it is required.

@@ -34,7 +34,7 @@ type part struct {
 	put   func(string)
 }
 
-// refs reports whether the text may refer to the worker's environment, as ${env:NAME}.
+// refs reports whether the text may refer to the worker's environment, as ${env:NAME}, and to stored secrets, as ${secret:NAME}.
 func (p part) refs() bool { return p.place == variable || p.place == header }
 
 // parts are all texts of an agent's executor.
@@ -77,13 +77,21 @@ func ExecutorNeeded(a agentspec.Spec) bool {
 	return slices.ContainsFunc(parts(&a), func(p part) bool { return placeholder.In(p.bare()) })
 }
 
-var reference = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+var reference = regexp.MustCompile(`\$\{(?:env:([A-Za-z_][A-Za-z0-9_]*)|secret:([A-Za-z][A-Za-z0-9_.-]*))\}`)
+
+// deferred returns a reference in the form that it has in sealed texts.
+func deferred(m []string) string {
+	if m[2] != "" {
+		return "${" + contract.WorkerSecretNamespace + "." + m[2] + "}"
+	}
+	return "${" + contract.WorkerEnvNamespace + "." + m[1] + "}"
+}
 
 // bare is the text without its references.
-func (p part) bare() string { return p.rewrite(func(string) string { return "" }) }
+func (p part) bare() string { return p.rewrite(func([]string) string { return "" }) }
 
-// rewrite replaces the references of a text, whose "$" is not escaped by another.
-func (p part) rewrite(as func(name string) string) string {
+// rewrite replaces the references of a text, whose "$" is not escaped by another. as gets the submatches of reference.
+func (p part) rewrite(as func(match []string) string) string {
 	if !p.refs() {
 		return p.text
 	}
@@ -93,7 +101,7 @@ func (p part) rewrite(as func(name string) string) string {
 		if m[0] > 0 && p.text[m[0]-1] == '$' {
 			continue
 		}
-		b.WriteString(p.text[from:m[0]] + as(p.text[m[2]:m[3]]))
+		b.WriteString(p.text[from:m[0]] + as(reference.FindStringSubmatch(p.text[m[0]:m[1]])))
 		from = m[1]
 	}
 	return b.String() + p.text[from:]
@@ -134,7 +142,7 @@ func (c Checker) checkExecutor(prefix string, a *agentspec.Spec) (wrong []fault.
 func (c Checker) resolveExecutor(a *agentspec.Spec, f Facts, report func(path string, wrong []*placeholder.Error)) {
 	for _, p := range parts(a) {
 		lookup := func(r placeholder.Ref) (string, *placeholder.Error) {
-			if r.Namespace == contract.WorkerEnvNamespace { // from rewrite
+			if r.Namespace == contract.WorkerEnvNamespace || r.Namespace == contract.WorkerSecretNamespace { // from rewrite
 				return "", nil
 			}
 			if p.place == script && callers(r) { // of a blueprint from before this was checked
@@ -146,11 +154,11 @@ func (c Checker) resolveExecutor(a *agentspec.Spec, f Facts, report func(path st
 			}
 			return text, wrong
 		}
-		text := p.rewrite(func(name string) string { return "${" + contract.WorkerEnvNamespace + "." + name + "}" })
+		text := p.rewrite(deferred)
 		if p.place == address {
 			lookup = escaping(p.text, lookup)
 		}
-		sealed, wrong := placeholder.Begin(text, lookup, contract.RunnerNamespace, contract.WorkerEnvNamespace)
+		sealed, wrong := placeholder.Begin(text, lookup, contract.RunnerNamespace, contract.WorkerEnvNamespace, contract.WorkerSecretNamespace)
 		if p.place == argument && len(wrong) == 0 {
 			wrong = option(p.text, sealed)
 		}

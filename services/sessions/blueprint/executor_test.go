@@ -157,10 +157,10 @@ func TestExecutorsAreResolved(t *testing.T) {
 		{
 			name: "a value is read for nothing again", x: &executor{
 				Kind: "process", Command: []string{"a", "x${params.steal}"},
-				Env: map[string]string{"S": "${params.steal}", "K": "Key ${env:WINDLASS_EXECUTOR_KEY} of ${runner.host}"},
+				Env: map[string]string{"S": "${params.steal}", "K": "Key ${env:WINDLASS_EXECUTOR_KEY} of ${runner.host}", "V": "${secret:crm-key}"},
 			},
 			want: "[a] [x${env:WINDLASS_EXECUTOR_KEY} ${runner.host} ${worker_env.K}] K=Key <worker_env.WINDLASS_EXECUTOR_KEY> of <runner.host> " +
-				"S=${env:WINDLASS_EXECUTOR_KEY} ${runner.host} ${worker_env.K}",
+				"S=${env:WINDLASS_EXECUTOR_KEY} ${runner.host} ${worker_env.K} V=<worker_secret.crm-key>",
 		},
 		{name: "what is escaped stays", x: &executor{
 			Kind: "process", Command: []string{"sh", "-c", "echo $${HOME} $1", "x", "${params.name}"},

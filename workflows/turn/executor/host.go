@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	"github.com/windlass-dev/windlass/libs/process"
@@ -21,10 +22,12 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// Deps are what a host works with. All are required.
+// Deps are what a host works with. All are required, except Vault.
 type Deps struct {
 	// Egress leads to executors elsewhere.
 	Egress *egress.Egress
+	// Vault has stored secrets; without it executors cannot refer to any.
+	Vault envref.Vault
 	// Log takes what executors write to their error output, at debug.
 	Log *slog.Logger
 }
@@ -34,6 +37,7 @@ type Host struct {
 	cfg      Config
 	programs *process.Programs
 	egress   *egress.Egress
+	vault    envref.Vault
 	client   *http.Client
 	log      *slog.Logger
 	places   chan struct{} // one for each executor that runs
@@ -59,7 +63,7 @@ func New(cfg Config, deps Deps) (*Host, error) {
 		return nil, fmt.Errorf("worker.executors.commands: %w", err)
 	}
 	return &Host{
-		cfg: cfg, programs: programs, egress: deps.Egress, log: deps.Log,
+		cfg: cfg, programs: programs, egress: deps.Egress, vault: deps.Vault, log: deps.Log,
 		places: make(chan struct{}, cfg.MaxProcesses), parked: map[string]*parked{},
 		client: deps.Egress.Client(egress.Options{MaxResponseBytes: maxRound}),
 	}, nil
@@ -112,7 +116,7 @@ var errRoundTime = errors.New("the executor's time for the round is up")
 // Run does a round. When ctx ends it ends the executor (SIGTERM, then SIGKILL; remote ones are hung up on), and returns once that is done.
 // Errors are faults: EXECUTOR_UNAVAILABLE may pass, all others are final. An error of Sink.Attached is returned as it is.
 func (h *Host) Run(ctx context.Context, r Round, sink Sink) (*Answer, error) {
-	s, err := newSpec(r.Executor, h.cfg, r.Later)
+	s, err := h.newSpec(r.Executor, r.Invocation.GetTenant(), r.Later)
 	if err != nil {
 		return nil, err
 	}

@@ -134,6 +134,12 @@ func child(mode string) {
 
 func newHost(t *testing.T, change ...func(*executor.Config)) *executor.Host {
 	t.Helper()
+	return newHostWith(t, executor.Deps{}, change...)
+}
+
+// newHostWith completes deps.
+func newHostWith(t *testing.T, deps executor.Deps, change ...func(*executor.Config)) *executor.Host {
+	t.Helper()
 	cfg := executor.DefaultConfig()
 	cfg.Commands, cfg.Limits.Memory = []string{"*"}, 0 // the race detector of the programs maps terabytes
 	cfg.Grace = 5 * time.Second
@@ -144,7 +150,8 @@ func newHost(t *testing.T, change ...func(*executor.Config)) *executor.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := executor.New(cfg, executor.Deps{Egress: out, Log: slog.New(slog.DiscardHandler)})
+	deps.Egress, deps.Log = out, slog.New(slog.DiscardHandler)
+	h, err := executor.New(cfg, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

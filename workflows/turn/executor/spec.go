@@ -26,9 +26,11 @@ type spec struct {
 }
 
 // newSpec resolves an executor, and refuses what may not run here. later gives what placeholders of sealed texts stand for, nil when the
-// texts are not sealed. Its errors are final.
-func newSpec(x *sessionsv1.Executor, cfg Config, later placeholder.Lookup) (*spec, error) {
-	t := texts{later: later, env: envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "worker", Setting: "worker.executors.env_allow"}, "")}
+// texts are not sealed. Its errors are final, except for one that says that stored secrets cannot be read now.
+func (h *Host) newSpec(x *sessionsv1.Executor, tenant string, later placeholder.Lookup) (*spec, error) {
+	t := texts{later: later, env: envref.New(envref.Config{
+		Allow: h.cfg.EnvAllow, Owner: "worker", Setting: "worker.executors.env_allow", Vault: h.vault,
+	}, tenant)}
 	s := &spec{
 		kind: x.GetKind(), dir: t.open("dir", x.GetDir(), false), url: t.open("url", x.GetUrl(), false),
 		env: t.all("env", x.GetEnv()), headers: t.all("headers", x.GetHeaders()), timeout: time.Duration(x.GetTimeoutSeconds()) * time.Second,
@@ -42,8 +44,11 @@ func newSpec(x *sessionsv1.Executor, cfg Config, later placeholder.Lookup) (*spe
 	if len(t.env.Wrong) > 0 {
 		return nil, fault.InvalidFields(t.env.Wrong)
 	}
+	if t.env.Err != nil {
+		return nil, away("the executor's secrets: %v", t.env.Err)
+	}
 	if s.kind == contract.ExecutorProcess {
-		if err := s.allowed(cfg); err != nil {
+		if err := s.allowed(h.cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -57,8 +62,8 @@ type texts struct {
 	env   *envref.Resolver // its Wrong takes what is wrong
 }
 
-// open returns a text with its placeholders replaced. With refs it may refer to the worker's environment. The values of placeholders
-// are not expanded again.
+// open returns a text with its placeholders replaced. With refs it may refer to the worker's environment and to secrets. The values of
+// placeholders are not expanded again.
 func (t texts) open(field, text string, refs bool) string {
 	field = "executor." + field
 	if t.later == nil {
@@ -70,6 +75,9 @@ func (t texts) open(field, text string, refs bool) string {
 	out, wrong := placeholder.Finish(text, func(r placeholder.Ref) (string, *placeholder.Error) {
 		if refs && r.Namespace == contract.WorkerEnvNamespace {
 			return t.env.Resolve(field, "${env:"+r.Path+"}"), nil
+		}
+		if refs && r.Namespace == contract.WorkerSecretNamespace {
+			return t.env.Resolve(field, "${secret:"+r.Path+"}"), nil
 		}
 		return t.later(r)
 	})

@@ -33,7 +33,7 @@ type Executor struct {
 	// so that a caller cannot choose it.
 	Command []string `protobuf:"bytes,2,rep,name=command,proto3" json:"command,omitempty"`
 	// For a process: environment variables, in addition to PATH, HOME, LANG and TMPDIR. Values may refer to the worker's environment,
-	// ${env:WINDLASS_EXECUTOR_…}; secrets must do so. Values may contain placeholders.
+	// ${env:WINDLASS_EXECUTOR_…}, and to stored secrets, ${secret:NAME}; secrets must be references. Values may contain placeholders.
 	Env map[string]string `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// For a process: its working directory; empty = the worker's. It may contain placeholders; values that callers provide must be part of
 	// a name, without slashes.
