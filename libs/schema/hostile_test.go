@@ -104,7 +104,7 @@ func TestS9HostileSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// TestS9HostileObjectsAreBounded checks objects against schemas that are within the limits: each check ends with an answer within its budget.
+// TestS9HostileObjectsAreBounded checks objects against schemas that are within the limits: each check ends within its budget.
 func TestS9HostileObjectsAreBounded(t *testing.T) {
 	const budget = maxWork / 16 // a small budget keeps the test fast: work grows only with the budget
 	const work, numbers = "more work to check", "cannot be checked"

@@ -76,8 +76,8 @@ var inwardSources = map[string]func(url, good string) *registryv1.Source{
 // oneMethod is a descriptor set: file "x" with the message "m" and the service "s", which has the method "x".
 const oneMethod = "\x0a\x22\x0a\x01x\x22\x03\x0a\x01m2\x10\x0a\x01s\x12\x0b\x0a\x01x\x12\x02.m\x1a\x02.mb\x06proto3"
 
-// TestS7NoSourceLeadsIntoTheNetwork has each kind of source name each spelling of an address inside the network, with the profile public. The
-// source is refused, or unreachable, or its calls fail; nothing is connected to.
+// TestS7NoSourceLeadsIntoTheNetwork has each kind of source name each spelling of an address inside the network, with the profile public.
+// The source is refused, or unreachable, or its calls fail; nothing is connected to.
 func TestS7NoSourceLeadsIntoTheNetwork(t *testing.T) {
 	t.Setenv("WINDLASS_TOOL_SECRET", "hunter2-hunter2")
 	for name, source := range inwardSources {

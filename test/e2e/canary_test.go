@@ -112,7 +112,9 @@ func (m *canaryMesh) plant(t *testing.T, api string) {
 	if _, ok := seen.Load(planted["a stored secret"]); !ok {
 		t.Error("the tool server did not get the stored secret")
 	}
-	for _, what := range []string{"a stored secret", "the stored key of a model", "the stored key of an executor", "a variable of a role", "provider data"} {
+	for _, what := range []string{
+		"a stored secret", "the stored key of a model", "the stored key of an executor", "a variable of a role", "provider data",
+	} {
 		if _, ok := m.used.Load(planted[what]); !ok {
 			t.Errorf("nobody got %s", what)
 		}

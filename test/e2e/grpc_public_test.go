@@ -67,7 +67,8 @@ func TestWhatIsForUsers(t *testing.T) {
 	})
 }
 
-// TestS14EveryRPCNamesAPermission: an RPC that names none, or one that is not "area.noun.verb", fails here; the few that need none are listed.
+// TestS14EveryRPCNamesAPermission: an RPC that names none, or one that is not "area.noun.verb", fails here. The few that need
+// none are listed.
 func TestS14EveryRPCNamesAPermission(t *testing.T) {
 	t.Parallel()
 	permission := regexp.MustCompile(`^[a-z]+\.[a-z_]+\.[a-z_]+$|^health\.get$`)
