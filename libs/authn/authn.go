@@ -4,12 +4,20 @@ package authn
 
 import (
 	"context"
+	"regexp"
 
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// DefaultTenant is the only tenant so far.
+// DefaultTenant is the tenant of those whom nothing assigns to another one: the local user, roles that act for themselves, and users,
+// sources and providers of the configuration that name none. It never replaces a tenant that is missing in a call, which is an error.
 const DefaultTenant = "default"
+
+// tenantForm keeps separators out of tenants, which are part of bus subjects, workflow IDs and cache keys.
+var tenantForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// ValidTenant reports whether name can be a tenant: up to 63 letters, digits, hyphens and underscores.
+func ValidTenant(name string) bool { return tenantForm.MatchString(name) }
 
 type key struct{}
 

@@ -88,6 +88,9 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
+	if p.GetTenant() == "" { // rows and cache entries of no tenant would be everybody's
+		return ctx, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the caller belongs to no tenant")
+	}
 	ctx = withoutCredentials(authn.With(ctx, p))
 	if permission == Authenticated {
 		return ctx, nil

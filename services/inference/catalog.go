@@ -37,6 +37,7 @@ type source struct {
 	models    []string // configured; nil = ask the provider
 	keyFrom   string   // key of the provider data that has the API's key, "" = none
 	stored    string   // reference to a stored secret that is its key, "" = none
+	tenant    string   // whose secret stored is
 	keyless   bool     // it has no key of its own
 	provider.Provider
 	reach reach

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/secret"
@@ -53,7 +54,9 @@ type ProviderConfig struct {
 	// BaseURL is its address.
 	BaseURL string `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:11434/v1. Empty: the public one of this kind."`
 	// APIKey is its key.
-	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret of the tenant default."`
+	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
+	// Tenant owns the stored secret; empty = default.
+	Tenant string `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`
 	// APIKeyFrom is the key of the provider data of a request that has the API's key.
 	APIKeyFrom string `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
 	// Models are the known ones; other names are passed on too.
@@ -109,6 +112,9 @@ func (p ProviderConfig) validate() error {
 	case OpenAI, Anthropic, Scripted:
 	default:
 		return fmt.Errorf("kind %q: it must be openai, anthropic or scripted", p.Kind)
+	}
+	if p.Tenant != "" && !authn.ValidTenant(p.Tenant) {
+		return fmt.Errorf("tenant %q: use up to 63 letters, digits, hyphens and underscores", p.Tenant)
 	}
 	if p.APIKeyFrom != "" && (!providerdata.ValidKey(p.APIKeyFrom) || p.Kind == Scripted) {
 		return fmt.Errorf("api_key_from %q: letters, digits, \"_\", \".\" and \"-\", at most 128; not for scripted", p.APIKeyFrom)

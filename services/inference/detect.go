@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/secret"
@@ -80,7 +81,7 @@ func (d *detector) has(name string) bool {
 func (d *detector) add(p ProviderConfig, preferred, keyFrom string) error {
 	s := &source{name: p.Name, kind: p.Kind, preferred: preferred, models: p.Models, keyFrom: p.APIKeyFrom, keyless: p.APIKey.IsZero()}
 	if envref.Whole(p.APIKey.Reveal()) { // read when it is used
-		s.stored, p.APIKey = p.APIKey.Reveal(), secret.Value{}
+		s.stored, s.tenant, p.APIKey = p.APIKey.Reveal(), cmp.Or(p.Tenant, authn.DefaultTenant), secret.Value{}
 	}
 	id := provider.Identity{Name: p.Name, KeyFrom: keyFrom}
 	client := d.deps.Egress.Client(egress.Options{MaxResponseBytes: int64(d.cfg.MaxResponse)})

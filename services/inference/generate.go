@@ -132,12 +132,13 @@ func (s *Service) keyOf(ctx context.Context, m model, turnID string) (secret.Val
 	return secret.Value{}, nil
 }
 
-// storedKey returns the provider's key if it is a stored secret, which belongs to the tenant of the mesh's operator; else zero.
+// storedKey returns the provider's key if it is a stored secret; else zero. The secret is of the tenant that the configuration names,
+// for callers of all tenants: the operator lends the provider to all tenants.
 func (s *Service) storedKey(p *source) (secret.Value, error) {
 	if p.stored == "" {
 		return secret.Value{}, nil
 	}
-	r := envref.New(envref.Config{Owner: "inference", Vault: s.vault}, authn.DefaultTenant)
+	r := envref.New(envref.Config{Owner: "inference", Vault: s.vault}, p.tenant)
 	key := r.Resolve("api_key", p.stored)
 	switch {
 	case r.Err != nil:

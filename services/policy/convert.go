@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -38,14 +37,6 @@ func policyToProto(p store.Policy) *policyv1.AccessPolicy {
 		})
 	}
 	return out
-}
-
-// tenant returns the tenant of a decision about the principal.
-func tenant(p *policyv1.Principal) string {
-	if t := p.GetTenant(); t != "" {
-		return t
-	}
-	return authn.DefaultTenant
 }
 
 // asks describes the approval rule that applies to a call.

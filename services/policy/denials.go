@@ -45,7 +45,7 @@ func newDenials(r *recorder, d *decider, limit *rate.Limiter, clock func() time.
 // record stores the refusal, or returns the one stored within the last second. RATE_LIMITED if there are too many.
 func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission, method string) (store.Decision, error) {
 	began, at := time.Now(), d.now().UTC().Truncate(time.Microsecond)
-	key := denialKey{tenant(p), p.GetSubject(), permission, method}
+	key := denialKey{p.GetTenant(), p.GetSubject(), permission, method}
 	r, err := d.decider.recent(ctx, p)
 	if err != nil {
 		return store.Decision{}, err

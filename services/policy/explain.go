@@ -41,13 +41,13 @@ func (s *accessPolicies) ExplainAccess(ctx context.Context, req *policyv1.Explai
 	if err != nil {
 		return nil, err
 	}
-	set, err := s.decider.sets.current(ctx, tenant(caller))
+	set, err := s.decider.sets.current(ctx, caller.GetTenant())
 	if err != nil {
 		return nil, err
 	}
 	var members access.Members
 	if req.GetTool() != "" {
-		if members, err = s.members(ctx, tenant(caller), set.Groups(), []string{req.GetTool()}); err != nil {
+		if members, err = s.members(ctx, caller.GetTenant(), set.Groups(), []string{req.GetTool()}); err != nil {
 			return nil, err
 		}
 	}
@@ -87,14 +87,14 @@ func (s *accessPolicies) explained(ctx context.Context, req *policyv1.ExplainAcc
 ) {
 	if p := req.GetPrincipal(); p != nil {
 		return &policyv1.Principal{
-			Tenant: tenant(caller), Subject: p.GetSubject(), Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Roles: p.GetRoles(),
+			Tenant: caller.GetTenant(), Subject: p.GetSubject(), Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Roles: p.GetRoles(),
 			Claims: p.GetClaims(),
 		}, nil
 	}
 	if req.GetSubject() == "" {
 		return caller, nil
 	}
-	last, err := s.store.LastInput(ctx, tenant(caller), req.GetSubject())
+	last, err := s.store.LastInput(ctx, caller.GetTenant(), req.GetSubject())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fault.NotFound("no decision about %q is recorded, so that its roles and claims are not known", req.GetSubject()).
 			Hint("Give the principal with its roles and claims in place of the subject.")

@@ -200,7 +200,7 @@ func (s *accessPolicies) keepsManager(ctx context.Context, now store.Snapshot, c
 	if who.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_USER {
 		return nil
 	}
-	before, err := s.decider.sets.compiled(now, tenant(who))
+	before, err := s.decider.sets.compiled(now, who.GetTenant())
 	if err != nil {
 		return err
 	}

@@ -27,12 +27,12 @@ type rights struct {
 
 // now returns a principal's rights with all policies that were committed before the call.
 func (d *decider) now(ctx context.Context, p *policyv1.Principal) (rights, error) {
-	return d.by(p, func() (*access.Set, error) { return d.sets.current(ctx, tenant(p)) })
+	return d.by(p, func() (*access.Set, error) { return d.sets.current(ctx, p.GetTenant()) })
 }
 
 // recent returns a principal's rights with policies that another process may have changed within the last maxAge.
 func (d *decider) recent(ctx context.Context, p *policyv1.Principal) (rights, error) {
-	return d.by(p, func() (*access.Set, error) { return d.sets.recent(ctx, tenant(p), d.maxAge) })
+	return d.by(p, func() (*access.Set, error) { return d.sets.recent(ctx, p.GetTenant(), d.maxAge) })
 }
 
 // by returns a principal's rights with the given policies, which are not asked for if they cannot apply.

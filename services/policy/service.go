@@ -166,7 +166,7 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 		}
 	}
 	d := store.Decision{
-		Tenant: tenant(p), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(),
+		Tenant: p.GetTenant(), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(),
 		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
 		Source: req.GetSource(), Effect: enum.Name(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
 		TurnID: req.GetTurnId(), CallID: req.GetCallId(),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -17,7 +16,6 @@ func (s *Service) seed(ctx context.Context) error {
 		return err
 	}
 	for _, w := range wanted {
-		w.Tenant = authn.DefaultTenant
 		if err := s.seedOne(ctx, w); err != nil {
 			return fmt.Errorf("registry: configured source %q: %w", w.Name, err)
 		}

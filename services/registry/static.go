@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -13,6 +14,8 @@ import (
 type SourceConfig struct {
 	// Name is the prefix of its tools' names.
 	Name string `yaml:"name" doc:"Prefix of its tools' names."`
+	// Tenant owns the source; empty = default.
+	Tenant string `yaml:"tenant" doc:"Tenant that the source belongs to; empty: default. Names are unique within a tenant."`
 	// Kind is a kind of source; empty = mcp.
 	Kind string `yaml:"kind" doc:"mcp (default), openapi, http, graphql, grpc, workflow, agent or builtin."`
 	// URL is the endpoint of an MCP server, of a GraphQL API or of a gRPC server, or where an API's document is.
@@ -166,29 +169,33 @@ func (c WorkflowConfig) source() (store.WorkflowTool, error) {
 
 var classes = map[string]store.Effect{"read": store.Read, "idempotent": store.Idempotent, "once": store.Once}
 
-// static returns the configured sources and the mesh's own.
+// static returns the configured sources and the mesh's own, which belongs to the tenant of the mesh's operator.
 func (c Config) static() ([]store.Source, error) {
-	all := []store.Source{{Name: sourcespec.Mesh, Kind: store.Builtin}}
-	seen := map[string]bool{sourcespec.Mesh: true}
+	all := []store.Source{{Tenant: authn.DefaultTenant, Name: sourcespec.Mesh, Kind: store.Builtin}}
+	type key struct{ tenant, name string }
+	seen := map[key]bool{{authn.DefaultTenant, sourcespec.Mesh}: true}
 	for _, sc := range c.Sources {
 		s, err := sc.source()
 		if err == nil {
 			err = sourcespec.Validate(s)
 		}
-		if err == nil && seen[s.Name] {
+		if err == nil && !authn.ValidTenant(s.Tenant) {
+			err = fmt.Errorf("tenant %q: use up to 63 letters, digits, hyphens and underscores", s.Tenant)
+		}
+		if err == nil && seen[key{s.Tenant, s.Name}] {
 			err = errors.New("this name is there twice")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("registry: source %q of the configuration: %w", sc.Name, err)
 		}
-		seen[s.Name] = true
+		seen[key{s.Tenant, s.Name}] = true
 		all = append(all, s)
 	}
 	return all, nil
 }
 
 func (c SourceConfig) source() (store.Source, error) {
-	s := store.Source{Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
+	s := store.Source{Tenant: cmp.Or(c.Tenant, authn.DefaultTenant), Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
 		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
 		SessionContext: c.SessionContext,

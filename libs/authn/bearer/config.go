@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/claim"
 )
 
@@ -54,8 +55,6 @@ var (
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
 	// scopeForm is that of RFC 6749.
 	scopeForm = regexp.MustCompile(`^[!#-\[\]-~]+$`)
-	// tenantForm holds for tenants, which are part of bus subjects and cache keys.
-	tenantForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 )
 
 // check reports what is wrong with the configuration of one issuer.
@@ -95,7 +94,7 @@ func (c Issuer) check() error {
 		bad("tenant goes without tenant_claim, and tenants goes with it")
 	}
 	for _, t := range append(slices.Clone(c.Tenants), c.Tenant) {
-		if t != "" && !tenantForm.MatchString(t) {
+		if t != "" && !authn.ValidTenant(t) {
 			bad("tenant %q: use up to 63 letters, digits, hyphens and underscores", t)
 		}
 	}

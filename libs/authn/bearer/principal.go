@@ -120,7 +120,7 @@ func (m mapper) tenantOf(claims jwt.MapClaims) (string, error) {
 	}
 	value, _ := m.tenant.Find(claims)
 	t, _ := value.(string)
-	if !tenantForm.MatchString(t) {
+	if !authn.ValidTenant(t) {
 		return "", errors.New("its tenant is missing or not usable")
 	}
 	if len(m.cfg.Tenants) > 0 && !slices.Contains(m.cfg.Tenants, t) {

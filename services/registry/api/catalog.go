@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -52,7 +51,7 @@ func (c catalog) fitting(ctx context.Context, tenant string, wanted func(tool st
 func (c catalog) visible(ctx context.Context, p *policyv1.Principal, source, after string, limit int) ([]string, error) {
 	var seen []string
 	for len(seen) < limit {
-		names, err := c.store.ToolNames(ctx, tenantOf(p), source, after, namesAtOnce)
+		names, err := c.store.ToolNames(ctx, p.GetTenant(), source, after, namesAtOnce)
 		if err != nil {
 			return nil, fmt.Errorf("list tools: %w", err)
 		}
@@ -86,7 +85,7 @@ func (c catalog) usable(ctx context.Context, p *policyv1.Principal, name string)
 	if strings.Contains(name, "\x00") {
 		return store.Tool{}, false, nil
 	}
-	found, err := c.store.Tools(ctx, tenantOf(p), []string{name})
+	found, err := c.store.Tools(ctx, p.GetTenant(), []string{name})
 	if err != nil {
 		return store.Tool{}, false, fmt.Errorf("read tool: %w", err)
 	}
@@ -136,11 +135,4 @@ func (c catalog) standing(ctx context.Context, tenant string, list toolList, nam
 		}
 	}
 	return out, nil
-}
-
-func tenantOf(p *policyv1.Principal) string {
-	if t := p.GetTenant(); t != "" {
-		return t
-	}
-	return authn.DefaultTenant
 }

@@ -27,14 +27,14 @@ type ToolExecutions struct {
 // CallTool implements ToolExecutionService.
 func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 	out, err := s.executor.Run(stream.Context(), execute.Call{
-		Principal: req.GetPrincipal(), Tenant: tenantOf(req.GetPrincipal()), Tool: req.GetTool(),
+		Principal: req.GetPrincipal(), Tenant: req.GetPrincipal().GetTenant(), Tool: req.GetTool(),
 		Pinned: req.GetDefinitionHash(), InSurface: req.GetDefinitionHash() != "", Arguments: []byte(req.GetArgumentsJson()),
 		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), RunnerID: req.GetRunnerId(), Key: req.GetKey(),
 		Rules: req.GetApprovalRules(), Approved: req.GetApproved(), Input: req.GetInput(),
 		Resolution: req.GetResolution(), CanWait: req.GetCanWait(),
 		ProviderData: providerdata.Sealed{
 			Bytes: providerdata.Incoming(stream.Context()),
-			Scope: providerdata.OfTurn(tenantOf(req.GetPrincipal()), req.GetTurnId()),
+			Scope: providerdata.OfTurn(req.GetPrincipal().GetTenant(), req.GetTurnId()),
 		},
 	}, func(e execute.Event) error { return stream.Send(eventToProto(e)) })
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *ToolExecutions) ForgetTurns(ctx context.Context, req *registryv1.Forget
 func (s *ToolExecutions) CheckCall(ctx context.Context, req *registryv1.CheckCallRequest) (*registryv1.CheckCallResponse, error) {
 	c, def := req.GetCall(), req.GetDefinition()
 	call := execute.Call{
-		Principal: c.GetPrincipal(), Tenant: tenantOf(c.GetPrincipal()), Tool: c.GetTool(), Pinned: def.GetDefinitionHash(), InSurface: true,
+		Principal: c.GetPrincipal(), Tenant: c.GetPrincipal().GetTenant(), Tool: c.GetTool(), Pinned: def.GetDefinitionHash(), InSurface: true,
 		Arguments: []byte(c.GetArgumentsJson()), TurnID: c.GetTurnId(), SessionID: c.GetSessionId(), CallID: c.GetCallId(), Key: c.GetKey(),
 		Rules: c.GetApprovalRules(), Approved: c.GetApproved(), CanWait: c.GetCanWait(),
 	}

@@ -49,7 +49,7 @@ func directCall(ctx context.Context, tool, key string) (execute.Call, error) {
 		return execute.Call{}, fault.Invalid("idempotency_key", "control characters are not allowed")
 	}
 	p := authn.From(ctx)
-	c := execute.Call{Principal: p, Tenant: tenantOf(p), Tool: tool, InSurface: true, Key: "direct/" + p.GetSubject() + "/" + key}
+	c := execute.Call{Principal: p, Tenant: p.GetTenant(), Tool: tool, InSurface: true, Key: "direct/" + p.GetSubject() + "/" + key}
 	c.ProviderData = providerdata.Sealed{Bytes: providerdata.Incoming(ctx), Scope: providerdata.OfCaller(p)}
 	if key == "" {
 		c.Key, c.NewKey = "direct/"+ids.New(ids.Execution), true

@@ -12,7 +12,7 @@ import (
 
 // ResolveTools implements ToolExecutionService.
 func (s *ToolExecutions) ResolveTools(ctx context.Context, req *registryv1.ResolveToolsRequest) (*registryv1.ResolveToolsResponse, error) {
-	tenant := tenantOf(req.GetPrincipal())
+	tenant := req.GetPrincipal().GetTenant()
 	listed, err := s.catalog.listed(ctx, tenant, req.GetGlobs())
 	if err != nil {
 		return nil, err

@@ -128,7 +128,7 @@ func searchLimit(asked int32) int {
 
 // FindTools implements ToolExecutionService.
 func (s *ToolExecutions) FindTools(ctx context.Context, req *registryv1.FindToolsRequest) (*registryv1.FindToolsResponse, error) {
-	tenant := tenantOf(req.GetPrincipal())
+	tenant := req.GetPrincipal().GetTenant()
 	listed, err := s.catalog.listed(ctx, tenant, req.GetGlobs())
 	if err != nil {
 		return nil, err

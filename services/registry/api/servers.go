@@ -35,7 +35,7 @@ func (s *Servers) ListServers(ctx context.Context, _ *registryv1.ListServersRequ
 	p := authn.From(ctx)
 	resp := &registryv1.ListServersResponse{}
 	for after := ""; ; {
-		found, err := s.store.Sources(ctx, tenantOf(p), after, namesAtOnce)
+		found, err := s.store.Sources(ctx, p.GetTenant(), after, namesAtOnce)
 		if err != nil {
 			return nil, fmt.Errorf("list sources: %w", err)
 		}
@@ -115,7 +115,7 @@ func (s *Servers) WatchResources(
 // source returns a source of which the caller may use what a method is about.
 func (s *Servers) source(ctx context.Context, name, method string) (store.Source, error) {
 	p := authn.From(ctx)
-	src, err := s.store.Source(ctx, tenantOf(p), name)
+	src, err := s.store.Source(ctx, p.GetTenant(), name)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return src, noServer(name)

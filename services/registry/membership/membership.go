@@ -12,7 +12,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/grpc"
 
-	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -114,7 +113,7 @@ func New(policy policyv1.PolicyServiceClient, r Reader) (*Client, error) {
 // DecideTool implements policyv1.PolicyServiceClient.
 func (c *Client) DecideTool(ctx context.Context, in *policyv1.DecideToolRequest, opts ...grpc.CallOption) (*policyv1.Decision, error) {
 	var out *policyv1.Decision
-	err := c.supply(ctx, tenantOf(in.GetPrincipal()), []string{in.GetTool()}, func(groups Members) ([]string, error) {
+	err := c.supply(ctx, in.GetPrincipal().GetTenant(), []string{in.GetTool()}, func(groups Members) ([]string, error) {
 		in.Groups = groups
 		var err error
 		out, err = c.PolicyServiceClient.DecideTool(ctx, in, opts...)
@@ -131,7 +130,7 @@ func (c *Client) FilterTools(ctx context.Context, in *policyv1.FilterToolsReques
 	*policyv1.FilterToolsResponse, error,
 ) {
 	var out *policyv1.FilterToolsResponse
-	err := c.supply(ctx, tenantOf(in.GetPrincipal()), in.GetTools(), func(groups Members) ([]string, error) {
+	err := c.supply(ctx, in.GetPrincipal().GetTenant(), in.GetTools(), func(groups Members) ([]string, error) {
 		in.Groups = groups
 		var err error
 		out, err = c.PolicyServiceClient.FilterTools(ctx, in, opts...)
@@ -165,11 +164,4 @@ func (c *Client) supply(ctx context.Context, tenant string, tools []string, ask 
 		c.hints.Add(tenant, hint{groups, time.Now().Add(hintAge)})
 	}
 	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "access policies change all the time").Hint("Try again.")
-}
-
-func tenantOf(p *policyv1.Principal) string {
-	if t := p.GetTenant(); t != "" {
-		return t
-	}
-	return authn.DefaultTenant
 }

@@ -7,6 +7,7 @@
 package policyv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
@@ -171,9 +172,9 @@ var File_windlass_policy_v1_principal_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_principal_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/policy/v1/principal.proto\x12\x12windlass.policy.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xd3\x01\n" +
-	"\tPrincipal\x12\x16\n" +
-	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x18\n" +
+	"\"windlass/policy/v1/principal.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xdc\x01\n" +
+	"\tPrincipal\x12\x1f\n" +
+	"\x06tenant\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06tenant\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x125\n" +
 	"\x04kind\x18\x03 \x01(\x0e2!.windlass.policy.v1.PrincipalKindR\x04kind\x12\x14\n" +
 	"\x05roles\x18\x04 \x03(\tR\x05roles\x12/\n" +
