@@ -93,6 +93,21 @@ func thisMachine(host string) bool {
 	return host == "localhost" || err == nil && addr.Zone() == "" && addr.IsLoopback()
 }
 
+// Known returns the URL of the resource that a client names, in the form that URL returns, and whether there is such a resource.
+func (s *Resources) Known(uri string) (canonical string, ok bool) {
+	u, err := url.Parse(uri)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return "", false
+	}
+	host := strings.ToLower(u.Host)
+	origin := s.origin(host)
+	part, ok := strings.CutPrefix(strings.ToLower(u.Scheme)+"://"+host+strings.TrimSuffix(u.EscapedPath(), "/"), origin)
+	if !ok || origin == "" || part != s.part(part) {
+		return "", false
+	}
+	return origin + part, true
+}
+
 // document describes a resource.
 type document struct {
 	Resource             string   `json:"resource"`

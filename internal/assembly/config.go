@@ -209,7 +209,8 @@ func (c DatabaseConfig) databaseURL(role string) string {
 	return c.URL
 }
 
-func (c EgressConfig) build() (*egress.Egress, error) {
+// Build returns what makes outbound connections under this configuration.
+func (c EgressConfig) Build() (*egress.Egress, error) {
 	cfg := egress.Config{Profile: c.Profile, AllowHosts: c.AllowHosts}
 	for _, s := range c.Allow {
 		p, err := netip.ParsePrefix(s)

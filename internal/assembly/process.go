@@ -107,7 +107,7 @@ func (p *Process) build(parts []component) error {
 	if p.codec, err = p.cfg.Temporal.codec(p.cfg.Mesh.Key); err != nil {
 		return err
 	}
-	if p.egress, err = p.cfg.Egress.build(); err != nil {
+	if p.egress, err = p.cfg.Egress.Build(); err != nil {
 		return err
 	}
 	if err := p.connect(parts); err != nil {

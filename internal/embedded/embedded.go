@@ -94,6 +94,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer closeAll(web, grpc)
+	o.Config.Gateway.URL = cmp.Or(o.Config.Gateway.URL, "http://"+web.Addr().String())
 	issuerURL, stopIssuer, err := o.startIssuer(dir)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if ready.Temporal == "" {
 		server, err := devserver.Start(ctx, devserver.Config{
 			Path: o.Config.Temporal.Program, Addr: o.TemporalAddr, UIAddr: o.TemporalUIAddr, File: dir.Path("temporal.db"),
-			CodecEndpoint: cmp.Or(o.Config.Gateway.URL, ready.URL) + gateway.PayloadsPath, Log: o.Log,
+			CodecEndpoint: o.Config.Gateway.URL + gateway.PayloadsPath, Log: o.Log,
 		})
 		if err != nil {
 			return cleanStop(ctx, err)
@@ -117,7 +118,6 @@ func Run(ctx context.Context, o Options) (err error) {
 		ready.Temporal, ready.TemporalUI, ready.TemporalPID = server.Address(), server.UI(), server.PID()
 		o.Config.Temporal.Address, o.Config.Temporal.UI = ready.Temporal, ready.TemporalUI
 	}
-	o.Config.Gateway.URL = cmp.Or(o.Config.Gateway.URL, ready.URL)
 	return o.mesh(ctx, ready, dir, web, grpc)
 }
 

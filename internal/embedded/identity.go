@@ -3,14 +3,20 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/internal/datadir"
 	"github.com/windlass-dev/windlass/internal/issuer"
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/internal/issuer/registration"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 	"github.com/windlass-dev/windlass/services/policy"
 )
 
@@ -19,6 +25,8 @@ const (
 	issuerName = "dev"
 	// IssuerDir is where the data directory keeps what belongs to it.
 	IssuerDir = "issuer"
+	// documentTimeout bounds fetching a document about a client, for which a user waits.
+	documentTimeout = 5 * time.Second
 	// rulePrefix begins the names of the rules for its users.
 	rulePrefix = issuerName + "-"
 )
@@ -83,5 +91,20 @@ func (o *Options) newIssuer(dir *datadir.Dir, l net.Listener) (*issuer.Issuer, e
 	if err != nil {
 		return nil, err
 	}
-	return issuer.New(issuer.Options{Config: o.Config.Identity.Issuer, Dir: dir.Path(IssuerDir), Key: key, Listener: l, Log: o.Log})
+	resources, err := protected.New(protected.Config{URL: o.Config.Gateway.URL, MCP: true})
+	if err != nil {
+		return nil, fmt.Errorf("gateway.url: %w", err)
+	}
+	// Any page can have the issuer fetch a document, so this reaches public addresses only, whatever tools may reach.
+	public := o.Config.Egress
+	public.Profile = egress.Public
+	out, err := public.Build()
+	if err != nil {
+		return nil, err
+	}
+	return issuer.New(issuer.Options{
+		Config: o.Config.Identity.Issuer, Dir: dir.Path(IssuerDir), Key: key, Listener: l, Log: o.Log,
+		Resources: issuer.Resources{Default: strings.TrimSuffix(o.Config.Gateway.URL, "/") + mcpserver.Path, Known: resources.Known},
+		Documents: out.Client(egress.Options{Timeout: documentTimeout, MaxResponseBytes: 2 * registration.MaxDocument}),
+	})
 }

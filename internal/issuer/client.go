@@ -9,11 +9,16 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/internal/issuer/registration"
 	"github.com/windlass-dev/windlass/libs/authn"
 )
 
 // client is what the protocol's library asks about a client.
-type client struct{ account.Client }
+type client struct {
+	account.Client
+	// registered is set for a client that has registered itself.
+	registered *registration.Client
+}
 
 var _ op.Client = client{}
 

@@ -68,7 +68,7 @@ func (s *server) exchanged(c client, r *oidc.TokenExchangeRequest) (*token.Acces
 		return nil, refuse("the actor is the client; actor_token is not supported")
 	}
 	subject, ok := s.active(r.SubjectToken)
-	if !ok || !addressed(subject, c) {
+	if !ok || !s.addressed(subject.Audience, c) {
 		return nil, refuse("subject_token is not active, or not addressed to the client")
 	}
 	if subject.Actor.Depth() >= maxActors {

@@ -15,10 +15,10 @@ import (
 const maxBody = 64 << 10
 
 // forms are endpoints that are used by POST only, so that no secret or token is in a URL, where logs would keep it.
-var forms = []string{"/token", "/introspect", "/revoke", "/device_authorization"}
+var forms = []string{"/token", "/introspect", "/revoke", "/device_authorization", registerPath}
 
 // crossOrigin are endpoints that pages on this machine may call with scripts, as MCP clients in a browser do. No cookie goes with that.
-var crossOrigin = []string{oidc.DiscoveryEndpoint, oauthMetadata, "/keys", "/token", "/revoke", "/userinfo"}
+var crossOrigin = []string{oidc.DiscoveryEndpoint, oauthMetadata, "/keys", "/token", "/revoke", "/userinfo", registerPath}
 
 // guard rejects requests for another host, which DNS rebinding makes, and sets the headers that all responses have.
 func guard(next http.Handler, port uint16) http.Handler {
@@ -53,11 +53,17 @@ func ownHost(host string, port uint16) bool {
 	return err == nil && p == strconv.Itoa(int(port)) && authn.LoopbackName(name)
 }
 
+// ownOrigin reports whether a request comes from a page of this machine, or from no page.
+func ownOrigin(r *http.Request) bool {
+	text := r.Header.Get("Origin")
+	origin, err := url.Parse(text)
+	return text == "" || err == nil && authn.LoopbackName(origin.Hostname())
+}
+
 // allowOrigin lets pages of this machine read the response, and reports whether the request only asks for that.
 func allowOrigin(h http.Header, r *http.Request) (preflight bool) {
 	h.Add("Vary", "Origin")
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	if err != nil || !authn.LoopbackName(origin.Hostname()) {
+	if r.Header.Get("Origin") == "" || !ownOrigin(r) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))

@@ -17,7 +17,10 @@ func TestOtherMachinesCannotReachIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	_, err = New(Options{Config: testConfig(), Dir: t.TempDir(), Key: secret.New("k"), Listener: l, Log: slog.New(slog.DiscardHandler)})
+	_, err = New(Options{
+		Config: testConfig(), Dir: t.TempDir(), Key: secret.New("k"), Listener: l, Log: slog.New(slog.DiscardHandler),
+		Resources: testResources(t), Documents: http.DefaultClient,
+	})
 	if err == nil || !strings.Contains(err.Error(), "this machine only") {
 		t.Errorf("New = %v", err)
 	}

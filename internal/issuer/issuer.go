@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/internal/issuer/flow"
 	"github.com/windlass-dev/windlass/internal/issuer/grant"
+	"github.com/windlass-dev/windlass/internal/issuer/registration"
 	"github.com/windlass-dev/windlass/internal/issuer/token"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
@@ -27,8 +28,19 @@ import (
 // oauthMetadata is where RFC 8414 puts the document of an issuer.
 const oauthMetadata = "/.well-known/oauth-authorization-server"
 
-// accountsFile is where the data directory keeps accounts.
-const accountsFile = "accounts.json"
+// Files of the data directory.
+const (
+	accountsFile = "accounts.json"
+	clientsFile  = "clients.json"
+)
+
+// Resources are the endpoints of the mesh for which clients may request tokens (RFC 8707).
+type Resources struct {
+	// Default is what a client gets that names none.
+	Default string
+	// Known returns the form of a resource that the mesh compares, and whether it is one.
+	Known func(uri string) (canonical string, ok bool)
+}
 
 // Options configure an issuer. All are required.
 type Options struct {
@@ -38,23 +50,29 @@ type Options struct {
 	// Key signs refresh tokens.
 	Key secret.Value
 	// Listener is a loopback listener; its address is the issuer's name.
-	Listener net.Listener
-	Log      *slog.Logger
+	Listener  net.Listener
+	Resources Resources
+	// Documents fetches documents about clients. It must bound time and size of responses, and which addresses can be reached.
+	Documents *http.Client
+	Log       *slog.Logger
 }
 
 // Issuer is an OIDC issuer.
 type Issuer struct {
-	url      string
-	cfg      account.Config
-	accounts *account.Directory
-	signer   *token.Signer
-	grants   *grant.Store
-	flows    *flow.Store
-	attempts *attempts
-	now      func() time.Time
-	log      *slog.Logger
-	listener net.Listener
-	server   *http.Server
+	url       string
+	cfg       account.Config
+	accounts  *account.Directory
+	signer    *token.Signer
+	grants    *grant.Store
+	flows     *flow.Store
+	attempts  *attempts
+	resources Resources
+	// registered is nil if programs may not register themselves.
+	registered *registration.Store
+	now        func() time.Time
+	log        *slog.Logger
+	listener   net.Listener
+	server     *http.Server
 }
 
 // Accounts returns the accounts in the data directory of an issuer that has run there.
@@ -71,12 +89,15 @@ func build(o Options, now func() time.Time) (*Issuer, error) {
 		return nil, fmt.Errorf("the built-in issuer serves this machine only: identity.issuer.addr %s is no loopback address such as "+
 			"127.0.0.1:8089; use an identity provider of yours in identity.issuers", o.Listener.Addr())
 	}
+	if o.Resources.Known == nil || o.Documents == nil {
+		return nil, errors.New("the built-in issuer needs Resources and Documents")
+	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("directory of the issuer: %w", err)
 	}
 	i := &Issuer{
 		url: "http://" + addr.String(), cfg: o.Config, flows: flow.New(now), attempts: newAttempts(), now: now, log: o.Log,
-		listener: o.Listener,
+		listener: o.Listener, resources: o.Resources,
 	}
 	if i.accounts, err = account.Open(o.Config, i.url, filepath.Join(o.Dir, accountsFile)); err != nil {
 		return nil, err
@@ -86,6 +107,14 @@ func build(o Options, now func() time.Time) (*Issuer, error) {
 	}
 	if i.grants, err = grant.Open(filepath.Join(o.Dir, "logins.json"), o.Key, now); err != nil {
 		return nil, err
+	}
+	if o.Config.RegisterClients {
+		i.registered, err = registration.Open(filepath.Join(o.Dir, clientsFile), registration.Deps{
+			Client: o.Documents, InUse: i.grants.HasLogin, Now: now,
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	i.server = &http.Server{
 		Handler: i.handler(addr.Port()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second,
@@ -131,6 +160,9 @@ func (i *Issuer) handler(port uint16) http.Handler {
 		r.URL.Path = oidc.DiscoveryEndpoint // the same document under the name that OAuth clients such as those of MCP look for
 		protocol.ServeHTTP(w, r)
 	})
+	if i.registered != nil {
+		mux.HandleFunc("POST "+registerPath, i.register)
+	}
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /login", i.showLogin)
 	pages.HandleFunc("POST /login", i.logIn)

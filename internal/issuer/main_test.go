@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
@@ -28,6 +29,8 @@ type world struct {
 	t   *testing.T
 	dir string
 	web *http.Client
+	// documents fetches documents about clients.
+	documents *http.Client
 
 	mu  sync.Mutex
 	now time.Time
@@ -62,9 +65,21 @@ func testConfig() account.Config {
 	return cfg
 }
 
+// mesh is the gateway's URL.
+const mesh = "http://127.0.0.1:8080"
+
+func testResources(t *testing.T) Resources {
+	t.Helper()
+	known, err := protected.New(protected.Config{URL: mesh, MCP: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Resources{Default: mesh + "/mcp", Known: known.Known}
+}
+
 func newWorld(t *testing.T, cfg account.Config) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), now: time.Now()}
+	w := &world{t: t, dir: t.TempDir(), now: time.Now(), documents: &http.Client{}}
 	w.web = &http.Client{
 		Transport:     &http.Transport{},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -84,6 +99,7 @@ func (w *world) start(cfg account.Config, addr string) {
 	}
 	i, err := build(Options{
 		Config: cfg, Dir: w.dir, Key: secret.New("0123456789abcdef0123456789abcdef"), Listener: l, Log: slog.New(slog.DiscardHandler),
+		Resources: testResources(w.t), Documents: w.documents,
 	}, w.clock)
 	if err != nil {
 		w.t.Fatal(err)
@@ -166,6 +182,11 @@ func (w *world) do(method, path string, body url.Values, header ...string) respo
 			req.Host = header[i+1]
 		}
 	}
+	return w.send(req)
+}
+
+func (w *world) send(req *http.Request) response {
+	w.t.Helper()
 	res, err := w.web.Do(req)
 	if err != nil {
 		w.t.Fatal(err)

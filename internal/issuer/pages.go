@@ -44,8 +44,17 @@ func (i *Issuer) loginPage(w http.ResponseWriter, r *http.Request, status int, r
 	host, origin := destination(req.Redirect)
 	i.write(w, r, status, page.Login{
 		ID: req.ID, Username: r.PostFormValue("username"), Problem: problem,
-		Asks: page.Asks{Client: req.Client, Host: host, Audience: req.Audience, Scopes: req.Scopes},
+		Asks: i.asks(req.Client, host, req.Audience, req.Scopes),
 	}, origin)
+}
+
+// asks describes what a client asks for. What a registered client says about itself is marked as such.
+func (i *Issuer) asks(id, host string, audience, scopes []string) page.Asks {
+	a := page.Asks{Client: id, Host: host, Audience: audience, Scopes: scopes}
+	if c, ok := i.known(id); ok && c.registered != nil {
+		a.Registered, a.Name, a.Publisher = true, c.registered.Name, c.registered.Host()
+	}
+	return a
 }
 
 // logIn serves POST /login. There is no cookie: each login needs the password, so a forged request cannot do anything.
@@ -113,7 +122,7 @@ func (i *Issuer) devicePage(w http.ResponseWriter, r *http.Request, status int, 
 	}
 	i.write(w, r, status, page.Device{
 		Code: code, Username: r.PostFormValue("username"), Problem: problem,
-		Asks: page.Asks{Client: d.Client, Audience: d.Audience, Scopes: d.Scopes},
+		Asks: i.asks(d.Client, "", d.Audience, d.Scopes),
 	}, "")
 }
 

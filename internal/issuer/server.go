@@ -2,7 +2,6 @@ package issuer
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"slices"
 
@@ -40,13 +39,17 @@ func (s *server) Keys(context.Context, *op.Request[struct{}]) (*op.Response, err
 type metadata struct {
 	*oidc.DiscoveryConfiguration
 	IssParameter bool `json:"authorization_response_iss_parameter_supported"`
+	Documents    bool `json:"client_id_metadata_document_supported,omitempty"`
 }
 
 // Discovery implements op.Server.
 func (s *server) Discovery(context.Context, *op.Request[struct{}]) (*op.Response, error) {
-	e := endpoints()
+	e, register := endpoints(), ""
+	if s.registered != nil {
+		register = s.url + registerPath
+	}
 	confidential := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost}
-	return op.NewResponse(metadata{IssParameter: true, DiscoveryConfiguration: &oidc.DiscoveryConfiguration{
+	return op.NewResponse(metadata{IssParameter: true, Documents: s.registered != nil, DiscoveryConfiguration: &oidc.DiscoveryConfiguration{
 		Issuer:                 s.url,
 		AuthorizationEndpoint:  e.Authorization.Absolute(s.url),
 		TokenEndpoint:          e.Token.Absolute(s.url),
@@ -55,7 +58,8 @@ func (s *server) Discovery(context.Context, *op.Request[struct{}]) (*op.Response
 		RevocationEndpoint:     e.Revocation.Absolute(s.url),
 		EndSessionEndpoint:     e.EndSession.Absolute(s.url),
 		JwksURI:                e.JwksURI.Absolute(s.url),
-		ScopesSupported:        []string{oidc.ScopeOpenID, oidc.ScopeProfile, oidc.ScopeOfflineAccess},
+		RegistrationEndpoint:   register,
+		ScopesSupported:        account.LoginScopes(),
 		ResponseTypesSupported: []string{string(oidc.ResponseTypeCode)},
 		ResponseModesSupported: []string{string(oidc.ResponseModeQuery)},
 		GrantTypesSupported: []oidc.GrantType{
@@ -82,28 +86,29 @@ func (s *server) VerifyClient(_ context.Context, r *op.Request[op.ClientCredenti
 
 // verify returns a client that has shown its secret, or a public one that claims to have none.
 func (s *server) verify(cc *op.ClientCredentials) (client, error) {
-	if c, ok := s.accounts.Client(cc.ClientID); ok && c.Public && cc.ClientSecret == "" && cc.ClientAssertion == "" {
-		return client{c}, nil
+	if c, ok := s.known(cc.ClientID); ok && c.Public && cc.ClientSecret == "" && cc.ClientAssertion == "" {
+		return c, nil
 	}
 	if c, ok := s.accounts.Authenticate(cc.ClientID, cc.ClientSecret); ok && cc.ClientAssertion == "" {
-		return client{c}, nil
+		return client{Client: c}, nil
 	}
 	return client{}, op.NewStatusError(oidc.ErrInvalidClient().WithDescription("unknown client, or wrong secret"), 401)
 }
 
 // VerifyAuthRequest implements op.Server.
-func (s *server) VerifyAuthRequest(_ context.Context, r *op.Request[oidc.AuthRequest]) (*op.ClientRequest[oidc.AuthRequest], error) {
+func (s *server) VerifyAuthRequest(ctx context.Context, r *op.Request[oidc.AuthRequest]) (*op.ClientRequest[oidc.AuthRequest], error) {
 	if r.Data.RequestParam != "" || r.Form.Has("request_uri") {
 		return nil, oidc.ErrRequestNotSupported()
 	}
-	c, ok := s.accounts.Client(r.Data.ClientID)
+	c, ok := s.introduced(ctx, r.Data.ClientID)
 	if !ok || !c.Allows(account.Code) {
 		return nil, oidc.ErrInvalidRequest().WithDescription("client_id is unknown, or may not use this flow")
 	}
-	if !(client{c}).redirects(r.Data.RedirectURI) {
+	if !c.redirects(r.Data.RedirectURI) {
 		return nil, oidc.ErrInvalidRequestRedirectURI().WithDescription("redirect_uri is none of the client's")
 	}
-	return &op.ClientRequest[oidc.AuthRequest]{Request: r, Client: client{c}}, nil
+	r.Data.Scopes = c.requested(r.Data.Scopes)
+	return &op.ClientRequest[oidc.AuthRequest]{Request: r, Client: c}, nil
 }
 
 // Authorize implements op.Server. The redirect URI is the client's by now, so that errors go there.
@@ -121,7 +126,7 @@ func (s *server) Authorize(_ context.Context, r *op.ClientRequest[oidc.AuthReque
 	case slices.Contains(r.Data.Prompt, oidc.PromptNone):
 		return refuse(oidc.ErrLoginRequired())
 	}
-	audience, err := audienceOf(c, r.Form["resource"])
+	audience, err := s.audienceOf(c, r.Form["resource"])
 	if err != nil {
 		return refuse(oidc.ErrInvalidTarget().WithDescription("the client may not request this resource"))
 	}
@@ -154,21 +159,6 @@ func (i *Issuer) reply(redirect string, params url.Values) string {
 
 // client returns our view of a client that the library passes back.
 func (s *server) client(c op.Client) client {
-	own, _ := s.accounts.Client(c.GetID())
-	return client{own}
-}
-
-var errTarget = errors.New("audience is not allowed")
-
-// audienceOf returns the audience of a client's tokens: the resources that it requests, which must be among its audiences.
-func audienceOf(c client, resources []string) ([]string, error) {
-	if len(resources) == 0 {
-		return c.Audiences[:1], nil
-	}
-	for _, r := range resources {
-		if !slices.Contains(c.Audiences, r) {
-			return nil, errTarget
-		}
-	}
-	return resources, nil
+	own, _ := s.known(c.GetID())
+	return own
 }

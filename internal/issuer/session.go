@@ -21,7 +21,7 @@ func (s *server) Introspect(_ context.Context, r *op.Request[op.IntrospectionReq
 		return nil, err
 	}
 	a, ok := s.active(r.Data.Token)
-	if c.Public || !ok || a.ClientID != c.ID && !addressed(a, c) {
+	if c.Public || !ok || a.ClientID != c.ID && !s.addressed(a.Audience, c) {
 		return op.NewResponse(map[string]bool{"active": false}), nil
 	}
 	return op.NewResponse(introspection{
@@ -29,11 +29,6 @@ func (s *server) Introspect(_ context.Context, r *op.Request[op.IntrospectionReq
 		ID: a.ID, TokenType: oidc.BearerToken, Expires: a.ExpiresAt.Unix(), Issued: a.IssuedAt.Unix(), Tenant: a.Tenant, Roles: a.Roles,
 		Actor: a.Actor,
 	}), nil
-}
-
-// addressed reports whether a token may be presented to a client.
-func addressed(a *token.Access, c client) bool {
-	return slices.ContainsFunc(a.Audience, func(x string) bool { return slices.Contains(c.Audiences, x) })
 }
 
 // introspection is the response about an active token (RFC 7662).
@@ -93,10 +88,10 @@ func (s *server) EndSession(_ context.Context, r *op.Request[oidc.EndSessionRequ
 	if err != nil || r.Data.ClientID != "" && r.Data.ClientID != id.Authorized {
 		return nil, oidc.ErrInvalidRequest().WithDescription("id_token_hint is not valid")
 	}
-	own, _ := s.accounts.Client(id.Authorized)
+	own, _ := s.known(id.Authorized)
 	to := s.url + "/logged-out"
 	if uri := r.Data.PostLogoutRedirectURI; uri != "" {
-		if !(client{own}).redirects(uri) {
+		if !own.redirects(uri) {
 			return nil, oidc.ErrInvalidRequest().WithDescription("post_logout_redirect_uri is none of the client's")
 		}
 		to = s.withState(uri, r.Data.State)

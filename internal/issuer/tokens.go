@@ -36,11 +36,16 @@ func (s *server) CodeExchange(ctx context.Context, r *op.ClientRequest[oidc.Acce
 	case !oidc.VerifyCodeChallenge(&oidc.CodeChallenge{Challenge: code.Challenge, Method: oidc.CodeChallengeMethodS256}, r.Data.CodeVerifier):
 		return nil, oidc.ErrInvalidGrant().WithDescription("code_verifier is not that of the request")
 	}
+	audience, err := s.narrowed(code.Audience, r.Form["resource"])
+	if err != nil {
+		return nil, err
+	}
 	g, refresh, err := s.begin(c, code.Subject, code.Scopes, code.Audience, code.AuthTime)
 	if err != nil {
 		return nil, err
 	}
 	s.flows.Redeemed(r.Data.Code, g.ID)
+	g.Audience = audience // of this token; the login keeps its own
 	return s.answer(c, g, refresh, g.Scopes, code.Nonce)
 }
 
@@ -50,7 +55,7 @@ func (s *server) DeviceAuthorization(_ context.Context, r *op.ClientRequest[oidc
 	if !c.Allows(account.Device) {
 		return nil, oidc.ErrUnauthorizedClient().WithDescription("the client may not use the device flow")
 	}
-	audience, err := audienceOf(c, r.Form["resource"])
+	audience, err := s.audienceOf(c, r.Form["resource"])
 	if err != nil {
 		return nil, oidc.ErrInvalidTarget().WithDescription("the client may not request this resource")
 	}
@@ -93,6 +98,10 @@ func (s *server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.Refr
 	if err == nil && !within(r.Data.Scopes, owner.Scopes) { // before the token is replaced
 		return nil, oidc.ErrInvalidScope().WithDescription("a refresh may not add scopes")
 	}
+	audience, narrow := s.narrowed(owner.Audience, r.Form["resource"])
+	if err == nil && narrow != nil {
+		return nil, narrow
+	}
 	g, refresh, err := s.grants.Rotate(r.Data.RefreshToken, c.ID)
 	switch {
 	case errors.Is(err, grant.ErrReused):
@@ -107,13 +116,14 @@ func (s *server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.Refr
 	if len(r.Data.Scopes) > 0 {
 		scopes = r.Data.Scopes
 	}
+	g.Audience = audience
 	return s.answer(c, g, refresh, scopes, "")
 }
 
 // ClientCredentialsExchange implements op.Server.
 func (s *server) ClientCredentialsExchange(_ context.Context, r *op.ClientRequest[oidc.ClientCredentialsRequest]) (*op.Response, error) {
 	c := s.client(r.Client)
-	audience, err := audienceOf(c, r.Form["resource"])
+	audience, err := s.audienceOf(c, r.Form["resource"])
 	if err != nil {
 		return nil, oidc.ErrInvalidTarget().WithDescription("the client may not request this resource")
 	}

@@ -36,6 +36,8 @@ type Config struct {
 	AccessTokenTTL time.Duration `yaml:"access_token_ttl" doc:"How long access tokens of the built-in issuer are valid."`
 	// RefreshTokenTTL is counted from the login.
 	RefreshTokenTTL time.Duration `yaml:"refresh_token_ttl" doc:"How long a login at the built-in issuer lasts; refreshing does not extend it."`
+	// RegisterClients lets unknown programs start logins.
+	RegisterClients bool `yaml:"register_clients" doc:"Programs on this machine may register themselves as clients of the built-in issuer, as MCP clients do: by RFC 7591, or with the https URL of a document about them as client_id. They get tokens for endpoints of this mesh only, after a user has logged in for them."`
 	// Users replace the default ones.
 	Users []User `yaml:"users" doc:"Users of the built-in issuer, instead of alice, bob, admin and carol."`
 	// Clients replace default ones with the same id, or are added.
@@ -84,7 +86,7 @@ func (c Client) Allows(grant string) bool { return slices.Contains(c.Grants, gra
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{Addr: "127.0.0.1:8089", AccessTokenTTL: 10 * time.Minute, RefreshTokenTTL: 30 * 24 * time.Hour}
+	return Config{Addr: "127.0.0.1:8089", AccessTokenTTL: 10 * time.Minute, RefreshTokenTTL: 30 * 24 * time.Hour, RegisterClients: true}
 }
 
 func defaultUsers() []User {
@@ -96,8 +98,11 @@ func defaultUsers() []User {
 	}
 }
 
+// LoginScopes are the scopes of a client that users log in with.
+func LoginScopes() []string { return []string{"openid", "profile", "offline_access"} }
+
 func defaultClients() []Client {
-	login := []string{"openid", "profile", "offline_access"}
+	login := LoginScopes()
 	loopback := []string{"http://127.0.0.1/callback", "http://localhost/callback"}
 	return []Client{
 		{

@@ -148,6 +148,19 @@ func (s *Store) Live(id string) bool {
 	return ok && s.now().Before(g.Expires)
 }
 
+// HasLogin reports whether a client has a login that has neither ended nor expired.
+func (s *Store) HasLogin(client string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, g := range s.Grants {
+		if g.Client == client && now.Before(g.Expires) {
+			return true
+		}
+	}
+	return false
+}
+
 // End ends a login; ending it again is no error.
 func (s *Store) End(id string) error {
 	return s.EndAll(func(g Grant) bool { return g.ID == id })

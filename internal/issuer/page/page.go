@@ -36,6 +36,10 @@ type Asks struct {
 	Host     string
 	Audience []string
 	Scopes   []string
+	// Registered reports that the client has registered itself, under a Name of its choice, which may be "". Publisher is the host of the
+	// document about it, or "" if nobody but itself says what it is.
+	Registered      bool
+	Name, Publisher string
 }
 
 // Code is the page that asks for the code of a device.
