@@ -82,7 +82,7 @@ func New(cfg Config) (*Egress, error) {
 		TLSHandshakeTimeout:   timeout,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          512,
-		MaxIdleConnsPerHost:   64,
+		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		// Responses need few headers; the default of 10 MiB would allow a map of two hundred thousand entries.

@@ -11,8 +11,12 @@ import (
 // traced creates a span for each call. The span's URL lacks query and user info, which may hold credentials; the request itself is
 // unchanged.
 func traced(next http.RoundTripper) http.RoundTripper {
-	return hideQuery{otelhttp.NewTransport(restoreQuery{next}, otelhttp.WithSpanNameFormatter(
+	spans := hideQuery{otelhttp.NewTransport(restoreQuery{next}, otelhttp.WithSpanNameFormatter(
 		func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Host }))}
+	if m := newMeasured(next, spans); m != nil {
+		return m
+	}
+	return spans
 }
 
 type urlKey struct{}

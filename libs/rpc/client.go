@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
-	"go.opentelemetry.io/otel/metric/noop"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -71,23 +67,14 @@ func (c caller) options() []grpc.DialOption {
 	}
 }
 
-// clientStats traces calls; metrics come from the server side.
-func clientStats() stats.Handler {
-	return otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
-		otelgrpc.WithMeterProvider(noop.NewMeterProvider()))
-}
-
-// serverStats traces and measures calls.
-func serverStats() stats.Handler {
-	return otelgrpc.NewServerHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))
-}
-
 // sign adds the principal and sealed provider data, replacing any outgoing metadata under our headers, so that no caller can impersonate
 // another.
 func (c caller) sign(ctx context.Context) (context.Context, error) {
 	if sealed := providerdata.Outgoing(ctx); sealed != nil {
-		md, _ := metadata.FromOutgoingContext(ctx)
-		md = metadata.Join(md, nil)
+		md, ok := metadata.FromOutgoingContext(ctx) // a copy
+		if !ok {
+			md = metadata.MD{}
+		}
 		md.Set(providerdata.Metadata, string(sealed))
 		ctx = metadata.NewOutgoingContext(ctx, md)
 	}
@@ -99,11 +86,10 @@ func (c caller) sign(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return ctx, err
 	}
-	md, ok := metadata.FromOutgoingContext(ctx)
+	md, ok := metadata.FromOutgoingContext(ctx) // a copy
 	if !ok {
-		return metadata.AppendToOutgoingContext(ctx, authn.Header, token), nil
+		md = metadata.MD{}
 	}
-	md = md.Copy()
 	md.Set(authn.Header, token)
 	return metadata.NewOutgoingContext(ctx, md), nil
 }

@@ -108,11 +108,10 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 
 // withoutCredentials removes a user's token from the metadata, so that no handler can pass it on: the mesh carries the principal.
 func withoutCredentials(ctx context.Context) context.Context {
-	md, _ := metadata.FromIncomingContext(ctx)
-	if len(md.Get(credentialsKey)) == 0 {
+	if len(metadata.ValueFromIncomingContext(ctx, credentialsKey)) == 0 {
 		return ctx
 	}
-	md = md.Copy()
+	md, _ := metadata.FromIncomingContext(ctx) // a copy
 	md.Delete(credentialsKey)
 	return metadata.NewIncomingContext(ctx, md)
 }
@@ -122,18 +121,17 @@ const credentialsKey = "authorization"
 
 // hasMeshToken reports whether the caller sent a mesh token, which admit has verified.
 func hasMeshToken(ctx context.Context) bool {
-	md, _ := metadata.FromIncomingContext(ctx)
-	return len(md.Get(authn.Header)) > 0
+	return len(metadata.ValueFromIncomingContext(ctx, authn.Header)) > 0
 }
 
 // identify returns the caller's principal: that of the mesh token, if there is one, else what the caller's credentials say.
 func (s *Server) identify(ctx context.Context, method string) (*policyv1.Principal, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	tokens, credentials := md.Get(authn.Header), md.Get(credentialsKey)
+	tokens, credentials := metadata.ValueFromIncomingContext(ctx, authn.Header), metadata.ValueFromIncomingContext(ctx, credentialsKey)
 	switch {
 	case len(tokens) == 0 && s.internal[method]:
 		return nil, fault.Unimplemented(method)
 	case len(tokens) == 0:
+		md, _ := metadata.FromIncomingContext(ctx)
 		return s.cfg.Authenticator.Authenticate(ctx, authn.Credentials{Authorization: credentials, Peer: connection(ctx, md)})
 	case len(tokens) > 1 || len(credentials) > 0:
 		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries several credentials").

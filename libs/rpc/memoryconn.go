@@ -97,23 +97,22 @@ func waits(opts []grpc.CallOption) bool {
 // enter begins a call. If the role is not served it waits as long as the call's context and Patience allow; a call without WaitForReady
 // waits only for Patience.
 func (c *memoryConn) enter(ctx context.Context, waits bool) (*direct, error) {
-	wait := ctx
-	if c.caller.cfg.Patience > 0 {
-		var cancel context.CancelFunc
-		wait, cancel = context.WithTimeout(ctx, c.caller.cfg.Patience)
-		defer cancel()
+	if err := ctx.Err(); err != nil {
+		return nil, status.FromContextError(err).Err()
 	}
-	var d *direct
-	err := ctx.Err()
+	if d := c.role.now(); d != nil {
+		return d, nil
+	}
+	wait, patience := ctx, c.caller.cfg.Patience
 	switch {
-	case err != nil:
-	case waits || c.caller.cfg.Patience > 0:
-		d, err = c.role.enter(wait)
-	default:
-		if d = c.role.now(); d == nil {
-			return nil, status.Error(codes.Unavailable, "nobody serves this role now")
-		}
+	case patience > 0:
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	case !waits:
+		return nil, status.Error(codes.Unavailable, "nobody serves this role now")
 	}
+	d, err := c.role.enter(wait)
 	switch {
 	case err == nil:
 		return d, nil
