@@ -192,15 +192,15 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	var stopped error // the caller no longer accepts notices
 	for {
 		select {
-		case n := <-coming:
+		case <-coming.some:
 			if stopped == nil {
-				if stopped = in.tell(n); stopped != nil {
+				if stopped = in.tell(coming.take()); stopped != nil {
 					cancel()
 				}
 			}
 		case o := <-ended:
-			for stopped == nil && len(coming) > 0 {
-				stopped = in.tell(<-coming)
+			if stopped == nil {
+				_ = in.tell(coming.take()) // the call has ended
 			}
 			if o.err != nil && asSendError(o.err).fate == unknownFate {
 				c.cancelRequest(id, "nobody waits for the answer any more")
@@ -214,12 +214,17 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	}
 }
 
-// tell passes a notice on, unless it is a log message that the caller does not want.
-func (in call) tell(n notice) error {
-	if n.log != nil && (in.logLevel == "" || levelRank(n.log.level) < levelRank(in.logLevel)) {
-		return nil
+// tell passes notices on, except log messages that the caller does not want.
+func (in call) tell(notices []notice) error {
+	for _, n := range notices {
+		if n.log != nil && (in.logLevel == "" || levelRank(n.log.level) < levelRank(in.logLevel)) {
+			continue
+		}
+		if err := in.notice(n); err != nil {
+			return err
+		}
 	}
-	return in.notice(n)
+	return nil
 }
 
 // declare adds to the parameters whether the tool may ask, and the answer to its question.

@@ -35,20 +35,51 @@ type notice struct {
 // token, so they are delivered only while a single call runs: those of several cannot be told apart, and may not be for each other's eyes.
 type routes struct {
 	mu sync.Mutex
-	to map[string]chan notice
+	to map[string]*inbox
 }
 
 // noticeBuffer is how many notices wait for a slow caller; the oldest is dropped first.
 const noticeBuffer = 256
 
-func (r *routes) init() { r.to = map[string]chan notice{} }
+// inbox holds the notices of a call that its caller has not taken yet. Most calls have none.
+type inbox struct {
+	some chan struct{} // holds one signal while there may be notices
 
-func (r *routes) add(token string) <-chan notice {
-	ch := make(chan notice, noticeBuffer)
+	mu      sync.Mutex
+	notices []notice
+}
+
+// take returns the notices that wait.
+func (i *inbox) take() []notice {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := i.notices
+	i.notices = nil
+	return out
+}
+
+// put never blocks.
+func (i *inbox) put(n notice) {
+	i.mu.Lock()
+	if len(i.notices) == noticeBuffer {
+		i.notices = append(i.notices[:0], i.notices[1:]...)
+	}
+	i.notices = append(i.notices, n)
+	i.mu.Unlock()
+	select {
+	case i.some <- struct{}{}:
+	default:
+	}
+}
+
+func (r *routes) init() { r.to = map[string]*inbox{} }
+
+func (r *routes) add(token string) *inbox {
+	in := &inbox{some: make(chan struct{}, 1)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.to[token] = ch
-	return ch
+	r.to[token] = in
+	return in
 }
 
 func (r *routes) remove(token string) {
@@ -60,8 +91,8 @@ func (r *routes) remove(token string) {
 func (r *routes) deliver(token string, p progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ch, ok := r.to[token]; ok {
-		put(ch, notice{progress: &p})
+	if in, ok := r.to[token]; ok {
+		in.put(notice{progress: &p})
 	}
 }
 
@@ -71,23 +102,8 @@ func (r *routes) deliverLog(m logMessage) {
 	if len(r.to) != 1 {
 		return
 	}
-	for _, ch := range r.to {
-		put(ch, notice{log: &m})
-	}
-}
-
-// put never blocks. The caller holds the lock that makes it the only sender.
-func put(ch chan notice, n notice) {
-	for {
-		select {
-		case ch <- n:
-			return
-		default:
-		}
-		select {
-		case <-ch:
-		default:
-		}
+	for _, in := range r.to {
+		in.put(notice{log: &m})
 	}
 }
 
