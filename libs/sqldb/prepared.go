@@ -77,12 +77,19 @@ func steady(query string) string { return limit.ReplaceAllString(query, "LIMIT (
 type preparedTx struct {
 	*sql.Tx
 	kept *prepared
+	ran  *[]string // the statements of the transaction
+}
+
+// find returns the prepared statement of a query; nil if there is none. It notes the query.
+func (t preparedTx) find(query string) *sql.Stmt {
+	*t.ran = append(*t.ran, query)
+	return t.kept.find(query)
 }
 
 // ExecContext implements Tx.
 func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	ctx = unwatched(ctx)
-	if stmt := t.kept.find(query); stmt != nil {
+	if stmt := t.find(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)
@@ -92,7 +99,7 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 // QueryContext implements Querier.
 func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	ctx = unwatched(ctx)
-	if stmt := t.kept.find(query); stmt != nil {
+	if stmt := t.find(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)
@@ -102,7 +109,7 @@ func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any)
 // QueryRowContext implements Querier.
 func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	ctx = unwatched(ctx)
-	if stmt := t.kept.find(query); stmt != nil {
+	if stmt := t.find(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)

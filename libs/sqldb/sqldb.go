@@ -65,6 +65,7 @@ type DB struct {
 	queue   chan struct{} // SQLite only: holds the writer's slot; senders wait in order of arrival
 	writer  *prepared     // SQLite only: the statements of write and read
 	reader  *prepared
+	changes *changes    // SQLite only
 	full    atomic.Bool // Postgres only: the last write found the disk full
 	closing sync.Once
 	close   func() error
@@ -112,7 +113,7 @@ func (db *DB) View(ctx context.Context, schema string) (*DB, error) {
 	}
 	return &DB{
 		dialect: db.dialect, schema: schema, log: db.log, cfg: cfg, write: db.write, read: db.read,
-		clock: db.clock, path: db.path, flusher: db.flusher, queue: db.queue, writer: db.writer, reader: db.reader,
+		clock: db.clock, path: db.path, flusher: db.flusher, queue: db.queue, writer: db.writer, reader: db.reader, changes: db.changes,
 		close: func() error { return nil },
 	}, nil
 }

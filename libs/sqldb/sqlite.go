@@ -35,7 +35,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	}
 	db := &DB{
 		dialect: SQLite, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime),
-		path: path, queue: make(chan struct{}, 1),
+		path: path, queue: make(chan struct{}, 1), changes: &changes{},
 	}
 	db.flusher = newFlusher(path+"-wal", cfg.Flush)
 	db.close = func() error { return errors.Join(closeSQLite(db), unlock()) }

@@ -54,12 +54,14 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 		return err
 	}
 	defer db.leave()
+	var ran []string
 	err := db.transact(unwatched(ctx), func(tx Tx) error {
-		if err := f(preparedTx{tx.(*sql.Tx), db.writer}); err != nil {
+		if err := f(preparedTx{tx.(*sql.Tx), db.writer, &ran}); err != nil {
 			return err
 		}
 		return ctx.Err() // the caller has given up
 	})
+	db.changes.add(ran) // also after an error: the commit may have been made
 	if err == nil {
 		db.writer.prepareWanted(unwatched(ctx))
 	}

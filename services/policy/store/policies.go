@@ -95,14 +95,23 @@ const policyColumns = `tenant, name, spec, revision, policy_revision, created_us
 var insertPolicies = sqldb.Insert("access_policies", policyColumns)
 
 func (s sqlStore) Revision(ctx context.Context, tenant string) (uint64, error) {
-	revision, err := sqldb.One(ctx, s.db.Reader(), sqldb.Column[int64], `SELECT revision FROM policy_revisions WHERE tenant = $1`, tenant)
-	if errors.Is(err, ErrNotFound) {
-		return 0, nil
-	}
+	revision, err := s.revisions.Get(ctx, tenant)
 	if err != nil {
 		return 0, fmt.Errorf("read policy revision: %w", err)
 	}
-	return uint64(revision), nil
+	return revision, nil
+}
+
+// newRevisions reads revisions, one for each decision.
+func newRevisions(db *sqldb.DB) *sqldb.Fresh[string, uint64] {
+	const kept = 1024
+	return sqldb.NewFresh(db, kept, []string{"policy_revisions"}, func(ctx context.Context, tenant string) (uint64, error) {
+		revision, err := sqldb.One(ctx, db.Reader(), sqldb.Column[int64], `SELECT revision FROM policy_revisions WHERE tenant = $1`, tenant)
+		if errors.Is(err, ErrNotFound) {
+			return 0, nil
+		}
+		return uint64(revision), err
+	})
 }
 
 // selectSnapshot reads revision and policies in one statement, and so in one snapshot of the database.

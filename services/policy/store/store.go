@@ -106,7 +106,7 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 
 // New returns the store in a database that Migrate has prepared.
 func New(db *sqldb.DB) Store {
-	s := sqlStore{db: db}
+	s := sqlStore{db: db, revisions: newRevisions(db)}
 	s.later = batch.New(batch.Config[Decision]{
 		Write:     func(ctx context.Context, all []Decision) error { return s.addAll(ctx, all, nil) },
 		Permanent: sqldb.IsUnique,
@@ -118,8 +118,9 @@ func New(db *sqldb.DB) Store {
 }
 
 type sqlStore struct {
-	db    *sqldb.DB
-	later *batch.Writer[Decision]
+	db        *sqldb.DB
+	later     *batch.Writer[Decision]
+	revisions *sqldb.Fresh[string, uint64]
 }
 
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +

@@ -75,6 +75,7 @@ type Cache struct {
 	changes    map[scope]uint64      // number of changes seen
 	unshared   map[scope]struct{}    // changes of sources that the bucket does not have yet
 	flights    map[Key]chan struct{} // closed at the end of a call that may fill the key
+	markers    map[scope]rememberedMarker
 }
 
 // scope is what a change affects: a tool, a whole source if tool is empty, everything if source is empty too.
@@ -107,6 +108,12 @@ type remembered struct {
 	changes uint64
 }
 
+// rememberedMarker is the marker of a source in memory; changes is from before it was read.
+type rememberedMarker struct {
+	revision, changes uint64
+	expires           time.Time
+}
+
 // New returns a cache that holds nothing until Run is called.
 func New(cfg Config, deps Deps) (*Cache, error) {
 	memory, err := lru.New[Key, remembered](cfg.MemoryResults)
@@ -121,6 +128,7 @@ func New(cfg Config, deps Deps) (*Cache, error) {
 	return &Cache{
 		cfg: cfg, deps: deps, id: ids.New(ids.Lease), memory: memory, operations: operations,
 		changes: map[scope]uint64{}, unshared: map[scope]struct{}{}, flights: map[Key]chan struct{}{},
+		markers: map[scope]rememberedMarker{},
 	}, nil
 }
 
@@ -147,6 +155,12 @@ func (c *Cache) failed(ctx context.Context, what string, err error) {
 }
 
 // changesOf returns a number that rises with each change that affects the key. The caller holds the lock.
-func (c *Cache) changesOf(k Key) uint64 {
-	return c.changes[scope{}] + c.changes[scope{Tenant: k.Tenant}] + c.changes[scope{Tenant: k.Tenant, Source: k.Source}] + c.changes[k.scope]
+func (c *Cache) changesOf(k Key) uint64 { return c.changesAt(k.source()) + c.changes[k.scope] }
+
+// changesAt returns a number that rises with each change that affects a whole source. The caller holds the lock.
+func (c *Cache) changesAt(source scope) uint64 {
+	return c.changes[scope{}] + c.changes[scope{Tenant: source.Tenant}] + c.changes[source]
 }
+
+// source returns the scope of the tool's source.
+func (s scope) source() scope { return scope{Tenant: s.Tenant, Source: s.Source} }

@@ -47,7 +47,7 @@ func (c *Cache) Fill(ctx context.Context, k Key, ttl time.Duration) *Fill {
 	c.mu.Lock()
 	f := c.fill(k, ttl)
 	c.mu.Unlock()
-	if f.bucket != nil {
+	if f.bucket != nil && !f.recallMarker() {
 		f.readMarker(ctx)
 	}
 	return f
@@ -103,10 +103,14 @@ func (f *Fill) load(ctx context.Context) *turnv1.ToolResult {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
 	bucket, markerRead := f.bucket, make(chan struct{})
-	go func() {
-		defer close(markerRead)
-		f.readMarker(ctx)
-	}()
+	if f.recallMarker() {
+		close(markerRead)
+	} else {
+		go func() {
+			defer close(markerRead)
+			f.readMarker(ctx)
+		}()
+	}
 	// A change while both are read may be seen or not. One that came before is in the marker, and makes an earlier result invalid.
 	value, found, err := bucket.Get(ctx, f.key.subject())
 	<-markerRead
@@ -127,11 +131,33 @@ func (f *Fill) load(ctx context.Context) *turnv1.ToolResult {
 	return result
 }
 
+// recallMarker takes the source's marker from memory; false if it is not there. Changes of this replica, and messages of others, make it
+// invalid, as they do results in memory. It is read again after markerAge, since the bus may have removed it.
+func (f *Fill) recallMarker() bool {
+	c := f.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	source := f.key.source()
+	kept, ok := c.markers[source]
+	if !ok || kept.changes != c.changesAt(source) || !c.deps.Now().Before(kept.expires) {
+		return false
+	}
+	f.marker = kept.revision
+	return true
+}
+
+// markerAge is how long a marker is kept in memory.
+const markerAge = 10 * time.Second
+
 // readMarker reads the source's marker, and sets one if there is none: results that name an earlier one must stay invalid when the bus
 // removed it.
 func (f *Fill) readMarker(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
+	c, source := f.cache, f.key.source()
+	c.mu.Lock()
+	before := c.changesAt(source)
+	c.mu.Unlock()
 	marker, found, err := f.bucket.Get(ctx, f.key.marker())
 	f.marker = marker.Revision
 	if err == nil && !found {
@@ -139,7 +165,11 @@ func (f *Fill) readMarker(ctx context.Context) {
 	}
 	if err != nil {
 		f.failed(ctx, "get", err)
+		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.markers[source] = rememberedMarker{f.marker, before, c.deps.Now().Add(markerAge)}
 }
 
 // failed counts a failure of the bus. The result of the call is not kept.

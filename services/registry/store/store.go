@@ -56,7 +56,7 @@ type ToolStore interface {
 	ToolsVersion(ctx context.Context, tenant string) (string, error)
 	// ToolTexts returns what people and models read of the tools that ToolsVersion covers, after the given name, by name, at most limit.
 	ToolTexts(ctx context.Context, tenant, after string, limit int) ([]ToolText, error)
-	// Tool reads a present tool with its source, without its definition; ErrNotFound.
+	// Tool reads a present tool with its source, without its definition; ErrNotFound. Callers share it and must not change it.
 	Tool(ctx context.Context, tenant, name string) (Tool, error)
 	// Tools reads the existing ones of the named present tools, with sources and definitions, by name.
 	Tools(ctx context.Context, tenant string, names []string) ([]Tool, error)
@@ -134,7 +134,7 @@ func New(db *sqldb.DB) Store {
 	recorder := eventDB{DB: db, events: eventlog.NewTable(db, "registry")}
 	ledger := recorder.ledger()
 	return sqlStore{
-		eventDB: recorder, sqlSources: sqlSources{recorder}, sqlTools: sqlTools{recorder}, sqlLedger: ledger,
+		eventDB: recorder, sqlSources: sqlSources{recorder}, sqlTools: recorder.tools(), sqlLedger: ledger,
 		sqlInsight: sqlInsight{db, ledger.later}, sqlGroups: sqlGroups{recorder},
 	}
 }

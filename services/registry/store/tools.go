@@ -9,7 +9,11 @@ import (
 )
 
 // sqlTools implements ToolStore.
-type sqlTools struct{ db eventDB }
+type sqlTools struct {
+	db eventDB
+	// called reads tools by tenant and name, one for each call.
+	called *sqldb.Fresh[[2]string, Tool]
+}
 
 // chunk limits the number of placeholders in one statement.
 const chunk = 400
@@ -61,9 +65,19 @@ func (q sqlTools) ToolTexts(ctx context.Context, tenant, after string, limit int
 		ORDER BY t.name LIMIT $5`, tenant, true, false, after, limit)
 }
 
+func (q eventDB) tools() sqlTools {
+	const (
+		kept       = 1024
+		selectTool = `SELECT ` + toolColumns + `, ` + sourceColumns + toolTables + ` WHERE t.tenant = $1 AND t.name = $2 AND t.present = $3`
+	)
+	return sqlTools{q, sqldb.NewFresh(q.DB, kept, []string{"tools", "sources", "tool_definitions"},
+		func(ctx context.Context, key [2]string) (Tool, error) {
+			return sqldb.One(ctx, q.Reader(), scanTool, selectTool, key[0], key[1], true)
+		})}
+}
+
 func (q sqlTools) Tool(ctx context.Context, tenant, name string) (Tool, error) {
-	return sqldb.One(ctx, q.db.Reader(), scanTool, `SELECT `+toolColumns+`, `+sourceColumns+toolTables+`
-		WHERE t.tenant = $1 AND t.name = $2 AND t.present = $3`, tenant, name, true)
+	return q.called.Get(ctx, [2]string{tenant, name})
 }
 
 func (q sqlTools) Tools(ctx context.Context, tenant string, names []string) ([]Tool, error) {
