@@ -18,10 +18,11 @@ const batch = 500
 // Table is the table of a service's events, NAME_events, and the table of the end of each tenant's log, NAME_event_heads. Their columns are
 // in the migrations of the services. It is safe for concurrent use.
 type Table struct {
-	db                          *sqldb.DB
-	events, heads               string
-	insert, insertHead, numbers string
-	added                       chan struct{}
+	db                  *sqldb.DB
+	events, heads       string
+	insert              *sqldb.Inserts
+	insertHead, numbers string
+	added               chan struct{}
 }
 
 const eventColumns = "tenant, id, seq, place, type, subject, time_us, data, owner, erase_with"
@@ -29,7 +30,7 @@ const eventColumns = "tenant, id, seq, place, type, subject, time_us, data, owne
 // NewTable returns the table of the events of a service.
 func NewTable(db *sqldb.DB, name string) *Table {
 	t := &Table{db: db, events: name + "_events", heads: name + "_event_heads", added: make(chan struct{}, 1)}
-	t.insert = sqldb.Insert(t.events, eventColumns)
+	t.insert = sqldb.NewInserts(t.events, eventColumns)
 	t.insertHead = sqldb.Insert(t.heads, "tenant, seq, time_us") + " ON CONFLICT DO NOTHING"
 	t.numbers = `UPDATE ` + t.events + ` SET seq = $2 + numbered.n, time_us = CASE WHEN time_us < $3 THEN $3 ELSE time_us END
 		FROM (SELECT id AS event_id, row_number() OVER (ORDER BY time_us, place, id) AS n FROM ` + t.events + `
@@ -40,8 +41,12 @@ func NewTable(db *sqldb.DB, name string) *Table {
 
 // Add writes an event in a transaction; place orders those of one transaction. Call Added when it is committed.
 func (t *Table) Add(ctx context.Context, tx sqldb.Tx, e Event, place int) error {
-	return sqldb.ExecOne(ctx, tx, t.insert, e.Tenant, e.ID, 0, place, e.Type, e.Subject, sqldb.Micros(e.Time), string(e.Data), e.Owner,
-		e.EraseWith)
+	return t.insert.Exec(ctx, tx, [][]any{values(e, place)})
+}
+
+// values are those of eventColumns of an event without a number.
+func values(e Event, place int) []any {
+	return []any{e.Tenant, e.ID, 0, place, e.Type, e.Subject, sqldb.Micros(e.Time), string(e.Data), e.Owner, e.EraseWith}
 }
 
 // Added says that events were committed, which are to be numbered.
@@ -52,22 +57,26 @@ func (t *Table) Added() {
 	}
 }
 
-// Write runs f in a transaction of write, with a function that adds events to it, and calls Added when they are committed.
+// Write runs f in a transaction of write, with a function that adds events to it, and calls Added when they are committed. Events are written
+// at the end of the transaction.
 func (t *Table) Write(ctx context.Context, write func(context.Context, func(sqldb.Tx) error) error,
 	f func(tx sqldb.Tx, add func(Event, error) error) error,
 ) error {
-	place := 0
+	var rows [][]any
 	err := write(ctx, func(tx sqldb.Tx) error {
-		place = 0
-		return f(tx, func(e Event, err error) error {
-			if err != nil {
-				return err
+		rows = nil
+		err := f(tx, func(e Event, err error) error {
+			if err == nil {
+				rows = append(rows, values(e, len(rows)+1))
 			}
-			place++
-			return t.Add(ctx, tx, e, place)
+			return err
 		})
+		if err != nil {
+			return err
+		}
+		return t.insert.Exec(ctx, tx, rows)
 	})
-	if err == nil && place > 0 {
+	if err == nil && len(rows) > 0 {
 		t.Added()
 	}
 	return err

@@ -1,6 +1,8 @@
 package sqldb
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -9,6 +11,53 @@ import (
 // is to happen in a conflict can be appended. The text is put together once, as a package's variable.
 func Insert(table, columns string) string {
 	return "INSERT INTO " + table + " (" + columns + ") VALUES (" + Placeholders(1, Columns(columns)) + ")"
+}
+
+// Inserts inserts many rows with few statements.
+type Inserts struct {
+	columns int
+	texts   [len(insertSizes)]string
+}
+
+// insertSizes are the numbers of rows that one statement inserts. There are few, so that the statements stay prepared, and all parameters of
+// one stay below the limits of both engines.
+var insertSizes = [...]int{32, 8, 1}
+
+// NewInserts returns the statements that insert rows: a value for each of the columns, which are separated by commas.
+func NewInserts(table, columns string) *Inserts {
+	s := &Inserts{columns: Columns(columns)}
+	for i, rows := range insertSizes {
+		var b strings.Builder
+		b.WriteString("INSERT INTO " + table + " (" + columns + ") VALUES ")
+		for row := range rows {
+			if row > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString("(" + Placeholders(1+row*s.columns, s.columns) + ")")
+		}
+		s.texts[i] = b.String()
+	}
+	return s
+}
+
+// Exec inserts rows, in their order.
+func (s *Inserts) Exec(ctx context.Context, tx Tx, rows [][]any) error {
+	for i, size := range insertSizes {
+		for len(rows) >= size {
+			args := make([]any, 0, size*s.columns)
+			for _, row := range rows[:size] {
+				args = append(args, row...)
+			}
+			switch n, err := Exec(ctx, tx, s.texts[i], args...); {
+			case err != nil:
+				return err
+			case n != int64(size):
+				return fmt.Errorf("statement inserted %d rows, not %d", n, size)
+			}
+			rows = rows[size:]
+		}
+	}
+	return nil
 }
 
 // Columns counts columns that are separated by commas.

@@ -1,6 +1,7 @@
 package sqldb_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -27,4 +28,29 @@ func TestPlaceholders(t *testing.T) {
 			t.Errorf("%d from %d: %q", row.n, row.first, got)
 		}
 	}
+}
+
+func TestInsertsInsertAllRows(t *testing.T) {
+	each(t, func(t *testing.T, db *sqldb.DB) {
+		inserts := sqldb.NewInserts("items", "id, n")
+		total := int64(0)
+		for _, n := range []int{0, 1, 7, 8, 77} {
+			var rows [][]any
+			for i := range n {
+				rows = append(rows, []any{fmt.Sprintf("%d of %d", i, n), i})
+			}
+			if err := db.Write(t.Context(), func(tx sqldb.Tx) error { return inserts.Exec(t.Context(), tx, rows) }); err != nil {
+				t.Fatalf("%d rows: %v", n, err)
+			}
+			if total += int64(n); count(t, db, "items") != total {
+				t.Errorf("%d rows, want %d", count(t, db, "items"), total)
+			}
+		}
+		err := db.Write(t.Context(), func(tx sqldb.Tx) error {
+			return inserts.Exec(t.Context(), tx, [][]any{{"new", 1}, {"0 of 1", 1}})
+		})
+		if !sqldb.IsUnique(err) || count(t, db, "items") != total {
+			t.Errorf("a row that is there already: %v", err)
+		}
+	})
 }

@@ -126,7 +126,7 @@ type sqlStore struct {
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +
 	`turn_id, call_id, policy_revision, policies, input_hash, latency_us`
 
-var insertDecisions = sqldb.Insert("decisions", columns)
+var insertDecisions = sqldb.NewInserts("decisions", columns)
 
 func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
 	return s.addAll(ctx, []Decision{d}, in)
@@ -139,15 +139,15 @@ func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
 				return err
 			}
 		}
-		for _, d := range all {
-			if err := sqldb.ExecOne(ctx, tx, insertDecisions,
+		rows := make([][]any, len(all))
+		for i, d := range all {
+			rows[i] = []any{
 				d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
 				d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash,
-				d.Latency.Microseconds()); err != nil {
-				return err
+				d.Latency.Microseconds(),
 			}
 		}
-		return nil
+		return insertDecisions.Exec(ctx, tx, rows)
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)

@@ -35,15 +35,14 @@ func (q sqlLedger) Record(ctx context.Context, e Execution) error {
 
 func (q sqlLedger) recordAll(ctx context.Context, all []Execution) error {
 	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
-		for _, e := range all {
-			if err := sqldb.ExecOne(ctx, tx, insertRecorded, append(q.values(e), e.Result)...); err != nil {
-				return err
-			}
+		rows := make([][]any, len(all))
+		for i, e := range all {
+			rows[i] = append(q.values(e), e.Result)
 			if err := record(q.db.calledEvent(e)); err != nil {
 				return err
 			}
 		}
-		return nil
+		return insertRecorded.Exec(ctx, tx, rows)
 	})
 }
 

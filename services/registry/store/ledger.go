@@ -23,7 +23,7 @@ const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_i
 
 var (
 	insertExecutions = sqldb.Insert("executions", executionColumns+", arguments")
-	insertRecorded   = sqldb.Insert("executions", executionColumns+", arguments, result")
+	insertRecorded   = sqldb.NewInserts("executions", executionColumns+", arguments, result")
 )
 
 func (q sqlLedger) Execution(ctx context.Context, tenant, key string) (Execution, error) {
