@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/gateway/connect"
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/protected"
@@ -23,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/rpc"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
 // Conn is a connection to a role.
@@ -58,6 +60,8 @@ type Deps struct {
 	Payloads http.Handler
 	// Authorizer decides who may use what is served here and not by a role.
 	Authorizer rpc.Authorizer
+	// Connections calls policy as the gateway itself, for the pages on which users connect sources; nil means that they are not served.
+	Connections Conn
 	// Kill ends the process as SIGKILL does, for people at the console who want to see turns survive that. Nil means that the console does
 	// not offer it.
 	Kill func()
@@ -70,6 +74,7 @@ type Gateway struct {
 	api     *rest.API
 	streams *sse.Streams
 	console *console.Console
+	connect *connect.Pages // nil: not served
 	checker *probe.Checker
 	openapi []byte
 	// clientAPI is the OpenAPI document for generators of clients.
@@ -138,6 +143,12 @@ func (g *Gateway) build() error {
 	}
 	if g.clientAPI, err = openapi.ClientDocument(); err != nil {
 		return err
+	}
+	if g.deps.Connections != nil {
+		g.connect = connect.New(connect.Deps{
+			URL: g.cfg.URL, Gateway: policyv1.NewConnectionServiceClient(g.deps.Connections),
+			Users: policyv1.NewConnectionServiceClient(g.deps.Policy), Authenticate: g.known, Foreign: g.foreign, Log: g.deps.Log,
+		})
 	}
 	g.console, err = console.New(console.Config{
 		TemporalUI: g.cfg.TemporalUI, Namespace: g.cfg.TemporalNamespace, Kill: g.deps.Kill != nil,

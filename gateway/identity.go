@@ -18,15 +18,11 @@ import (
 // authenticate returns the principal of a request. If the request may not be served, it has been answered, and the principal is nil: it
 // comes from a web page of another origin, or its credentials are missing or refused.
 func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) *policyv1.Principal {
-	if err := g.cross.Check(r); err != nil {
-		problem.Write(w, r, foreign(err))
+	if err := g.foreign(r); err != nil {
+		problem.Write(w, r, err)
 		return nil
 	}
-	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: g.resources.URL(r), Peer: connection(r)}
-	if g.cfg.MCPLogin && isMCP(r.URL.Path) {
-		credentials.Peer = authn.Peer{}
-	}
-	p, err := g.deps.Authenticator.Authenticate(r.Context(), credentials)
+	p, err := g.known(r)
 	if err != nil {
 		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
 		if c := g.resources.Challenge(r, err); c != "" {
@@ -36,6 +32,23 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) *policyv1
 		return nil
 	}
 	return p
+}
+
+// foreign refuses requests that web pages of other origins make.
+func (g *Gateway) foreign(r *http.Request) error {
+	if err := g.cross.Check(r); err != nil {
+		return foreign(err)
+	}
+	return nil
+}
+
+// known returns the principal of a request, whatever page it is from.
+func (g *Gateway) known(r *http.Request) (*policyv1.Principal, error) {
+	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: g.resources.URL(r), Peer: connection(r)}
+	if g.cfg.MCPLogin && isMCP(r.URL.Path) {
+		credentials.Peer = authn.Peer{}
+	}
+	return g.deps.Authenticator.Authenticate(r.Context(), credentials)
 }
 
 func foreign(err error) error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/windlass-dev/windlass/gateway/connect"
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
@@ -36,6 +37,11 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	if path == console.KillPath && g.deps.Kill != nil && r.Method == http.MethodPost {
 		matched(r.Context(), path)
 		g.kill(w, r)
+		return
+	}
+	if pattern := connect.Route(path); pattern != "" && g.connect != nil {
+		matched(r.Context(), pattern)
+		g.connect.ServeHTTP(w, r)
 		return
 	}
 	h := g.resources.Document(path)

@@ -41,7 +41,7 @@ func describe() *api {
 		sessionsv1.File_windlass_sessions_v1_turns_proto, sessionsv1.File_windlass_sessions_v1_webhooks_proto,
 		registryv1.File_windlass_registry_v1_groups_proto, registryv1.File_windlass_registry_v1_sources_proto,
 		registryv1.File_windlass_registry_v1_tools_proto, policyv1.File_windlass_policy_v1_policy_proto,
-		policyv1.File_windlass_policy_v1_secrets_proto,
+		policyv1.File_windlass_policy_v1_secrets_proto, policyv1.File_windlass_policy_v1_connections_proto,
 		policyv1.File_windlass_policy_v1_access_proto, inferencev1.File_windlass_inference_v1_inference_proto,
 	} {
 		for i := range file.Services().Len() {

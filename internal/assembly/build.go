@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
+	"github.com/windlass-dev/windlass/libs/usertoken"
 	"github.com/windlass-dev/windlass/libs/vault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -42,8 +43,15 @@ func (p *Process) buildPolicy() error {
 	if err != nil {
 		return err
 	}
-	svc, err := policy.New(p.cfg.Policy, policy.Deps{
-		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Bus: p.bus, Log: p.log,
+	sessionsConn, err := p.dial(Sessions, authn.Service(Policy))
+	if err != nil {
+		return err
+	}
+	cfg := p.cfg.Policy
+	cfg.Connections.URL = p.cfg.Gateway.URL
+	svc, err := policy.New(cfg, policy.Deps{
+		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Logins: registryv1.NewSourceServiceClient(registryConn),
+		Egress: p.egress, Connected: connected{executionv1.NewExecutionServiceClient(sessionsConn)}, Bus: p.bus, Log: p.log,
 	})
 	if err != nil {
 		return err
@@ -110,6 +118,7 @@ func (p *Process) buildRegistry() error {
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
 		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn),
 		ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
+		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)),
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
@@ -245,6 +254,7 @@ func (p *Process) buildGateway() error {
 			return err
 		}
 	}
+	conns.Connections = conns.Health[Policy]
 	var err error
 	conns.MCP, err = mcpserver.New(mcpserver.Config{
 		MaxBody: int64(p.cfg.Gateway.MaxBody), Heartbeat: p.cfg.Gateway.Heartbeat, WriteTimeout: p.cfg.Gateway.WriteTimeout,

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/connections"
 	"github.com/windlass-dev/windlass/internal/cli/insight"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/policies"
@@ -39,7 +40,7 @@ func nounCommands(a *app.App) []*cobra.Command {
 		}
 		out = append(out, cmd)
 	}
-	return append(append(out, artifactCommand(a), secrets.Command(a, runner)), insight.Commands(runner)...)
+	return append(append(out, artifactCommand(a), secrets.Command(a, runner), connections.Command(a, runner)), insight.Commands(runner)...)
 }
 
 // nouns lists all kinds of resources.

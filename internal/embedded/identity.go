@@ -38,7 +38,8 @@ func userRules() []policy.Rule {
 		{
 			Name: rulePrefix + "users", Subjects: own, Roles: []string{"user"}, Tools: []string{"*"},
 			Permissions: []string{
-				"health.get", "inference.models.list", "registry.groups.get", "registry.groups.list", "registry.sources.get",
+				"health.get", "inference.models.list", "policy.connections.create", "policy.connections.delete", "policy.connections.get",
+				"policy.connections.list", "registry.groups.get", "registry.groups.list", "registry.sources.get",
 				"registry.sources.list", "registry.tools.get", "registry.tools.invoke", "registry.tools.list", "sessions.agents.get",
 				"sessions.agents.list", "sessions.approvals.*", "sessions.artifacts.*", "sessions.events.*", "sessions.messages.*",
 				"sessions.schedules.*", "sessions.sessions.*", "sessions.turns.*",

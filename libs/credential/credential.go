@@ -33,6 +33,8 @@ const (
 	Basic             = "basic"
 	Bearer            = "bearer"
 	ClientCredentials = "oauth2_client_credentials" //nolint:gosec // the name of a kind
+	// AuthorizationCode is a token of each user, see Owner.UserToken.
+	AuthorizationCode = "oauth2_authorization_code"
 )
 
 // Auth is a credential. All values are references or no secrets.
@@ -52,6 +54,11 @@ type Auth struct {
 	ClientID string   `json:"client_id,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"`
 	Audience string   `json:"audience,omitempty"`
+	// AuthorizationURL, RevocationURL, Issuer and Resource are those of OAuth 2 authorization codes.
+	AuthorizationURL string `json:"authorization_url,omitempty"`
+	RevocationURL    string `json:"revocation_url,omitempty"`
+	Issuer           string `json:"issuer,omitempty"`
+	Resource         string `json:"resource,omitempty"`
 }
 
 // Owner is what credentials belong to.
@@ -68,6 +75,8 @@ type Owner struct {
 	Headers map[string]string
 	// Auth is its credential; nil = none.
 	Auth *Auth
+	// UserToken is the token of the user for whom the request is made, with an Auth of kind AuthorizationCode; empty = none is sent.
+	UserToken string
 }
 
 // Config configures credentials.
@@ -139,6 +148,9 @@ func (k *Keeper) Resolve(r *envref.Resolver, o Owner) *Set {
 	}
 	if o.Auth != nil {
 		auth := *o.Auth
+		if auth.Kind == AuthorizationCode { // its own secret is for the authorization server only
+			auth.Secret = ""
+		}
 		auth.Secret = r.Resolve(o.Path+".auth.secret", auth.Secret)
 		if !httpguts.ValidHeaderFieldValue(auth.Secret) {
 			r.Refuse(o.Path+".auth.secret", "its value has characters that a header cannot hold")
@@ -146,6 +158,10 @@ func (k *Keeper) Resolve(r *envref.Resolver, o Owner) *Set {
 		if auth.Kind == Basic {
 			encoded := base64.StdEncoding.EncodeToString([]byte(auth.Username + ":" + auth.Secret))
 			r.Values, r.Secrets = append(r.Values, encoded), append(r.Secrets, encoded)
+		}
+		if auth.Kind == AuthorizationCode && o.UserToken != "" {
+			auth.Secret = o.UserToken
+			r.Values, r.Secrets = append(r.Values, o.UserToken), append(r.Secrets, o.UserToken)
 		}
 		set.auth, set.key = &auth, keyOf(o, auth)
 	}
@@ -186,6 +202,10 @@ func (s *Set) Authorize(r *http.Request) error {
 		r.SetBasicAuth(s.auth.Username, s.auth.Secret)
 	case Bearer:
 		r.Header.Set("Authorization", "Bearer "+s.auth.Secret)
+	case AuthorizationCode:
+		if s.auth.Secret != "" {
+			r.Header.Set("Authorization", "Bearer "+s.auth.Secret)
+		}
 	case ClientCredentials:
 		token, err := s.token(r.Context())
 		if err != nil {

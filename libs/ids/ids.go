@@ -63,6 +63,8 @@ const (
 	Usage = "usg"
 	// Webhook is the prefix of a webhook's id.
 	Webhook = "whk"
+	// ConnectionAttempt is the prefix of the id of an attempt to connect a user to a source.
+	ConnectionAttempt = "cat"
 	// Delivery is the prefix of a webhook delivery's id, which is sent along with the delivery.
 	Delivery = "whd"
 )

@@ -29,7 +29,7 @@ func (s *Service) discover(ctx context.Context, sp *spec) (*connection, []tool, 
 		tools, err := c.listTools(ctx)
 		c.finished()
 		if err == nil {
-			if c.server.listChanged {
+			if c.server.listChanged && sp.user == nil { // with a user's token it could not reconnect by itself
 				u.want()
 			}
 			return c, tools, nil

@@ -140,7 +140,7 @@ func unavailable(sp *spec, err error) *fault.Error {
 	if e, ok := errors.AsType[*sendError](err); ok && e.retryAfter > 0 {
 		f = f.RetryAfter(e.retryAfter)
 	}
-	return f
+	return sp.markRefused(f, err)
 }
 
 // outcomeUnknown returns the fault of a call with unknown outcome.

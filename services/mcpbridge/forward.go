@@ -15,7 +15,7 @@ import (
 
 // Forward implements BridgeService.
 func (s *Service) Forward(ctx context.Context, req *mcpbridgev1.ForwardRequest) (*mcpbridgev1.ForwardResponse, error) {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.programs, s.credentials, s.secrets)
+	sp, err := s.resolve(req.GetServer())
 	if err != nil {
 		return nil, err
 	}

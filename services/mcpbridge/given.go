@@ -38,12 +38,7 @@ func (s *Service) receive(sp *spec, sealed []byte) (given, error) {
 			g.headers.Set(name, value.Reveal())
 		}
 	}
-	if len(g.values) > 0 {
-		hide, redact, withhold := envref.Redactor(g.values), sp.redact, sp.withhold
-		sp.redact = func(text string) string { return hide(redact(text)) }
-		sp.withhold = func(text string) string { return hide(withhold(text)) }
-		sp.withholds = true
-	}
+	sp.conceal(g.values)
 	return g, nil
 }
 

@@ -59,7 +59,7 @@ type streamObserver func(status int, err error)
 func newHTTPClient(sp *spec, out *egress.Egress, t *tap) *http.Client {
 	c := out.Client(egress.Options{})
 	t.headers = sp.headers
-	t.login = outbound.Login{Next: c.Transport, Set: sp.credentials, Home: credential.Origin(sp.url)}
+	t.login = outbound.Login{Next: c.Transport, Set: sp.credentials, Home: credential.Origin(sp.url), User: sp.user}
 	c.Transport = t
 	return c
 }

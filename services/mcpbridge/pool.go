@@ -23,8 +23,8 @@ type pool struct {
 	life context.Context
 	end  context.CancelFunc
 
-	mu        sync.Mutex // taken before any upstream's
-	upstreams map[string]*upstream
+	mu        sync.Mutex           // taken before any upstream's
+	upstreams map[string]*upstream // by spec.place
 
 	gate   sync.Mutex // guards closed and wg; taken after any other
 	closed bool
@@ -45,12 +45,15 @@ func (p *pool) get(sp *spec) (*upstream, error) {
 	if p.life.Err() != nil {
 		return nil, errClosed
 	}
-	old := p.upstreams[sp.id]
+	old := p.upstreams[sp.place()]
 	if old != nil && old.spec.key == sp.key {
+		old.spec.user.Renew(sp.user)
+		old.spec.hidden.add(sp.concealed)
 		return old, nil
 	}
+	sp.hidden.add(sp.concealed)
 	u := &upstream{spec: sp, pool: p, slots: make(chan struct{}, p.cfg.MaxCalls), era: p.eras.of(sp.key)}
-	p.upstreams[sp.id] = u
+	p.upstreams[sp.place()] = u
 	if old != nil {
 		old.retire()
 		p.hub.Forget(sp.id)
@@ -58,16 +61,23 @@ func (p *pool) get(sp *spec) (*upstream, error) {
 	return u, nil
 }
 
-// release ends a server's upstream once its calls are over.
+// release ends a server's upstreams once their calls are over.
 func (p *pool) release(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if u := p.upstreams[id]; u != nil {
-		delete(p.upstreams, id)
-		u.retire()
-		p.hub.Forget(id)
-		p.forget(id)
+	for place, u := range p.upstreams {
+		if u.spec.id == id {
+			p.remove(place, u)
+		}
 	}
+}
+
+// remove ends an upstream once its calls are over. The caller holds mu.
+func (p *pool) remove(place string, u *upstream) {
+	delete(p.upstreams, place)
+	u.retire()
+	p.hub.Forget(u.spec.id)
+	p.forget(u.spec.id)
 }
 
 // background runs f, and close waits for it. It returns false if the pool is closed.
@@ -85,12 +95,9 @@ func (p *pool) background(f func()) bool {
 func (p *pool) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, u := range p.upstreams {
+	for place, u := range p.upstreams {
 		if u.idle(p.cfg.IdleTimeout) {
-			delete(p.upstreams, id)
-			u.retire()
-			p.hub.Forget(id)
-			p.forget(id)
+			p.remove(place, u)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func topicsOf(req *mcpbridgev1.WatchResourcesRequest) []watch.Topic {
 func (s *Service) WatchResources(
 	req *mcpbridgev1.WatchResourcesRequest, stream grpc.ServerStreamingServer[mcpbridgev1.WatchResourcesResponse],
 ) error {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.programs, s.credentials, s.secrets)
+	sp, err := s.resolve(req.GetServer())
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (s *Service) Close() { s.pool.close() }
 
 // Discover implements BridgeService.
 func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest) (*mcpbridgev1.DiscoverResponse, error) {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.programs, s.credentials, s.secrets)
+	sp, err := s.resolve(req.GetServer())
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest
 
 // CallTool implements BridgeService.
 func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerStreamingServer[mcpbridgev1.CallToolResponse]) error {
-	sp, err := newSpec(req.GetServer(), s.cfg, s.programs, s.credentials, s.secrets)
+	sp, err := s.resolve(req.GetServer())
 	if err != nil {
 		return err
 	}

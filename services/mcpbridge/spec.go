@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/process"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
 )
 
 // transportKind is the kind of transport to a server.
@@ -48,7 +49,9 @@ type spec struct {
 	redact         func(string) string // removes secrets from texts
 	withhold       func(string) string // removes the values of references from a tool's output
 	withholds      bool                // there are such values
-	hidden         *hidden             // values of provider data, which change
+	hidden         *hidden             // values of provider data and tokens of users, which change
+	concealed      []string            // those of this request
+	user           *outbound.User      // for whom the request is made; nil = nobody in particular
 }
 
 // newSpec validates a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.

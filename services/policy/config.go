@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/windlass-dev/windlass/services/policy/connection"
 	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
@@ -17,6 +18,8 @@ type Config struct {
 	Shields []shield.Config `yaml:"shields" doc:"Checks of user input, tool arguments, tool results and model output; agents request them by name."`
 	// Vault stores secrets.
 	Vault VaultConfig `yaml:"vault" doc:"Store of the secrets that sources refer to as ${secret:NAME}."`
+	// Connections are logins of users at sources.
+	Connections connection.Config `yaml:"connections" doc:"Logins of users at sources that want one of each user."`
 	// ServiceRules say what the roles of the mesh may do. A changed list must keep the mesh working.
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
 	// PermissionsMaxAge is how long servers may cache a response of GetPermissions.
@@ -85,15 +88,17 @@ func defaultServiceRules() []Rule {
 			Permissions: []string{"policy.permissions.get", "policy.denials.record"},
 		},
 		{
-			Name: "mesh-gateway", Roles: []string{"gateway"}, Permissions: []string{"health.get"},
+			Name: "mesh-gateway", Roles: []string{"gateway"}, Permissions: []string{"health.get", "policy.connections.authorize"},
 		},
 		{
-			Name: "mesh-policy", Roles: []string{"policy"}, Permissions: []string{"registry.groups.evaluate", "sessions.authorizations.resolve"},
+			Name: "mesh-policy", Roles: []string{"policy"},
+			Permissions: []string{"registry.groups.evaluate", "registry.sources.login", "sessions.authorizations.resolve"},
 		},
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},
 			Permissions: []string{
-				"policy.tools.decide", "policy.secrets.resolve", "mcpbridge.servers.*", "mcpbridge.tools.call", "sessions.agents.list",
+				"policy.tools.decide", "policy.secrets.resolve", "policy.connections.resolve", "mcpbridge.servers.*", "mcpbridge.tools.call",
+				"sessions.agents.list",
 			},
 		},
 		{

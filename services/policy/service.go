@@ -23,11 +23,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
+	"github.com/windlass-dev/windlass/services/policy/connection"
+	connections "github.com/windlass-dev/windlass/services/policy/connection/api"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-// Deps holds the service's dependencies; all fields but Master, Groups and Bus are required.
+// Deps holds the service's dependencies; only DB and Log are required.
 type Deps struct {
 	// DB is the service's own database. New migrates it.
 	DB *sqldb.DB
@@ -36,6 +38,11 @@ type Deps struct {
 	Master keyset.Master
 	// Groups says which tools are in which groups, to explain and replay decisions; nil = tool groups count as missing there.
 	Groups GroupReader
+	// Logins says how users log in at sources, and Egress reaches their authorization servers; without both, users cannot connect sources.
+	Logins LoginReader
+	Egress connection.Dialer
+	// Connected is told of new connections; it may be nil.
+	Connected connection.Notice
 	// Bus announces changes of access policies to processes that cache permissions; nil = they learn of them when their caches expire.
 	Bus Publisher
 	// Log receives internal errors.
@@ -64,6 +71,8 @@ type Service struct {
 	shields shields
 	secrets *secrets
 	log     *slog.Logger
+
+	connections *connections.Server // nil: not served
 }
 
 // New validates configuration and dependencies, migrates the database and returns the service.
@@ -98,6 +107,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := s.secrets.vault.Check(context.Background()); err != nil {
 		return nil, fmt.Errorf("policy.vault: %w", err)
 	}
+	if err := s.connect(cfg, deps); err != nil {
+		return nil, err
+	}
 	if err := s.prepare(cfg, deps); err != nil {
 		return nil, err
 	}
@@ -127,6 +139,9 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	policyv1.RegisterPolicyServiceServer(r, s)
 	policyv1.RegisterSecretServiceServer(r, s.secrets)
 	policyv1.RegisterAccessPolicyServiceServer(r, s.policies)
+	if s.connections != nil {
+		policyv1.RegisterConnectionServiceServer(r, s.connections)
+	}
 }
 
 // Engine returns the active rules.

@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/login"
 	"github.com/windlass-dev/windlass/services/registry/membership"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/origin"
@@ -51,6 +52,8 @@ type Deps struct {
 	ProviderData *providerdata.Sealer
 	// Vault has stored secrets; nil, which is allowed, refuses references to them.
 	Vault envref.Vault
+	// Logins has the tokens of users, for sources that want a login of each user; nil, which is allowed, refuses those.
+	Logins login.Tokens
 	// Bus is where the cache keeps results and domain events are published. It is required unless the cache is disabled.
 	Bus *bus.Bus
 	// AgentCalls calls agents, for the principal in the call's context.
@@ -117,7 +120,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
 	}, upstream.Deps{
 		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress,
-		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Vault: deps.Vault, Definitions: s.store, Log: deps.Log,
+		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Vault: deps.Vault, Logins: deps.Logins, Definitions: s.store, Log: deps.Log,
 	})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)

@@ -79,7 +79,7 @@ type SourceConfig struct {
 
 // AuthConfig is a credential in the configuration; the fields are those of credential.Auth.
 type AuthConfig struct {
-	Kind     string   `yaml:"kind" doc:"api_key, basic, bearer or oauth2_client_credentials."`
+	Kind     string   `yaml:"kind" doc:"api_key, basic, bearer, oauth2_client_credentials or oauth2_authorization_code."`
 	In       string   `yaml:"in" doc:"Where a key is sent (header or query), or where client ID and secret are sent (header or body)."`
 	Name     string   `yaml:"name" doc:"Name of the header or query parameter of a key."`
 	Secret   string   `yaml:"secret" doc:"Reference to the key, token, password or client secret, written $${env:NAME} here."`
@@ -88,6 +88,11 @@ type AuthConfig struct {
 	ClientID string   `yaml:"client_id" doc:"Client ID at the token endpoint."`
 	Scopes   []string `yaml:"scopes" doc:"Requested scopes."`
 	Audience string   `yaml:"audience" doc:"Requested audience, for servers that take one."`
+
+	AuthorizationURL string `yaml:"authorization_url" doc:"URL of the authorization endpoint, where each user logs in."`
+	RevocationURL    string `yaml:"revocation_url" doc:"URL of the revocation endpoint."`
+	Issuer           string `yaml:"issuer" doc:"Issuer of the authorization server; without URLs of endpoints, its metadata has them."`
+	Resource         string `yaml:"resource" doc:"Resource that tokens of users are requested for."`
 }
 
 // ProviderDataConfig declares provider data in the configuration; the fields are those of store.ProviderData.

@@ -30,7 +30,7 @@ type logins struct {
 	env    []string
 }
 
-func newLogins(t *testing.T) *logins {
+func newLogins(t *testing.T, args ...string) *logins {
 	t.Helper()
 	// The issuer keeps its address across restarts: it is its name.
 	var lc net.ListenConfig
@@ -40,7 +40,7 @@ func newLogins(t *testing.T) *logins {
 	}
 	addr := l.Addr().String()
 	_ = l.Close()
-	p := &logins{t: t, home: t.TempDir(), args: []string{"--issuer-addr", addr}, env: []string{"WINDLASS_INFERENCE_DETECT=false"}}
+	p := &logins{t: t, home: t.TempDir(), args: append(args, "--issuer-addr", addr), env: []string{"WINDLASS_INFERENCE_DETECT=false"}}
 	p.start(t.TempDir())
 	return p
 }

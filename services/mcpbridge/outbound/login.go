@@ -25,6 +25,8 @@ type Login struct {
 	// Set is the credential, Home the origin that it is for.
 	Set  *credential.Set
 	Home string
+	// User is for whom requests are made; nil = nobody in particular.
+	User *User
 }
 
 // maxRefusal is how much of the body of a refused request is read, so that its connection can be used again.
@@ -34,6 +36,12 @@ const maxRefusal = 64 << 10
 // be nil.
 func (l Login) Send(req *http.Request, record Record, once bool) (*http.Response, error) {
 	res, err := l.send(req, record)
+	if err == nil && res.StatusCode == http.StatusUnauthorized && l.User != nil && l.covers(req) {
+		if record != nil {
+			record.TokenRefused(challenged(res))
+		}
+		return res, nil // the registry gets another token
+	}
 	if err != nil || res.StatusCode != http.StatusUnauthorized || !l.covers(req) || !l.Set.Refused(req) {
 		return res, err
 	}
@@ -57,6 +65,7 @@ func (l Login) send(req *http.Request, record Record) (*http.Response, error) {
 		if err := l.Set.Authorize(req); err != nil {
 			return nil, err
 		}
+		l.User.authorize(req)
 	}
 	if record != nil {
 		record.SetSent(true)

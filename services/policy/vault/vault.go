@@ -48,9 +48,60 @@ type Vault struct {
 	db      *sqldb.DB
 	masters []keyset.Master // the newest first
 
+	others []Table
+
 	mu      sync.Mutex
 	keys    *keyset.Set
 	wrapped []byte // what keys were unwrapped from
+}
+
+// Again decrypts a value and encrypts it for the same context with the newest data key.
+type Again func(sealed []byte, context string) ([]byte, error)
+
+// Table is another table with values that the vault encrypted.
+type Table interface {
+	// Reseal replaces each value with what again returns, in the transaction, and returns how many there are.
+	Reseal(ctx context.Context, tx sqldb.Tx, again Again) (int, error)
+}
+
+// Include makes Rotate replace the values of another table too. It is called before the vault is used.
+func (v *Vault) Include(t Table) { v.others = append(v.others, t) }
+
+// Seal encrypts a value.
+type Seal func(plain []byte, context string) ([]byte, error)
+
+// Write runs a transaction that stores values in another table. A rotation of the keys waits for it.
+func (v *Vault) Write(ctx context.Context, do func(tx sqldb.Tx, seal Seal) error) error {
+	return v.write(ctx, func(tx sqldb.Tx, keys *keyset.Set) error { return do(tx, keys.Seal) })
+}
+
+// Open decrypts a value of another table. read returns its ciphertext, and is called again if the keys were rotated meanwhile.
+func (v *Vault) Open(ctx context.Context, read func(context.Context) (sealed []byte, context string, err error)) ([]byte, error) {
+	if len(v.masters) == 0 {
+		return nil, ErrNoMaster
+	}
+	for attempt := 0; ; attempt++ {
+		sealed, where, err := read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v.mu.Lock()
+		keys := v.keys
+		v.mu.Unlock()
+		if keys != nil {
+			plain, err := keys.Open(sealed, where)
+			if !errors.Is(err, keyset.ErrUnknownKey) || attempt > 1 {
+				return plain, err
+			}
+		}
+		w, err := wrapped(ctx, v.db.Reader())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := v.unwrap(w); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // New returns a vault. The newest master key encrypts the data keys, the older ones only decrypt them. Without any, all methods but List,
@@ -179,25 +230,39 @@ func (v *Vault) Rotate(ctx context.Context) (n int, keyID string, err error) {
 			return err
 		}
 		for _, r := range rows {
-			plain, err := both.Open(r.sealed, r.context())
+			sealed, err := resealer(both)(r.sealed, r.context())
 			if err != nil {
 				return fmt.Errorf("secret %q of tenant %q: %w", r.Name, r.Tenant, err)
-			}
-			sealed, err := both.Seal(plain, r.context())
-			if err != nil {
-				return err
 			}
 			if err := sqldb.ExecOne(ctx, tx, `UPDATE secrets SET sealed = $1 WHERE tenant = $2 AND name = $3`,
 				sealed, r.Tenant, r.Name); err != nil {
 				return err
 			}
 		}
+		n = len(rows)
+		for _, t := range v.others {
+			more, err := t.Reseal(ctx, tx, resealer(both))
+			if err != nil {
+				return err
+			}
+			n += more
+		}
 		only, err := both.OnlyPrimary()
 		if err != nil {
 			return err
 		}
-		n, keyID = len(rows), only.PrimaryID()
+		keyID = only.PrimaryID()
 		return v.save(ctx, tx, only)
 	})
 	return n, keyID, err
+}
+
+func resealer(keys *keyset.Set) Again {
+	return func(sealed []byte, context string) ([]byte, error) {
+		plain, err := keys.Open(sealed, context)
+		if err != nil {
+			return nil, err
+		}
+		return keys.Seal(plain, context)
+	}
 }

@@ -48,7 +48,8 @@ func apiToProto(src store.Source, p *registryv1.Source) {
 	if a := s.Auth; a != nil {
 		p.Auth = &registryv1.SourceAuth{
 			Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
-			Scopes: a.Scopes, Audience: a.Audience,
+			Scopes: a.Scopes, Audience: a.Audience, AuthorizationUrl: a.AuthorizationURL, RevocationUrl: a.RevocationURL, Issuer: a.Issuer,
+			Resource: a.Resource,
 		}
 	}
 	if d := s.ProviderData; d != nil {
@@ -109,6 +110,7 @@ func authFromProto(p *registryv1.SourceAuth) *store.Auth {
 	}
 	return &store.Auth{
 		Kind: p.GetKind(), In: p.GetIn(), Name: p.GetName(), Secret: p.GetSecret(), Username: p.GetUsername(), TokenURL: p.GetTokenUrl(),
-		ClientID: p.GetClientId(), Scopes: p.GetScopes(), Audience: p.GetAudience(),
+		ClientID: p.GetClientId(), Scopes: p.GetScopes(), Audience: p.GetAudience(), AuthorizationURL: p.GetAuthorizationUrl(),
+		RevocationURL: p.GetRevocationUrl(), Issuer: p.GetIssuer(), Resource: p.GetResource(),
 	}
 }

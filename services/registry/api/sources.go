@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,7 @@ func (s *Sources) CreateSource(ctx context.Context, req *registryv1.CreateSource
 		return s.sourceToProto(src), nil
 	}
 	src = sourcespec.New(src, s.now())
+	src.LoginSubject = userOf(ctx)
 	err := s.store.CreateSource(ctx, src)
 	if errors.Is(err, store.ErrExists) {
 		return nil, fault.AlreadyExists("a source named %q exists already", src.Name).Hint("Choose another name, or update the one that exists.")
@@ -153,6 +155,7 @@ func (s *Sources) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 		return s.sourceToProto(changed), nil
 	}
 	changed.UpdateTime = s.now()
+	changed.LoginSubject = cmp.Or(userOf(ctx), changed.LoginSubject)
 	err = s.store.UpdateSource(ctx, changed)
 	if errors.Is(err, store.ErrChanged) {
 		return nil, fault.Conflict("source %q was changed by somebody else meanwhile", have.Name)
@@ -199,6 +202,9 @@ func (s *Sources) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequ
 	if src.Disabled {
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "source %q is switched off", src.Name).
 			Hint("Update it with disabled = false first.")
+	}
+	if src, err = s.syncAs(ctx, src); err != nil {
+		return nil, err
 	}
 	s.upstream.Reread(src)
 	diff, err := s.syncer.SyncFresh(ctx, src)

@@ -30,6 +30,8 @@ func (s results) keepFor(t store.Tool) time.Duration {
 		return 0
 	case len(spec.ClientRequests) > 0 || spec.SessionContext || spec.ProviderData != nil: // the result may depend on the caller
 		return 0
+	case spec.UserLogin(): // it is what one user may see, and only while the user is connected
+		return 0
 	case spec.Cache == nil:
 		return s.ttl
 	case spec.Cache.Disabled:

@@ -1,6 +1,10 @@
 package sourcespec
 
 import (
+	"net"
+	"net/url"
+	"regexp"
+
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/libs/credential"
@@ -22,12 +26,16 @@ var authFields = map[string]map[string]bool{
 	credential.Basic:             {"username": true},
 	credential.Bearer:            {},
 	credential.ClientCredentials: {"in": false, "token_url": true, "client_id": true, "scopes": false, "audience": false},
+	credential.AuthorizationCode: {
+		"in": false, "token_url": false, "client_id": false, "scopes": false, "audience": false, "authorization_url": false,
+		"revocation_url": false, "issuer": false, "resource": false,
+	},
 }
 
 func validateAuth(s store.Source, a store.Auth, bad func(field, message string)) {
 	fields, ok := authFields[a.Kind]
 	if !ok {
-		bad("source.auth.kind", "use api_key, basic, bearer or oauth2_client_credentials")
+		bad("source.auth.kind", "use api_key, basic, bearer, oauth2_client_credentials or oauth2_authorization_code")
 		return
 	}
 	for _, f := range []struct {
@@ -41,6 +49,10 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 		{"client_id", a.ClientID != ""},
 		{"scopes", len(a.Scopes) > 0},
 		{"audience", a.Audience != ""},
+		{"authorization_url", a.AuthorizationURL != ""},
+		{"revocation_url", a.RevocationURL != ""},
+		{"issuer", a.Issuer != ""},
+		{"resource", a.Resource != ""},
 	} {
 		required, known := fields[f.name]
 		switch {
@@ -50,12 +62,13 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 			bad("source.auth."+f.name, a.Kind+" requires it")
 		}
 	}
-	if !envref.Whole(a.Secret) {
+	validateLogin(s, a, bad)
+	if a.Kind != credential.AuthorizationCode && !envref.Whole(a.Secret) {
 		bad("source.auth.secret", "a secret must not be written here; put it into the environment of the "+place(s).Owner+
 			" and refer to it: ${env:WINDLASS_TOOL_SECRET}, or store it with windlass secret set NAME: ${secret:NAME}")
 	}
 	other := "query"
-	if a.Kind == credential.ClientCredentials {
+	if a.Kind == credential.ClientCredentials || a.Kind == credential.AuthorizationCode {
 		other = "body"
 	}
 	if a.In != "" && a.In != "header" && a.In != other {
@@ -70,4 +83,52 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 	if message := wrongURL(a.TokenURL); a.TokenURL != "" && (message != "" || credential.Origin(a.TokenURL) == "") {
 		bad("source.auth.token_url", message)
 	}
+}
+
+var storedSecret = regexp.MustCompile(`^\$\{secret:[A-Za-z][A-Za-z0-9_.-]{0,127}\}$`)
+
+// validateLogin checks how each user logs in.
+func validateLogin(s store.Source, a store.Auth, bad func(field, message string)) {
+	if a.Kind != credential.AuthorizationCode {
+		return
+	}
+	switch {
+	case s.Kind == store.GRPC || s.Kind == store.Workflow || s.Kind == store.MCP && s.Spec.URL == "":
+		bad("source.auth.kind", "users can log in only at MCP servers over HTTP, and at sources of kind openapi, http and graphql")
+	case (a.AuthorizationURL == "") != (a.TokenURL == ""):
+		bad("source.auth.authorization_url", "authorization_url and token_url belong together")
+	case a.AuthorizationURL == "" && a.Issuer == "" && s.Kind != store.MCP:
+		bad("source.auth.authorization_url", "give authorization_url and token_url, or issuer")
+	case a.ClientID == "" && s.Kind != store.MCP:
+		bad("source.auth.client_id", a.Kind+" requires it, except for MCP servers")
+	}
+	if a.Secret != "" && !storedSecret.MatchString(a.Secret) {
+		bad("source.auth.secret", "a secret must not be written here; store it with windlass secret set NAME, and refer to it: ${secret:NAME}")
+	}
+	if a.Secret != "" && a.ClientID == "" {
+		bad("source.auth.client_id", "a secret without client_id is of no use")
+	}
+	for field, address := range map[string]string{
+		"token_url": a.TokenURL, "authorization_url": a.AuthorizationURL, "revocation_url": a.RevocationURL, "issuer": a.Issuer,
+		"resource": a.Resource,
+	} {
+		if address == "" {
+			continue
+		}
+		if message := wrongURL(address); message != "" {
+			bad("source.auth."+field, message)
+		} else if field != "resource" && !secure(address) {
+			bad("source.auth."+field, "use https; http is for this machine only")
+		}
+	}
+}
+
+// secure reports whether secrets may be sent to an address: over https, or on this machine.
+func secure(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -169,6 +169,9 @@ func IsAPI(kind string) bool {
 	return kind == OpenAPI || kind == HTTP || kind == GraphQL || kind == GRPC
 }
 
+// UserLogin reports whether the source is called with a login of each user.
+func (s Spec) UserLogin() bool { return s.Auth != nil && s.Auth.Kind == credential.AuthorizationCode }
+
 // Spec is the part of a source that its owner writes, stored as JSON.
 type Spec struct {
 	// URL, or Command with Env and Dir, is the MCP server's endpoint. Of an OpenAPI source, URL is where its document is.
@@ -254,6 +257,8 @@ type Source struct {
 	Digest string
 	// Warnings say what of the source could not become a tool.
 	Warnings []string
+	// LoginSubject is whose login lists the tools of a source that wants one of each user.
+	LoginSubject string
 }
 
 // Effect returns a tool's effect class: the owner's override, else the definition's.

@@ -10,10 +10,11 @@ import (
 )
 
 const sourceColumns = `s.tenant, s.id, s.name, s.kind, s.spec, s.disabled, s.state, s.last_error, s.synced_us, s.tool_count, s.drifted_count,
-	s.server_version, s.protocol_version, s.created_us, s.updated_us, s.revision, s.digest, s.warnings`
+	s.server_version, s.protocol_version, s.created_us, s.updated_us, s.revision, s.digest, s.warnings,
+	s.login_subject`
 
 var insertSources = sqldb.Insert("sources", `tenant, id, name, kind, spec, disabled, state, last_error, synced_us, tool_count,
-	server_version, protocol_version, created_us, updated_us, revision`)
+	server_version, protocol_version, created_us, updated_us, revision, login_subject`)
 
 // sqlSources implements SourceStore.
 type sqlSources struct{ db eventDB }
@@ -26,7 +27,7 @@ func (q sqlSources) CreateSource(ctx context.Context, s Source) error {
 	err = q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
 		err := sqldb.ExecOne(ctx, tx, insertSources,
 			s.Tenant, s.ID, s.Name, s.Kind, string(spec), s.Disabled, s.State, "", 0, 0,
-			"", "", sqldb.Micros(s.CreateTime), sqldb.Micros(s.UpdateTime), s.Revision)
+			"", "", sqldb.Micros(s.CreateTime), sqldb.Micros(s.UpdateTime), s.Revision, s.LoginSubject)
 		if err != nil {
 			return err
 		}
@@ -89,8 +90,8 @@ func (q sqlSources) UpdateSource(ctx context.Context, s Source) error {
 		if _, err := lockSource(ctx, q.db.DB, tx, s); err != nil {
 			return err
 		}
-		err := sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1
-			WHERE tenant = $4 AND id = $5`, string(spec), s.Disabled, sqldb.Micros(s.UpdateTime), s.Tenant, s.ID)
+		err := sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1,
+			login_subject = $4 WHERE tenant = $5 AND id = $6`, string(spec), s.Disabled, sqldb.Micros(s.UpdateTime), s.LoginSubject, s.Tenant, s.ID)
 		if err != nil {
 			return err
 		}
@@ -113,6 +114,13 @@ func lockSource(ctx context.Context, db *sqldb.DB, tx sqldb.Tx, s Source) (state
 		return "", ErrChanged
 	}
 	return state, err
+}
+
+func (q sqlSources) SetLoginSubject(ctx context.Context, tenant, id, subject string) error {
+	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+		_, err := sqldb.Exec(ctx, tx, `UPDATE sources SET login_subject = $1 WHERE tenant = $2 AND id = $3`, subject, tenant, id)
+		return err
+	})
 }
 
 func (q sqlSources) DeleteSource(ctx context.Context, tenant, id string) error {
@@ -147,6 +155,7 @@ func (f *sourceFields) into(s *Source) []any {
 	return []any{
 		&s.Tenant, &s.ID, &s.Name, &s.Kind, &f.spec, &s.Disabled, &s.State, &s.LastError, &f.synced, &s.ToolCount, &s.DriftedCount,
 		&s.ServerVersion, &s.ProtocolVersion, &f.created, &f.updated, &s.Revision, &s.Digest, &f.warnings,
+		&s.LoginSubject,
 	}
 }
 

@@ -33,6 +33,8 @@ type SourceStore interface {
 	// UpdateSource writes spec, document, disabled and update time of the source if its revision is still s.Revision, and increments it;
 	// ErrChanged if it differs, ErrNotFound.
 	UpdateSource(ctx context.Context, s Source) error
+	// SetLoginSubject says whose login lists the source's tools, without a new revision. It ignores a source that is gone.
+	SetLoginSubject(ctx context.Context, tenant, id, subject string) error
 	// DeleteSource removes the source and its tools; ErrNotFound.
 	DeleteSource(ctx context.Context, tenant, id string) error
 }

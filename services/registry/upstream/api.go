@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
+	"github.com/windlass-dev/windlass/services/registry/login"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -26,12 +27,7 @@ func owner(s store.Source) credential.Owner {
 }
 
 // home is the origin that the credentials of a source are for: that of its base URL, else that of its URL.
-func home(s store.Spec) string {
-	if s.BaseURL != "" {
-		return credential.Origin(s.BaseURL)
-	}
-	return credential.Origin(s.URL)
-}
+func home(s store.Spec) string { return login.Destination(s) }
 
 // operation returns the stored operation or template of a definition.
 func (a *apis) operation(ctx context.Context, tenant, hash string) (httpcall.Maker, error) {
@@ -82,7 +78,7 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 	defer cancel()
 	add, hide := provided(r.Source, given)
 	for retried := false; ; retried = true {
-		set, err := u.apis.credentials.For(owner(r.Source))
+		set, err := u.apis.credentials.For(ownerAs(r.Source, r.as))
 		if err != nil {
 			return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 		}
@@ -96,13 +92,18 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 				}
 				return add(out)
 			},
-			Refused: func(sent *http.Request) { refused = set.Refused(sent) }, MaxBytes: u.cfg.MaxResponseBytes,
+			Refused: func(sent *http.Request) { refused = set.Refused(sent) || r.as.subject != "" }, MaxBytes: u.cfg.MaxResponseBytes,
 		}
 		if r.Effect != store.Read {
 			call.Key = r.Meta["windlass/idempotency_key"]
 		}
 		result, err := httpcall.Send(ctx, u.apis.egress, call)
-		if err == nil && refused && !retried && call.Repeatable {
+		switch {
+		case err == nil && refused && r.as.subject != "" && call.Repeatable:
+			return Reply{}, errRefused
+		case err == nil && refused && r.as.subject != "": // it may have done something; the next call uses another token
+			u.logins.tokens.Refused(login.Want(r.Source, r.as.subject), r.as.token)
+		case err == nil && refused && !retried && call.Repeatable:
 			continue
 		}
 		return replied(result, err)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -62,8 +63,12 @@ func (u *Upstream) callBridge(ctx context.Context, r Request, given providerdata
 		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 	}
 	// Do not wait for an unreachable bridge: nothing is sent then, and the caller decides how long to retry.
+	server, err := u.logins.server(u.server(r.Source), r.as)
+	if err != nil {
+		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+	}
 	stream, err := u.bridge.CallTool(ctx, &mcpbridgev1.CallToolRequest{
-		Server: u.server(r.Source), Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,
+		Server: server, Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,
 		CanAsk: r.CanAsk && r.Source.Spec.Elicitation != "off", Answer: bridgeAnswer(r.Answer),
 		Accepts: accepted(r.Source, r.Accepts), LogLevel: r.LogLevel, ProviderData: sealed,
 	}, grpc.WaitForReady(false))
@@ -72,6 +77,9 @@ func (u *Upstream) callBridge(ctx context.Context, r Request, given providerdata
 	}
 	for {
 		msg, err := stream.Recv()
+		if err := refusedToken(r.Source, err); errors.Is(err, errRefused) {
+			return Reply{}, err
+		}
 		if err != nil {
 			return Reply{}, broken(err)
 		}
@@ -104,15 +112,25 @@ func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, p
 	}
 	defer end()
 	var resp *mcpbridgev1.ForwardResponse
-	_, err := u.breakers.call(s, func() (Reply, error) {
-		var err error
-		resp, err = u.bridge.Forward(ctx, &mcpbridgev1.ForwardRequest{
-			Server: u.server(s), Method: method, ParamsJson: params, Accepts: accepted(s, accepts),
-		})
+	err := u.logins.with(ctx, s, authn.From(ctx).GetSubject(), func(a as) error {
+		server, err := u.logins.server(u.server(s), a)
 		if err != nil {
-			return Reply{}, broken(err)
+			return err
 		}
-		return Reply{}, nil
+		_, err = u.breakers.call(s, func() (Reply, error) {
+			var err error
+			resp, err = u.bridge.Forward(ctx, &mcpbridgev1.ForwardRequest{
+				Server: server, Method: method, ParamsJson: params, Accepts: accepted(s, accepts),
+			})
+			if err := refusedToken(s, err); errors.Is(err, errRefused) {
+				return Reply{}, err
+			}
+			if err != nil {
+				return Reply{}, broken(err)
+			}
+			return Reply{}, nil
+		})
+		return err
 	})
 	if failure, ok := errors.AsType[*Error](err); ok {
 		return nil, failure.Fault
@@ -130,8 +148,16 @@ type Offers struct {
 
 // WatchResources calls on with what has changed of offers, and first with nothing when the server has accepted the subscription.
 func (u *Upstream) WatchResources(ctx context.Context, s store.Source, offers Offers, on func(changed Offers) error) error {
+	return u.logins.with(ctx, s, authn.From(ctx).GetSubject(), func(a as) error { return watchResources(ctx, u, s, a, offers, on) })
+}
+
+func watchResources(ctx context.Context, u *Upstream, s store.Source, a as, offers Offers, on func(changed Offers) error) error {
+	server, err := u.logins.server(u.server(s), a)
+	if err != nil {
+		return err
+	}
 	stream, err := u.bridge.WatchResources(ctx, &mcpbridgev1.WatchResourcesRequest{
-		Server: u.server(s), Uris: offers.URIs, ResourceList: offers.ResourceList, PromptList: offers.PromptList,
+		Server: server, Uris: offers.URIs, ResourceList: offers.ResourceList, PromptList: offers.PromptList,
 	})
 	if err != nil {
 		return fault.From(err)
@@ -141,6 +167,8 @@ func (u *Upstream) WatchResources(ctx context.Context, s store.Source, offers Of
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.Is(refusedToken(s, err), errRefused):
+			return errRefused
 		case err != nil:
 			return fault.From(err)
 		}

@@ -96,8 +96,8 @@ func (a *apis) reread(s store.Source) {
 }
 
 // discoverAPI reads the document of an API, if it is another one than that of the source's tools.
-func (u *Upstream) discoverAPI(ctx context.Context, s store.Source) (store.Inventory, error) {
-	document, tag, err := u.apis.document(ctx, s)
+func (u *Upstream) discoverAPI(ctx context.Context, s store.Source, login as) (store.Inventory, error) {
+	document, tag, err := u.apis.document(ctx, s, login)
 	if err != nil {
 		return store.Inventory{}, unreachable(s, err)
 	}
@@ -127,7 +127,7 @@ func (u *Upstream) inventory(ctx context.Context, s store.Source, document []byt
 }
 
 // document returns the source's document; nil if it is still the one that the source's tools were made of.
-func (a *apis) document(ctx context.Context, s store.Source) (document []byte, tag string, err error) {
+func (a *apis) document(ctx context.Context, s store.Source, login as) (document []byte, tag string, err error) {
 	if s.Kind == store.OpenAPI && s.Spec.URL == "" {
 		return []byte(s.Document), "", nil
 	}
@@ -135,7 +135,7 @@ func (a *apis) document(ctx context.Context, s store.Source) (document []byte, t
 		URL: s.Spec.URL, MaxBytes: int64(a.cfg.Documents.MaxBytes), Authorize: func(*http.Request) error { return nil },
 	}
 	if credential.Origin(s.Spec.URL) == home(s.Spec) {
-		set, err := a.credentials.For(owner(s))
+		set, err := a.credentials.For(ownerAs(s, login))
 		if err != nil {
 			return nil, "", err
 		}

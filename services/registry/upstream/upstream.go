@@ -3,6 +3,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/envref"
@@ -26,6 +28,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/grpccall"
+	"github.com/windlass-dev/windlass/services/registry/login"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -79,6 +82,8 @@ type Deps struct {
 	ProviderData *providerdata.Sealer
 	// Vault has stored secrets; nil refuses references to them.
 	Vault envref.Vault
+	// Logins has the tokens of users, for sources that want a login of each user; nil refuses those.
+	Logins login.Tokens
 	// Agents calls agents.
 	Agents agents.Client
 	// Definitions has the operations of APIs.
@@ -96,6 +101,7 @@ type Upstream struct {
 	apis     *apis
 	flows    *flows
 	agents   agents.Client
+	logins   logins
 	breakers *breakers
 	limits   *limits
 }
@@ -104,7 +110,7 @@ type Upstream struct {
 func New(cfg Config, deps Deps) *Upstream {
 	return &Upstream{
 		cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, sealer: deps.ProviderData, apis: newAPIs(cfg, deps), flows: newFlows(cfg, deps),
-		agents: deps.Agents,
+		agents: deps.Agents, logins: logins{deps.Logins, deps.ProviderData},
 		breakers: &breakers{
 			failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
 			bySource: map[string]breaker{},
@@ -135,7 +141,7 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 	case store.Builtin:
 		return u.meshTools()
 	case store.OpenAPI, store.GraphQL:
-		return u.discoverAPI(ctx, s)
+		return u.logins.discover(ctx, s, u.discoverAPI)
 	case store.HTTP:
 		return u.discoverEndpoints(s)
 	case store.GRPC:
@@ -145,9 +151,22 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 	case store.Agent:
 		return u.discoverAgents(ctx, s)
 	}
+	return u.logins.discover(ctx, s, func(ctx context.Context, s store.Source, a as) (store.Inventory, error) {
+		return discoverMCP(ctx, u, s, a)
+	})
+}
+
+func discoverMCP(ctx context.Context, u *Upstream, s store.Source, a as) (store.Inventory, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.cfg.DiscoverTimeout+2*time.Second) // the bridge's own limit comes first
 	defer cancel()
-	resp, err := u.bridge.Discover(ctx, &mcpbridgev1.DiscoverRequest{Server: u.server(s)})
+	server, err := u.logins.server(u.server(s), a)
+	if err != nil {
+		return store.Inventory{}, err
+	}
+	resp, err := u.bridge.Discover(ctx, &mcpbridgev1.DiscoverRequest{Server: server})
+	if err != nil && errors.Is(refusedToken(s, err), errRefused) {
+		return store.Inventory{}, errRefused
+	}
 	if err != nil {
 		return store.Inventory{}, unreachable(s, err)
 	}
@@ -245,6 +264,9 @@ func authOf(a *store.Auth) *mcpbridgev1.Auth {
 		Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
 		Scopes: a.Scopes, Audience: a.Audience,
 	}
+	if a.Kind == credential.AuthorizationCode {
+		return &mcpbridgev1.Auth{Kind: a.Kind} // all else is for policy
+	}
 	return p
 }
 
@@ -309,6 +331,7 @@ type Request struct {
 	LogLevel string
 	// ProviderData is what came with the request that the call is part of.
 	ProviderData providerdata.Sealed
+	as           as // whose login it is made with
 	// Answer is the user's answer to a question of an earlier attempt; nil = none was asked.
 	Answer *registryv1.InputAnswer
 }
@@ -359,6 +382,10 @@ func (u *Upstream) Call(ctx context.Context, r Request, notice func(Notice)) (Re
 		return Reply{}, failure
 	}
 	defer end()
+	return u.logins.call(ctx, r, func(r Request) (Reply, error) { return callSource(ctx, u, r, given, notice) })
+}
+
+func callSource(ctx context.Context, u *Upstream, r Request, given providerdata.Data, notice func(Notice)) (Reply, error) {
 	if r.Source.Kind == store.GRPC {
 		return u.breakers.call(r.Source, func() (Reply, error) { return u.callGRPC(ctx, r, given) })
 	}

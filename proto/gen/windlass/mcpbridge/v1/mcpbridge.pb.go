@@ -120,7 +120,11 @@ type Server struct {
 	// Credential for a server over HTTP.
 	Auth *Auth `protobuf:"bytes,20,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Tenant of the source, whose stored secrets values may refer to as "${secret:NAME}". Empty = none.
-	Tenant        string `protobuf:"bytes,21,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Tenant string `protobuf:"bytes,21,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// User for whom the request is made, if the credential is one of each user. Users do not share connections. Empty = nobody in particular.
+	User string `protobuf:"bytes,22,opt,name=user,proto3" json:"user,omitempty"`
+	// Access token of the user, sealed for the server as provider data is. Empty = none.
+	UserToken     []byte `protobuf:"bytes,23,opt,name=user_token,json=userToken,proto3" json:"user_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -260,12 +264,27 @@ func (x *Server) GetTenant() string {
 	return ""
 }
 
+func (x *Server) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Server) GetUserToken() []byte {
+	if x != nil {
+		return x.UserToken
+	}
+	return nil
+}
+
 // Auth is a credential for a server. It is sent with each HTTP request to the origin of its URL.
 type Auth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "api_key" (name and secret), "basic" (username and secret), "bearer" (secret), or "oauth2_client_credentials" (token_url, client_id, secret,
 	// and optionally in, scopes and audience): an access token of RFC 6749, section 4.4, is requested, cached until it expires, and replaced when
 	// the server answers 401.
+	// "oauth2_authorization_code": each request carries the token of the user for whom it is made, which the registry sends along.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Where client ID and secret are sent to the token endpoint: "header" (default) or "body". An API key is sent in a header.
 	In string `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
@@ -1766,7 +1785,7 @@ var File_windlass_mcpbridge_v1_mcpbridge_proto protoreflect.FileDescriptor
 
 const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe8\x06\n" +
+	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xb0\a\n" +
 	"\x06Server\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -1784,15 +1803,18 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\fcall_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\vcallTimeout\x12F\n" +
 	"\x0fclient_requests\x18\r \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x18\x01\"\x13r\x11R\bsamplingR\x05rootsR\x0eclientRequests\x12/\n" +
 	"\x04auth\x18\x14 \x01(\v2\x1b.windlass.mcpbridge.v1.AuthR\x04auth\x12 \n" +
-	"\x06tenant\x18\x15 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06tenant\x1a6\n" +
+	"\x06tenant\x18\x15 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06tenant\x12\x1c\n" +
+	"\x04user\x18\x16 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x04user\x12(\n" +
+	"\n" +
+	"user_token\x18\x17 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x04R\tuserToken\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf7\x02\n" +
-	"\x04Auth\x12L\n" +
-	"\x04kind\x18\x01 \x01(\tB8\xbaH5r3R\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x04kind\x12%\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x92\x03\n" +
+	"\x04Auth\x12g\n" +
+	"\x04kind\x18\x01 \x01(\tBS\xbaHPrNR\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x19oauth2_authorization_codeR\x04kind\x12%\n" +
 	"\x02in\x18\x02 \x01(\tB\x15\xbaH\x12r\x10R\x00R\x06headerR\x04bodyR\x02in\x12\x1c\n" +
 	"\x04name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12 \n" +
 	"\x06secret\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06secret\x12$\n" +

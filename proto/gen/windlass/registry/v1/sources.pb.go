@@ -334,13 +334,17 @@ type SourceAuth struct {
 	// secret, and optionally scopes and audience): an access token of RFC 6749, section 4.4, is requested, cached until it expires, and replaced
 	// when the API answers 401. A call that was refused in this way is sent again with the new token if it may be repeated, or if it is a call
 	// of an MCP server whose 401 has a challenge (RFC 9110, section 15.5.2).
+	// "oauth2_authorization_code": each user connects the source with a login of their own (RFC 6749, section 4.1, with PKCE; see
+	// ConnectionService), and calls are made with the token of the user for whom they are made. Either authorization_url and token_url say where,
+	// or issuer has metadata (RFC 8414 or OpenID Connect), or an MCP server says so itself (RFC 9728). Not for gRPC servers.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Where an API key is sent: "header" or, not for MCP, "query"; where client ID and secret are sent: "header" (default, RFC 6749, section 2.3.1) or "body".
 	In string `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
 	// Name of the header or query parameter of an API key.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Reference to the key, token, password or client secret: "${env:NAME}", a variable of the environment of
-	// the registry or, for an MCP server, of the MCP bridge.
+	// the registry or, for an MCP server, of the MCP bridge, or "${secret:NAME}", a stored secret. For oauth2_authorization_code it is optional,
+	// and a stored secret.
 	Secret string `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
 	// User name for basic.
 	Username string `protobuf:"bytes,5,opt,name=username,proto3" json:"username,omitempty"`
@@ -351,7 +355,15 @@ type SourceAuth struct {
 	// Requested scopes.
 	Scopes []string `protobuf:"bytes,8,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// Requested audience, for servers that take one.
-	Audience      string `protobuf:"bytes,9,opt,name=audience,proto3" json:"audience,omitempty"`
+	Audience string `protobuf:"bytes,9,opt,name=audience,proto3" json:"audience,omitempty"`
+	// URL of the authorization endpoint.
+	AuthorizationUrl string `protobuf:"bytes,10,opt,name=authorization_url,json=authorizationUrl,proto3" json:"authorization_url,omitempty"`
+	// Issuer of the authorization server. A response of another one is refused (RFC 9207).
+	Issuer string `protobuf:"bytes,11,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// Resource that tokens are requested for (RFC 8707); empty = none or, for an MCP server, its URL.
+	Resource string `protobuf:"bytes,12,opt,name=resource,proto3" json:"resource,omitempty"`
+	// URL of the revocation endpoint (RFC 7009); empty = that of the issuer's metadata, if any.
+	RevocationUrl string `protobuf:"bytes,13,opt,name=revocation_url,json=revocationUrl,proto3" json:"revocation_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -449,6 +461,180 @@ func (x *SourceAuth) GetAudience() string {
 	return ""
 }
 
+func (x *SourceAuth) GetAuthorizationUrl() string {
+	if x != nil {
+		return x.AuthorizationUrl
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *SourceAuth) GetRevocationUrl() string {
+	if x != nil {
+		return x.RevocationUrl
+	}
+	return ""
+}
+
+// GetLoginRequest names a source.
+type GetLoginRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the source.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Name or ID of the source.
+	Source        string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLoginRequest) Reset() {
+	*x = GetLoginRequest{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLoginRequest) ProtoMessage() {}
+
+func (x *GetLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLoginRequest.ProtoReflect.Descriptor instead.
+func (*GetLoginRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetLoginRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *GetLoginRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+// Login says how users log in at a source.
+type Login struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the source.
+	SourceId string `protobuf:"bytes,1,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
+	// Its name.
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// How; unset if the source does not want a login of each user.
+	Auth *SourceAuth `protobuf:"bytes,3,opt,name=auth,proto3" json:"auth,omitempty"`
+	// URL of an MCP server that may say so itself; empty = it is none.
+	ServerUrl string `protobuf:"bytes,4,opt,name=server_url,json=serverUrl,proto3" json:"server_url,omitempty"`
+	// Origin that tokens are sent to.
+	Destination string `protobuf:"bytes,5,opt,name=destination,proto3" json:"destination,omitempty"`
+	// Digest of where the source is and how users log in there.
+	Target        string `protobuf:"bytes,6,opt,name=target,proto3" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Login) Reset() {
+	*x = Login{}
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Login) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Login) ProtoMessage() {}
+
+func (x *Login) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Login.ProtoReflect.Descriptor instead.
+func (*Login) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Login) GetSourceId() string {
+	if x != nil {
+		return x.SourceId
+	}
+	return ""
+}
+
+func (x *Login) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Login) GetAuth() *SourceAuth {
+	if x != nil {
+		return x.Auth
+	}
+	return nil
+}
+
+func (x *Login) GetServerUrl() string {
+	if x != nil {
+		return x.ServerUrl
+	}
+	return ""
+}
+
+func (x *Login) GetDestination() string {
+	if x != nil {
+		return x.Destination
+	}
+	return ""
+}
+
+func (x *Login) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
 // SourceProviderData says which credentials of a request (header X-Windlass-Provider-Data, a JSON object) the calls of a source's tools get,
 // and where. A key that is declared here must be in the request, unless it is optional: otherwise the call fails with failed_precondition,
 // and nothing is sent. Keys that no source declares go nowhere. Values are neither stored nor logged, and are replaced with "***" where a
@@ -467,7 +653,7 @@ type SourceProviderData struct {
 
 func (x *SourceProviderData) Reset() {
 	*x = SourceProviderData{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +665,7 @@ func (x *SourceProviderData) String() string {
 func (*SourceProviderData) ProtoMessage() {}
 
 func (x *SourceProviderData) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[3]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +678,7 @@ func (x *SourceProviderData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceProviderData.ProtoReflect.Descriptor instead.
 func (*SourceProviderData) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{3}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SourceProviderData) GetMeta() []string {
@@ -535,7 +721,7 @@ type ResultCache struct {
 
 func (x *ResultCache) Reset() {
 	*x = ResultCache{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +733,7 @@ func (x *ResultCache) String() string {
 func (*ResultCache) ProtoMessage() {}
 
 func (x *ResultCache) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[4]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +746,7 @@ func (x *ResultCache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultCache.ProtoReflect.Descriptor instead.
 func (*ResultCache) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ResultCache) GetDisabled() bool {
@@ -606,7 +792,7 @@ type Temporal struct {
 
 func (x *Temporal) Reset() {
 	*x = Temporal{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +804,7 @@ func (x *Temporal) String() string {
 func (*Temporal) ProtoMessage() {}
 
 func (x *Temporal) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[5]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +817,7 @@ func (x *Temporal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Temporal.ProtoReflect.Descriptor instead.
 func (*Temporal) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Temporal) GetAddress() string {
@@ -695,7 +881,7 @@ type Workflow struct {
 
 func (x *Workflow) Reset() {
 	*x = Workflow{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +893,7 @@ func (x *Workflow) String() string {
 func (*Workflow) ProtoMessage() {}
 
 func (x *Workflow) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[6]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +906,7 @@ func (x *Workflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Workflow.ProtoReflect.Descriptor instead.
 func (*Workflow) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Workflow) GetName() string {
@@ -921,7 +1107,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1119,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[7]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1132,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Source) GetId() string {
@@ -1270,7 +1456,7 @@ type CreateSourceRequest struct {
 
 func (x *CreateSourceRequest) Reset() {
 	*x = CreateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1468,7 @@ func (x *CreateSourceRequest) String() string {
 func (*CreateSourceRequest) ProtoMessage() {}
 
 func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[8]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1481,7 @@ func (x *CreateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSourceRequest.ProtoReflect.Descriptor instead.
 func (*CreateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CreateSourceRequest) GetSource() *Source {
@@ -1323,7 +1509,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1521,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[9]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1534,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetSourceRequest) GetSourceId() string {
@@ -1371,7 +1557,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1569,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[10]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1582,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListSourcesRequest) GetPageSize() int32 {
@@ -1426,7 +1612,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1624,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[11]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1637,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{11}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListSourcesResponse) GetSources() []*Source {
@@ -1483,7 +1669,7 @@ type UpdateSourceRequest struct {
 
 func (x *UpdateSourceRequest) Reset() {
 	*x = UpdateSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1681,7 @@ func (x *UpdateSourceRequest) String() string {
 func (*UpdateSourceRequest) ProtoMessage() {}
 
 func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[12]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1694,7 @@ func (x *UpdateSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSourceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{12}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateSourceRequest) GetSource() *Source {
@@ -1543,7 +1729,7 @@ type DeleteSourceRequest struct {
 
 func (x *DeleteSourceRequest) Reset() {
 	*x = DeleteSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1741,7 @@ func (x *DeleteSourceRequest) String() string {
 func (*DeleteSourceRequest) ProtoMessage() {}
 
 func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[13]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1754,7 @@ func (x *DeleteSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{13}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteSourceRequest) GetSourceId() string {
@@ -1587,7 +1773,7 @@ type DeleteSourceResponse struct {
 
 func (x *DeleteSourceResponse) Reset() {
 	*x = DeleteSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1785,7 @@ func (x *DeleteSourceResponse) String() string {
 func (*DeleteSourceResponse) ProtoMessage() {}
 
 func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[14]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1798,7 @@ func (x *DeleteSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{14}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
 }
 
 // SyncSourceRequest names a source.
@@ -1626,7 +1812,7 @@ type SyncSourceRequest struct {
 
 func (x *SyncSourceRequest) Reset() {
 	*x = SyncSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1824,7 @@ func (x *SyncSourceRequest) String() string {
 func (*SyncSourceRequest) ProtoMessage() {}
 
 func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1837,7 @@ func (x *SyncSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncSourceRequest.ProtoReflect.Descriptor instead.
 func (*SyncSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SyncSourceRequest) GetSourceId() string {
@@ -1682,7 +1868,7 @@ type SyncResult struct {
 
 func (x *SyncResult) Reset() {
 	*x = SyncResult{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1880,7 @@ func (x *SyncResult) String() string {
 func (*SyncResult) ProtoMessage() {}
 
 func (x *SyncResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1893,7 @@ func (x *SyncResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResult.ProtoReflect.Descriptor instead.
 func (*SyncResult) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SyncResult) GetAdded() []string {
@@ -1763,7 +1949,7 @@ type DiffSourceRequest struct {
 
 func (x *DiffSourceRequest) Reset() {
 	*x = DiffSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +1961,7 @@ func (x *DiffSourceRequest) String() string {
 func (*DiffSourceRequest) ProtoMessage() {}
 
 func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +1974,7 @@ func (x *DiffSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceRequest.ProtoReflect.Descriptor instead.
 func (*DiffSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DiffSourceRequest) GetSourceId() string {
@@ -1809,7 +1995,7 @@ type DiffSourceResponse struct {
 
 func (x *DiffSourceResponse) Reset() {
 	*x = DiffSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +2007,7 @@ func (x *DiffSourceResponse) String() string {
 func (*DiffSourceResponse) ProtoMessage() {}
 
 func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +2020,7 @@ func (x *DiffSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffSourceResponse.ProtoReflect.Descriptor instead.
 func (*DiffSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DiffSourceResponse) GetTools() []*DriftedTool {
@@ -1861,7 +2047,7 @@ type DriftedTool struct {
 
 func (x *DriftedTool) Reset() {
 	*x = DriftedTool{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +2059,7 @@ func (x *DriftedTool) String() string {
 func (*DriftedTool) ProtoMessage() {}
 
 func (x *DriftedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +2072,7 @@ func (x *DriftedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedTool.ProtoReflect.Descriptor instead.
 func (*DriftedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{19}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DriftedTool) GetName() string {
@@ -1930,7 +2116,7 @@ type AcceptSourceRequest struct {
 
 func (x *AcceptSourceRequest) Reset() {
 	*x = AcceptSourceRequest{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2128,7 @@ func (x *AcceptSourceRequest) String() string {
 func (*AcceptSourceRequest) ProtoMessage() {}
 
 func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2141,7 @@ func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
 func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{20}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AcceptSourceRequest) GetSourceId() string {
@@ -1985,7 +2171,7 @@ type DefinitionChoice struct {
 
 func (x *DefinitionChoice) Reset() {
 	*x = DefinitionChoice{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2183,7 @@ func (x *DefinitionChoice) String() string {
 func (*DefinitionChoice) ProtoMessage() {}
 
 func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2196,7 @@ func (x *DefinitionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionChoice.ProtoReflect.Descriptor instead.
 func (*DefinitionChoice) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{21}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DefinitionChoice) GetName() string {
@@ -2038,7 +2224,7 @@ type AcceptSourceResponse struct {
 
 func (x *AcceptSourceResponse) Reset() {
 	*x = AcceptSourceResponse{}
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2236,7 @@ func (x *AcceptSourceResponse) String() string {
 func (*AcceptSourceResponse) ProtoMessage() {}
 
 func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_sources_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_sources_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2249,7 @@ func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
 func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{22}
+	return file_windlass_registry_v1_sources_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AcceptSourceResponse) GetAccepted() []string {
@@ -2112,10 +2298,10 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tFormEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdb\x04\n" +
 	"\n" +
-	"SourceAuth\x12O\n" +
-	"\x04kind\x18\x01 \x01(\tB;\xe0A\x02\xbaH5r3R\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x04kind\x12,\n" +
+	"SourceAuth\x12j\n" +
+	"\x04kind\x18\x01 \x01(\tBV\xe0A\x02\xbaHPrNR\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x19oauth2_authorization_codeR\x04kind\x12,\n" +
 	"\x02in\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17R\x00R\x06headerR\x05queryR\x04bodyR\x02in\x12\x1c\n" +
 	"\x04name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12 \n" +
 	"\x06secret\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06secret\x12$\n" +
@@ -2123,7 +2309,23 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\ttoken_url\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\btokenUrl\x12%\n" +
 	"\tclient_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\bclientId\x12)\n" +
 	"\x06scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\x06scopes\x12$\n" +
-	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\"\x90\x02\n" +
+	"\baudience\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\baudience\x125\n" +
+	"\x11authorization_url\x18\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x10authorizationUrl\x12 \n" +
+	"\x06issuer\x18\v \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x06issuer\x12$\n" +
+	"\bresource\x18\f \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\bresource\x12/\n" +
+	"\x0erevocation_url\x18\r \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\rrevocationUrl\"_\n" +
+	"\x0fGetLoginRequest\x12%\n" +
+	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12%\n" +
+	"\x06source\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06source\"\xcb\x01\n" +
+	"\x05Login\x12\x1b\n" +
+	"\tsource_id\x18\x01 \x01(\tR\bsourceId\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\x124\n" +
+	"\x04auth\x18\x03 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12\x1d\n" +
+	"\n" +
+	"server_url\x18\x04 \x01(\tR\tserverUrl\x12 \n" +
+	"\vdestination\x18\x05 \x01(\tR\vdestination\x12\x16\n" +
+	"\x06target\x18\x06 \x01(\tR\x06target\"\x90\x02\n" +
 	"\x12SourceProviderData\x12;\n" +
 	"\x04meta\x18\x01 \x03(\tB'\xbaH$\x92\x01!\x10@\x18\x01\"\x1br\x192\x17^[A-Za-z0-9_.-]{1,128}$R\x04meta\x12Y\n" +
 	"\aheaders\x18\x02 \x03(\v25.windlass.registry.v1.SourceProviderData.HeadersEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\aheaders\x12&\n" +
@@ -2283,7 +2485,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x18SOURCE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SOURCE_STATE_PENDING\x10\x01\x12\x16\n" +
 	"\x12SOURCE_STATE_READY\x10\x02\x12\x1c\n" +
-	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\xee\t\n" +
+	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\xde\n" +
+	"\n" +
 	"\rSourceService\x12\x8f\x01\n" +
 	"\fCreateSource\x12).windlass.registry.v1.CreateSourceRequest\x1a\x1c.windlass.registry.v1.Source\"6\xaa\xfd\x1b\x17registry.sources.create\x82\xd3\xe4\x93\x02\x15:\x06source\"\v/v1/sources\x12\x8a\x01\n" +
 	"\tGetSource\x12&.windlass.registry.v1.GetSourceRequest\x1a\x1c.windlass.registry.v1.Source\"7\xaa\xfd\x1b\x14registry.sources.get\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/sources/{source_id}\x12\x90\x01\n" +
@@ -2294,7 +2497,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"SyncSource\x12'.windlass.registry.v1.SyncSourceRequest\x1a .windlass.registry.v1.SyncResult\"@\xaa\xfd\x1b\x15registry.sources.sync\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/sources/{source_id}:sync\x12\x9e\x01\n" +
 	"\n" +
 	"DiffSource\x12'.windlass.registry.v1.DiffSourceRequest\x1a(.windlass.registry.v1.DiffSourceResponse\"=\xaa\xfd\x1b\x15registry.sources.diff\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/sources/{source_id}:diff\x12\xab\x01\n" +
-	"\fAcceptSource\x12).windlass.registry.v1.AcceptSourceRequest\x1a*.windlass.registry.v1.AcceptSourceResponse\"D\xaa\xfd\x1b\x17registry.sources.accept\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sources/{source_id}:acceptB\xe6\x01\n" +
+	"\fAcceptSource\x12).windlass.registry.v1.AcceptSourceRequest\x1a*.windlass.registry.v1.AcceptSourceResponse\"D\xaa\xfd\x1b\x17registry.sources.accept\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sources/{source_id}:accept\x12n\n" +
+	"\bGetLogin\x12%.windlass.registry.v1.GetLoginRequest\x1a\x1b.windlass.registry.v1.Login\"\x1e\xaa\xfd\x1b\x16registry.sources.login\xb0\xfd\x1b\x01B\xe6\x01\n" +
 	"\x18com.windlass.registry.v1B\fSourcesProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 
 var (
@@ -2310,101 +2514,106 @@ func file_windlass_registry_v1_sources_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_sources_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_windlass_registry_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_windlass_registry_v1_sources_proto_goTypes = []any{
 	(SourceState)(0),              // 0: windlass.registry.v1.SourceState
 	(*OperationFilter)(nil),       // 1: windlass.registry.v1.OperationFilter
 	(*Endpoint)(nil),              // 2: windlass.registry.v1.Endpoint
 	(*SourceAuth)(nil),            // 3: windlass.registry.v1.SourceAuth
-	(*SourceProviderData)(nil),    // 4: windlass.registry.v1.SourceProviderData
-	(*ResultCache)(nil),           // 5: windlass.registry.v1.ResultCache
-	(*Temporal)(nil),              // 6: windlass.registry.v1.Temporal
-	(*Workflow)(nil),              // 7: windlass.registry.v1.Workflow
-	(*Source)(nil),                // 8: windlass.registry.v1.Source
-	(*CreateSourceRequest)(nil),   // 9: windlass.registry.v1.CreateSourceRequest
-	(*GetSourceRequest)(nil),      // 10: windlass.registry.v1.GetSourceRequest
-	(*ListSourcesRequest)(nil),    // 11: windlass.registry.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 12: windlass.registry.v1.ListSourcesResponse
-	(*UpdateSourceRequest)(nil),   // 13: windlass.registry.v1.UpdateSourceRequest
-	(*DeleteSourceRequest)(nil),   // 14: windlass.registry.v1.DeleteSourceRequest
-	(*DeleteSourceResponse)(nil),  // 15: windlass.registry.v1.DeleteSourceResponse
-	(*SyncSourceRequest)(nil),     // 16: windlass.registry.v1.SyncSourceRequest
-	(*SyncResult)(nil),            // 17: windlass.registry.v1.SyncResult
-	(*DiffSourceRequest)(nil),     // 18: windlass.registry.v1.DiffSourceRequest
-	(*DiffSourceResponse)(nil),    // 19: windlass.registry.v1.DiffSourceResponse
-	(*DriftedTool)(nil),           // 20: windlass.registry.v1.DriftedTool
-	(*AcceptSourceRequest)(nil),   // 21: windlass.registry.v1.AcceptSourceRequest
-	(*DefinitionChoice)(nil),      // 22: windlass.registry.v1.DefinitionChoice
-	(*AcceptSourceResponse)(nil),  // 23: windlass.registry.v1.AcceptSourceResponse
-	nil,                           // 24: windlass.registry.v1.Endpoint.QueryEntry
-	nil,                           // 25: windlass.registry.v1.Endpoint.HeadersEntry
-	nil,                           // 26: windlass.registry.v1.Endpoint.FormEntry
-	nil,                           // 27: windlass.registry.v1.SourceProviderData.HeadersEntry
-	nil,                           // 28: windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
-	nil,                           // 29: windlass.registry.v1.Source.EnvEntry
-	nil,                           // 30: windlass.registry.v1.Source.HeadersEntry
-	nil,                           // 31: windlass.registry.v1.Source.EffectsEntry
-	nil,                           // 32: windlass.registry.v1.Source.LabelsEntry
-	(*structpb.Struct)(nil),       // 33: google.protobuf.Struct
-	(v1.EffectClass)(0),           // 34: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 36: google.protobuf.FieldMask
+	(*GetLoginRequest)(nil),       // 4: windlass.registry.v1.GetLoginRequest
+	(*Login)(nil),                 // 5: windlass.registry.v1.Login
+	(*SourceProviderData)(nil),    // 6: windlass.registry.v1.SourceProviderData
+	(*ResultCache)(nil),           // 7: windlass.registry.v1.ResultCache
+	(*Temporal)(nil),              // 8: windlass.registry.v1.Temporal
+	(*Workflow)(nil),              // 9: windlass.registry.v1.Workflow
+	(*Source)(nil),                // 10: windlass.registry.v1.Source
+	(*CreateSourceRequest)(nil),   // 11: windlass.registry.v1.CreateSourceRequest
+	(*GetSourceRequest)(nil),      // 12: windlass.registry.v1.GetSourceRequest
+	(*ListSourcesRequest)(nil),    // 13: windlass.registry.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 14: windlass.registry.v1.ListSourcesResponse
+	(*UpdateSourceRequest)(nil),   // 15: windlass.registry.v1.UpdateSourceRequest
+	(*DeleteSourceRequest)(nil),   // 16: windlass.registry.v1.DeleteSourceRequest
+	(*DeleteSourceResponse)(nil),  // 17: windlass.registry.v1.DeleteSourceResponse
+	(*SyncSourceRequest)(nil),     // 18: windlass.registry.v1.SyncSourceRequest
+	(*SyncResult)(nil),            // 19: windlass.registry.v1.SyncResult
+	(*DiffSourceRequest)(nil),     // 20: windlass.registry.v1.DiffSourceRequest
+	(*DiffSourceResponse)(nil),    // 21: windlass.registry.v1.DiffSourceResponse
+	(*DriftedTool)(nil),           // 22: windlass.registry.v1.DriftedTool
+	(*AcceptSourceRequest)(nil),   // 23: windlass.registry.v1.AcceptSourceRequest
+	(*DefinitionChoice)(nil),      // 24: windlass.registry.v1.DefinitionChoice
+	(*AcceptSourceResponse)(nil),  // 25: windlass.registry.v1.AcceptSourceResponse
+	nil,                           // 26: windlass.registry.v1.Endpoint.QueryEntry
+	nil,                           // 27: windlass.registry.v1.Endpoint.HeadersEntry
+	nil,                           // 28: windlass.registry.v1.Endpoint.FormEntry
+	nil,                           // 29: windlass.registry.v1.SourceProviderData.HeadersEntry
+	nil,                           // 30: windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	nil,                           // 31: windlass.registry.v1.Source.EnvEntry
+	nil,                           // 32: windlass.registry.v1.Source.HeadersEntry
+	nil,                           // 33: windlass.registry.v1.Source.EffectsEntry
+	nil,                           // 34: windlass.registry.v1.Source.LabelsEntry
+	(*structpb.Struct)(nil),       // 35: google.protobuf.Struct
+	(v1.EffectClass)(0),           // 36: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 38: google.protobuf.FieldMask
 }
 var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
-	24, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
-	25, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
-	33, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
-	26, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
-	33, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
-	33, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
-	27, // 6: windlass.registry.v1.SourceProviderData.headers:type_name -> windlass.registry.v1.SourceProviderData.HeadersEntry
-	28, // 7: windlass.registry.v1.ResultCache.tool_ttl_seconds:type_name -> windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
-	33, // 8: windlass.registry.v1.Workflow.input_schema:type_name -> google.protobuf.Struct
-	33, // 9: windlass.registry.v1.Workflow.output_schema:type_name -> google.protobuf.Struct
-	34, // 10: windlass.registry.v1.Workflow.effect:type_name -> windlass.turn.v1.EffectClass
-	29, // 11: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
-	30, // 12: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
-	31, // 13: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
-	32, // 14: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
-	1,  // 15: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
-	3,  // 16: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
-	2,  // 17: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
-	5,  // 18: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
-	6,  // 19: windlass.registry.v1.Source.temporal:type_name -> windlass.registry.v1.Temporal
-	7,  // 20: windlass.registry.v1.Source.workflows:type_name -> windlass.registry.v1.Workflow
-	4,  // 21: windlass.registry.v1.Source.provider_data:type_name -> windlass.registry.v1.SourceProviderData
-	0,  // 22: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	35, // 23: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	35, // 24: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	35, // 25: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	8,  // 26: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	8,  // 27: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	8,  // 28: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	36, // 29: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	20, // 30: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
-	22, // 31: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
-	34, // 32: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	9,  // 33: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	10, // 34: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	11, // 35: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	13, // 36: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	14, // 37: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	16, // 38: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	18, // 39: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
-	21, // 40: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
-	8,  // 41: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	8,  // 42: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	12, // 43: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	8,  // 44: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	15, // 45: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	17, // 46: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	19, // 47: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
-	23, // 48: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
-	41, // [41:49] is the sub-list for method output_type
-	33, // [33:41] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	26, // 0: windlass.registry.v1.Endpoint.query:type_name -> windlass.registry.v1.Endpoint.QueryEntry
+	27, // 1: windlass.registry.v1.Endpoint.headers:type_name -> windlass.registry.v1.Endpoint.HeadersEntry
+	35, // 2: windlass.registry.v1.Endpoint.body:type_name -> google.protobuf.Struct
+	28, // 3: windlass.registry.v1.Endpoint.form:type_name -> windlass.registry.v1.Endpoint.FormEntry
+	35, // 4: windlass.registry.v1.Endpoint.input_schema:type_name -> google.protobuf.Struct
+	35, // 5: windlass.registry.v1.Endpoint.output_schema:type_name -> google.protobuf.Struct
+	3,  // 6: windlass.registry.v1.Login.auth:type_name -> windlass.registry.v1.SourceAuth
+	29, // 7: windlass.registry.v1.SourceProviderData.headers:type_name -> windlass.registry.v1.SourceProviderData.HeadersEntry
+	30, // 8: windlass.registry.v1.ResultCache.tool_ttl_seconds:type_name -> windlass.registry.v1.ResultCache.ToolTtlSecondsEntry
+	35, // 9: windlass.registry.v1.Workflow.input_schema:type_name -> google.protobuf.Struct
+	35, // 10: windlass.registry.v1.Workflow.output_schema:type_name -> google.protobuf.Struct
+	36, // 11: windlass.registry.v1.Workflow.effect:type_name -> windlass.turn.v1.EffectClass
+	31, // 12: windlass.registry.v1.Source.env:type_name -> windlass.registry.v1.Source.EnvEntry
+	32, // 13: windlass.registry.v1.Source.headers:type_name -> windlass.registry.v1.Source.HeadersEntry
+	33, // 14: windlass.registry.v1.Source.effects:type_name -> windlass.registry.v1.Source.EffectsEntry
+	34, // 15: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
+	1,  // 16: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
+	3,  // 17: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
+	2,  // 18: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
+	7,  // 19: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
+	8,  // 20: windlass.registry.v1.Source.temporal:type_name -> windlass.registry.v1.Temporal
+	9,  // 21: windlass.registry.v1.Source.workflows:type_name -> windlass.registry.v1.Workflow
+	6,  // 22: windlass.registry.v1.Source.provider_data:type_name -> windlass.registry.v1.SourceProviderData
+	0,  // 23: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	37, // 24: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	37, // 25: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	37, // 26: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	10, // 27: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	10, // 28: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	10, // 29: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	38, // 30: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	22, // 31: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	24, // 32: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	36, // 33: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	11, // 34: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	12, // 35: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	13, // 36: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	15, // 37: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	16, // 38: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	18, // 39: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	20, // 40: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	23, // 41: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	4,  // 42: windlass.registry.v1.SourceService.GetLogin:input_type -> windlass.registry.v1.GetLoginRequest
+	10, // 43: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	10, // 44: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	14, // 45: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	10, // 46: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	17, // 47: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	19, // 48: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	21, // 49: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	25, // 50: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	5,  // 51: windlass.registry.v1.SourceService.GetLogin:output_type -> windlass.registry.v1.Login
+	43, // [43:52] is the sub-list for method output_type
+	34, // [34:43] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
@@ -2418,7 +2627,7 @@ func file_windlass_registry_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_sources_proto_rawDesc), len(file_windlass_registry_v1_sources_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	SourceService_SyncSource_FullMethodName   = "/windlass.registry.v1.SourceService/SyncSource"
 	SourceService_DiffSource_FullMethodName   = "/windlass.registry.v1.SourceService/DiffSource"
 	SourceService_AcceptSource_FullMethodName = "/windlass.registry.v1.SourceService/AcceptSource"
+	SourceService_GetLogin_FullMethodName     = "/windlass.registry.v1.SourceService/GetLogin"
 )
 
 // SourceServiceClient is the client API for SourceService service.
@@ -57,6 +58,9 @@ type SourceServiceClient interface {
 	// AcceptSource accepts definitions that are held back: their tools are offered again, with the new definition.
 	// Errors: INVALID_ARGUMENT when a tool has no definition held back; ABORTED/CONFLICT when a definition is not the one that is named.
 	AcceptSource(ctx context.Context, in *AcceptSourceRequest, opts ...grpc.CallOption) (*AcceptSourceResponse, error)
+	// GetLogin says how users log in at a source of auth kind oauth2_authorization_code. Policy calls it when a user connects the source.
+	// Errors: NOT_FOUND when there is no such source.
+	GetLogin(ctx context.Context, in *GetLoginRequest, opts ...grpc.CallOption) (*Login, error)
 }
 
 type sourceServiceClient struct {
@@ -147,6 +151,16 @@ func (c *sourceServiceClient) AcceptSource(ctx context.Context, in *AcceptSource
 	return out, nil
 }
 
+func (c *sourceServiceClient) GetLogin(ctx context.Context, in *GetLoginRequest, opts ...grpc.CallOption) (*Login, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Login)
+	err := c.cc.Invoke(ctx, SourceService_GetLogin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SourceServiceServer is the server API for SourceService service.
 // All implementations must embed UnimplementedSourceServiceServer
 // for forward compatibility.
@@ -173,6 +187,9 @@ type SourceServiceServer interface {
 	// AcceptSource accepts definitions that are held back: their tools are offered again, with the new definition.
 	// Errors: INVALID_ARGUMENT when a tool has no definition held back; ABORTED/CONFLICT when a definition is not the one that is named.
 	AcceptSource(context.Context, *AcceptSourceRequest) (*AcceptSourceResponse, error)
+	// GetLogin says how users log in at a source of auth kind oauth2_authorization_code. Policy calls it when a user connects the source.
+	// Errors: NOT_FOUND when there is no such source.
+	GetLogin(context.Context, *GetLoginRequest) (*Login, error)
 	mustEmbedUnimplementedSourceServiceServer()
 }
 
@@ -206,6 +223,9 @@ func (UnimplementedSourceServiceServer) DiffSource(context.Context, *DiffSourceR
 }
 func (UnimplementedSourceServiceServer) AcceptSource(context.Context, *AcceptSourceRequest) (*AcceptSourceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AcceptSource not implemented")
+}
+func (UnimplementedSourceServiceServer) GetLogin(context.Context, *GetLoginRequest) (*Login, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetLogin not implemented")
 }
 func (UnimplementedSourceServiceServer) mustEmbedUnimplementedSourceServiceServer() {}
 func (UnimplementedSourceServiceServer) testEmbeddedByValue()                       {}
@@ -372,6 +392,24 @@ func _SourceService_AcceptSource_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SourceService_GetLogin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetLoginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SourceServiceServer).GetLogin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SourceService_GetLogin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SourceServiceServer).GetLogin(ctx, req.(*GetLoginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SourceService_ServiceDesc is the grpc.ServiceDesc for SourceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -410,6 +448,10 @@ var SourceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "AcceptSource",
 			Handler:    _SourceService_AcceptSource_Handler,
+		},
+		{
+			MethodName: "GetLogin",
+			Handler:    _SourceService_GetLogin_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

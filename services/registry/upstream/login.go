@@ -1,0 +1,131 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/windlass-dev/windlass/libs/credential"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/usertoken"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/registry/login"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// as is the user whose login a request is made with; the zero value is nobody.
+type as struct {
+	subject string
+	token   usertoken.Token
+}
+
+// errRefused means that a source refused the token of a user, and did nothing else.
+var errRefused = errors.New("the source refused the user's token")
+
+// logins has the tokens of users.
+type logins struct {
+	tokens login.Tokens // nil refuses sources that want a login of each user
+	sealer *providerdata.Sealer
+}
+
+// with makes a request with the login of a user, if its source wants one, and again with a new token if the source refuses it. The
+// token is got before breakers are asked: one user's bad login says nothing about the source.
+func (l logins) with(ctx context.Context, s store.Source, subject string, do func(as) error) error {
+	if !s.Spec.UserLogin() {
+		return do(as{})
+	}
+	if l.tokens == nil {
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
+			"source %q wants a login of each user, and this mesh cannot connect users", s.Name)
+	}
+	want := login.Want(s, subject)
+	for again := false; ; again = true {
+		t, err := l.tokens.Token(ctx, want)
+		if err != nil {
+			return err //nolint:wrapcheck // a fault
+		}
+		err = do(as{subject, t})
+		if !errors.Is(err, errRefused) {
+			return err
+		}
+		l.tokens.Refused(want, t)
+		if again {
+			return login.Useless(s)
+		}
+	}
+}
+
+// call makes a call with the login of its user.
+func (l logins) call(ctx context.Context, r Request, call func(Request) (Reply, error)) (reply Reply, err error) {
+	if !r.Source.Spec.UserLogin() {
+		return call(r)
+	}
+	err = l.with(ctx, r.Source, r.By.Principal.GetSubject(), func(a as) (err error) {
+		r.as = a
+		reply, err = call(r)
+		return err
+	})
+	if _, ok := errors.AsType[*Error](err); err != nil && !ok {
+		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+	}
+	return reply, err
+}
+
+// discover lists a source's tools with the login of the user who created, changed or synced it last, if it wants a login.
+func (l logins) discover(ctx context.Context, s store.Source,
+	discover func(context.Context, store.Source, as) (store.Inventory, error),
+) (inv store.Inventory, err error) {
+	open := s.Kind == store.OpenAPI && (s.Spec.URL == "" || s.LoginSubject == "" || credential.Origin(s.Spec.URL) != home(s.Spec))
+	switch {
+	case open || !s.Spec.UserLogin(): // a document elsewhere is not behind the login
+		return discover(ctx, s, as{})
+	case s.LoginSubject == "":
+		return inv, login.Nobody(s)
+	}
+	err = l.with(ctx, s, s.LoginSubject, func(a as) (err error) {
+		inv, err = discover(ctx, s, a)
+		return err
+	})
+	return inv, err
+}
+
+// ownerAs says whose credentials a source has, with the token of a user.
+func ownerAs(s store.Source, a as) credential.Owner {
+	o := owner(s)
+	o.UserToken = a.token.Value.Reveal()
+	return o
+}
+
+// server adds the token of a user to a source for the bridge.
+func (l logins) server(out *mcpbridgev1.Server, a as) (*mcpbridgev1.Server, error) {
+	if a.subject == "" {
+		return out, nil
+	}
+	text, err := json.Marshal(map[string]string{UserTokenKey: a.token.Value.Reveal()})
+	if err != nil {
+		return nil, errors.New("encode the token") // the cause would quote it
+	}
+	data, err := providerdata.Parse(string(text))
+	if err != nil {
+		return nil, errors.New("the access token of the user cannot be sent") // the same
+	}
+	out.User = out.GetTenant() + "/" + a.subject
+	out.UserToken, err = l.sealer.Seal(data, providerdata.OfServer(out.GetId()))
+	return out, err
+}
+
+// UserTokenKey is the key of a user's token in what the bridge gets.
+const UserTokenKey = "user_token"
+
+// refusedToken turns the bridge's answer that a server refused the user's token into errRefused.
+func refusedToken(s store.Source, err error) error {
+	if err != nil && s.Spec.UserLogin() && fault.From(err).Details[DetailRefused] != "" {
+		return errRefused
+	}
+	return err
+}
+
+// DetailRefused is the detail of the bridge's fault that the server refused the user's token before it did anything.
+const DetailRefused = "token_refused"
