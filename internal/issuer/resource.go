@@ -62,16 +62,16 @@ func (c client) forMesh() bool {
 	return c.registered != nil || slices.Contains(c.Audiences, account.Audience)
 }
 
-// requested returns the scopes of a login. MCP clients request none; those that registered for refresh tokens get them nevertheless.
+// requested returns the scopes of a login. A client may name none; MCP clients do. Those that registered for refresh tokens get them
+// nevertheless.
 func (c client) requested(scopes []string) []string {
-	if c.registered == nil {
-		return scopes
+	if c.registered != nil {
+		scopes = c.allowed(scopes)
 	}
-	scopes = c.allowed(scopes)
-	if !slices.Contains(scopes, oidc.ScopeOpenID) && !slices.Contains(scopes, oidc.ScopeProfile) {
-		scopes = append(scopes, oidc.ScopeProfile)
+	if len(scopes) == 0 {
+		scopes = []string{oidc.ScopeProfile}
 	}
-	if c.registered.Refresh && !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
+	if c.registered != nil && c.registered.Refresh && !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
 		scopes = append(scopes, oidc.ScopeOfflineAccess)
 	}
 	return scopes

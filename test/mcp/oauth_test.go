@@ -1,12 +1,16 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,12 +82,22 @@ type seen struct {
 	Logins        int
 }
 
-// TestUsersLogInWithTheSDK has clients of two users, with the OAuth support of the TypeScript SDK of MCP, log in at the built-in issuer at
-// the same time. Each sees and calls the tools of its user; what the other one has does not exist.
-func TestUsersLogInWithTheSDK(t *testing.T) {
+// TestUsersLogIn has real MCP clients log users in at the built-in issuer.
+func TestUsersLogIn(t *testing.T) {
 	t.Parallel()
-	suite, _, sdk := testnpm.Conformance(t)
+	testnpm.Conformance(t) // or skips the test
 	up := newLogins(t)
+	for name, test := range map[string]func(t *testing.T, up *logins){
+		"SDK": testLoginWithSDK, "inspector": testLoginWithInspector, "conformance": testConformanceOfIssuer,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, up) })
+	}
+}
+
+// testLoginWithSDK has clients of two users, with the OAuth support of the TypeScript SDK, log in at the same time. Each sees and calls the
+// tools of its user; what the other one has does not exist.
+func testLoginWithSDK(t *testing.T, up *logins) {
+	suite, _, sdk := testnpm.Conformance(t)
 	dir, endpoint := t.TempDir(), up.Client.Base+"/mcp"
 	source, err := os.ReadFile(filepath.Join("testdata", "oauth.mjs"))
 	harness.Must(t, err)
@@ -133,5 +147,110 @@ func TestUsersLogInWithTheSDK(t *testing.T) {
 		if s.Expired != http.StatusUnauthorized || !s.Refreshed || s.Logins != 1 || !slices.Equal(s.After, s.Tools) {
 			t.Errorf("%s after the token expired: %d, refreshed %t, %d logins, sees %v", name, s.Expired, s.Refreshed, s.Logins, s.After)
 		}
+	}
+}
+
+// authorization is the URL that a program asks its user to open.
+var authorization = regexp.MustCompile(`http://127\.0\.0\.1:\d+/authorize\?\S+`)
+
+// interactive runs a program that asks its user to open a login page, and returns what it prints. A browser opens the page, the user types
+// the password, and the browser follows the redirect to the program.
+func (l *logins) interactive(t *testing.T, user string, cmd *exec.Cmd) (string, error) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	harness.Must(t, err)
+	cmd.Stderr = cmd.Stdout
+	harness.Must(t, cmd.Start())
+	var all strings.Builder
+	opened := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		all.WriteString(lines.Text() + "\n")
+		if page := authorization.FindString(lines.Text()); page != "" && !opened {
+			opened = true
+			l.browse(t, page, user)
+		}
+	}
+	return all.String(), cmd.Wait()
+}
+
+// browse logs a user in on a page.
+func (l *logins) browse(t *testing.T, page, user string) {
+	t.Helper()
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	visit := func(method, to string, form url.Values) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, to, strings.NewReader(form.Encode()))
+		harness.Must(t, err)
+		if method == http.MethodPost {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			req.Header.Set("Sec-Fetch-Site", "same-origin")
+		}
+		res, err := client.Do(req)
+		harness.Must(t, err)
+		harness.Must(t, res.Body.Close())
+		return res.Header.Get("Location")
+	}
+	login, err := url.Parse(visit(http.MethodGet, page, nil))
+	harness.Must(t, err)
+	back := visit(http.MethodPost, l.issuer+"/login", url.Values{
+		"id": {login.Query().Get("id")}, "username": {user}, "password": {l.password(user)}, "decision": {"allow"},
+	})
+	visit(http.MethodGet, back, nil)
+}
+
+// freePort returns a port on which nothing listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	harness.Must(t, err)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	harness.Must(t, err)
+	harness.Must(t, l.Close())
+	return port
+}
+
+func testLoginWithInspector(t *testing.T, up *logins) {
+	inspector := testnpm.Inspector(t)
+	list := []string{"--method", "tools/list"}
+	evaluate := []string{"--method", "tools/call", "--tool-name", "calculator__evaluate", "--tool-arg", "expression=6*7"}
+	for _, row := range []struct {
+		name, user    string
+		args          []string
+		want, without string
+		refused       bool
+	}{
+		{"alice's tools", "alice", list, `"calculator__evaluate"`, "faulty__echo", false},
+		{"bob's tools", "bob", list, `"faulty__echo"`, "calculator__evaluate", false},
+		{"alice calls", "alice", evaluate, "42", "", false},
+		{"bob calls", "bob", evaluate, "calculator__evaluate", "42", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			args := append(slices.Concat(inspector[1:], []string{
+				up.Client.Base + "/mcp", "--transport", "http", "--callback-url", "http://127.0.0.1:" + freePort(t) + "/oauth/callback",
+			}), row.args...)
+			cmd := exec.CommandContext(t.Context(), inspector[0], args...)
+			// It asks although there is no terminal, and the browser that it starts does nothing.
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true", "MCP_INSPECTOR_SECRET_STORE=memory")
+			out, err := up.interactive(t, row.user, cmd)
+			if (err != nil) != row.refused || !strings.Contains(out, row.want) || row.without != "" && strings.Contains(out, row.without) {
+				t.Errorf("%v: %.3000s", err, out)
+			}
+		})
+	}
+}
+
+// testConformanceOfIssuer runs what the conformance suite of MCP has for authorization servers.
+func testConformanceOfIssuer(t *testing.T, up *logins) {
+	_, next, _ := testnpm.Conformance(t)
+	args := slices.Concat(next[1:], []string{
+		"authorization", "--url", up.issuer, "--client-id", "windlass-cli", "--resource", up.Client.Base + "/mcp", "--port", freePort(t),
+		"-o", t.TempDir(),
+	})
+	cmd := exec.CommandContext(t.Context(), next[0], args...)
+	cmd.Dir = t.TempDir()
+	out, err := up.interactive(t, "alice", cmd)
+	if err != nil || !strings.Contains(out, "Total: 3 passed, 0 failed") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
