@@ -23,6 +23,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/rpc"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1" // the descriptors of everything there is
+	_ "github.com/windlass-dev/windlass/proto/gen/windlass/health/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
