@@ -16,6 +16,8 @@ type Config struct {
 	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 picks a free port."`
 	// URL is where browsers find the gateway.
 	URL string `yaml:"url" doc:"URL of this gateway for browsers and MCP clients. Tokens for an endpoint name it by this URL (RFC 8707), whatever host a request names. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
+	// Hosts are the names of the gateway.
+	Hosts []string `yaml:"hosts" doc:"Names by which clients call this gateway, without port, besides that in gateway.url, loopback and its own address; .example.com allows all below it, * everything. Requests for other names get 421: they come from pages that use DNS rebinding."`
 	// MaxBody limits request bodies.
 	MaxBody config.Size `yaml:"max_body" doc:"Maximum size of a request body."`
 	// Timeout bounds one call.

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/providerdata"
 )
 
-// crossOrigin rejects writes from web pages of other origins: browsers send some of them without a preflight.
+// crossOrigin rejects requests of web pages of other origins: browsers send some of them without a preflight.
 func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 	c := http.NewCrossOriginProtection()
 	for _, o := range origins {
@@ -31,15 +31,8 @@ const mcpPath = "/mcp"
 // isMCP reports whether a path is one at which MCP is served.
 func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, mcpPath+"/") }
 
-// mcp serves MCP. Here a GET is a stream and not a mere read, so a page of another origin may not open it either. The names of some headers
-// are chosen by tools, so pages of the configured origins may send all that they ask for.
+// mcp serves MCP. The names of some headers are chosen by tools, so pages of the configured origins may send all that they ask for.
 func (g *Gateway) mcp(w http.ResponseWriter, r *http.Request) {
-	asPost := *r
-	asPost.Method = http.MethodPost
-	if err := g.cross.Check(&asPost); err != nil && r.Method != http.MethodOptions {
-		problem.Write(w, r, foreign(err))
-		return
-	}
 	g.cors(w, r, g.deps.MCP, r.Header.Get("Access-Control-Request-Headers"))
 }
 
@@ -62,16 +55,4 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler
 	if caller := g.authenticate(w, r); caller != nil {
 		g.serveAs(w, r, caller, next)
 	}
-}
-
-// headers sets security headers for browsers.
-func headers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Frame-Options", "DENY")
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'") // the console sets its own
-		next.ServeHTTP(w, r)
-	})
 }

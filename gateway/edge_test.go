@@ -87,7 +87,7 @@ func TestOtherOrigins(t *testing.T) {
 		a.header.Get("Access-Control-Allow-Origin") != good {
 		t.Errorf("preflight: %d %v", a.status, a.header)
 	}
-	if a := s.do("OPTIONS", "/v1/chat", "", append(ask, "Origin", bad)...); a.status != 405 ||
+	if a := s.do("OPTIONS", "/v1/chat", "", append(ask, "Origin", bad)...); a.status != 403 ||
 		a.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("preflight of another: %d %v", a.status, a.header)
 	}

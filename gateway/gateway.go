@@ -16,14 +16,17 @@ import (
 	"github.com/windlass-dev/windlass/gateway/connect"
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/openapi"
+	"github.com/windlass-dev/windlass/gateway/ops"
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/hostname"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -45,8 +48,9 @@ type Deps struct {
 	Authenticator *authn.Authenticator
 	// MCP serves /mcp and what is below it; nil means not served.
 	MCP MCP
-	// Metrics serves /metrics; nil means not served.
+	// Metrics serves /metrics; nil means not served. Scrape says who may read it besides users.
 	Metrics http.Handler
+	Scrape  telemetry.ScrapeConfig
 	// ProviderData seals the credentials that come with requests; nil means that they are refused.
 	ProviderData *providerdata.Sealer
 	// Log receives internal errors, and an access log at debug level. Required.
@@ -56,9 +60,9 @@ type Deps struct {
 	Ready map[string]func(context.Context) error
 	// Health are connections to the roles, made as the gateway itself, whose processes' checks /readyz reports as well. It may be nil.
 	Health map[string]Conn
-	// Payloads decodes what Windlass stores in Temporal, for the Temporal UI; nil means not served. It needs Authorizer.
+	// Payloads decodes what Windlass stores in Temporal, for the Temporal UI; nil means not served.
 	Payloads http.Handler
-	// Authorizer decides who may use what is served here and not by a role.
+	// Authorizer decides who may use what is served here and not by a role. Required.
 	Authorizer rpc.Authorizer
 	// Connections calls policy as the gateway itself, for the pages on which users connect sources; nil means that they are not served.
 	Connections Conn
@@ -76,6 +80,7 @@ type Gateway struct {
 	console *console.Console
 	connect *connect.Pages // nil: not served
 	checker *probe.Checker
+	ops     *ops.Ops
 	openapi []byte
 	// clientAPI is the OpenAPI document for generators of clients.
 	clientAPI []byte
@@ -91,14 +96,18 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if deps.Log == nil {
-		return nil, errors.New("gateway needs Log")
+	if deps.Log == nil || deps.Authorizer == nil {
+		return nil, errors.New("gateway needs Log and Authorizer")
 	}
-	if deps.Payloads != nil && deps.Authorizer == nil {
-		return nil, errors.New("gateway needs Authorizer to serve Payloads")
+	names, err := hostname.New(append(hostname.OfURL(cfg.URL), cfg.Hosts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("gateway.hosts: %w", err)
 	}
 	g := &Gateway{cfg: cfg, deps: deps}
 	g.checker = probe.NewChecker(deps.Log, g.checks)
+	g.ops = ops.New(ops.Deps{
+		Authenticate: g.identify, Authorizer: deps.Authorizer, Results: g.health, Metrics: deps.Metrics, Scrape: deps.Scrape, Log: deps.Log,
+	})
 	if err := g.build(); err != nil {
 		return nil, fmt.Errorf("build gateway: %w", err)
 	}
@@ -106,7 +115,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build gateway: %w", err)
 	}
-	g.handler = g.seen.middleware(headers(routes))
+	g.handler = g.seen.middleware(ops.Guard(names, "gateway.hosts", routes))
 	g.server = newServer(g.handler, deps.Log)
 	return g, nil
 }

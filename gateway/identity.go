@@ -1,16 +1,13 @@
 package gateway
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/peercred"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -18,13 +15,8 @@ import (
 // authenticate returns the principal of a request. If the request may not be served, it has been answered, and the principal is nil: it
 // comes from a web page of another origin, or its credentials are missing or refused.
 func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) *policyv1.Principal {
-	if err := g.foreign(r); err != nil {
-		problem.Write(w, r, err)
-		return nil
-	}
-	p, err := g.known(r)
+	p, err := g.identify(r)
 	if err != nil {
-		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
 		if c := g.resources.Challenge(r, err); c != "" {
 			w.Header().Set(problem.Challenge, c)
 		}
@@ -34,9 +26,17 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) *policyv1
 	return p
 }
 
+// identify returns the principal of a request, or why it has none.
+func (g *Gateway) identify(r *http.Request) (*policyv1.Principal, error) {
+	if err := g.foreign(r); err != nil {
+		return nil, err
+	}
+	return g.known(r)
+}
+
 // foreign refuses requests that web pages of other origins make.
 func (g *Gateway) foreign(r *http.Request) error {
-	if err := g.cross.Check(r); err != nil {
+	if err := sameOrigin(g.cross, r); err != nil {
 		return foreign(err)
 	}
 	return nil
@@ -44,11 +44,26 @@ func (g *Gateway) foreign(r *http.Request) error {
 
 // known returns the principal of a request, whatever page it is from.
 func (g *Gateway) known(r *http.Request) (*policyv1.Principal, error) {
-	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: g.resources.URL(r), Peer: connection(r)}
+	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: g.resources.URL(r), Peer: authn.PeerOf(r)}
 	if g.cfg.MCPLogin && isMCP(r.URL.Path) {
 		credentials.Peer = authn.Peer{}
 	}
-	return g.deps.Authenticator.Authenticate(r.Context(), credentials)
+	p, err := g.deps.Authenticator.Authenticate(r.Context(), credentials)
+	if err != nil {
+		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
+	}
+	return p, err
+}
+
+// sameOrigin refuses requests of pages of other origins. Reads are refused too, since some of them are streams; a link that a person
+// follows is not a request of the page that has it.
+func sameOrigin(check *http.CrossOriginProtection, r *http.Request) error {
+	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+		return nil
+	}
+	asPost := *r
+	asPost.Method = http.MethodPost
+	return check.Check(&asPost)
 }
 
 func foreign(err error) error {
@@ -66,17 +81,4 @@ func (g *Gateway) serveAs(w http.ResponseWriter, r *http.Request, caller *policy
 		return
 	}
 	next.ServeHTTP(w, r.WithContext(ctx))
-}
-
-// connection describes the connection of a request.
-func connection(r *http.Request) authn.Peer {
-	out := authn.Peer{Host: r.Host, User: peercred.FromContext(r.Context())}
-	if remote, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		out.Remote = net.TCPAddrFromAddrPort(remote)
-	}
-	out.Local, _ = r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	for _, name := range authn.ProxyHeaders {
-		out.Forwarded = out.Forwarded || r.Header.Get(name) != ""
-	}
-	return out
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/probe"
 )
 
 // route dispatches a request by its path. Paths are matched exactly: nothing is cleaned or redirected.
@@ -65,15 +64,9 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// plain returns the handler for paths outside the API, which need no authentication.
+// plain returns the handler for paths outside the API, which need no authentication or decide about it themselves.
 func (g *Gateway) plain(path string) http.Handler {
 	switch path {
-	case "/healthz":
-		return probe.Live()
-	case "/readyz":
-		return probe.Ready(g.health)
-	case "/metrics":
-		return g.deps.Metrics
 	case "/openapi.json":
 		return document(g.openapi)
 	case "/openapi.client.json":
@@ -82,7 +75,7 @@ func (g *Gateway) plain(path string) http.Handler {
 	if console.Route(path) != "" {
 		return g.console
 	}
-	return nil
+	return g.ops.Handler(path)
 }
 
 // document serves a form of the OpenAPI document.

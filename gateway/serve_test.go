@@ -32,7 +32,7 @@ type server struct {
 func depsOn(conn grpc.ClientConnInterface) gateway.Deps {
 	return gateway.Deps{
 		Sessions: conn, Registry: conn, Policy: conn, Inference: conn, Log: slog.New(slog.DiscardHandler),
-		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}),
+		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}), Authorizer: rpctest.AllowAll{},
 	}
 }
 
@@ -45,6 +45,7 @@ func serve(t testing.TB, change func(*gateway.Config, *gateway.Deps)) *server {
 	up := newUpstream(t)
 	conn := rpctest.ServeAs(t, "all", up.register, rpctest.WithPrincipal(nil))
 	cfg, deps := gateway.DefaultConfig(), depsOn(conn)
+	cfg.Hosts = []string{"*"} // TestHosts has none
 	if change != nil {
 		change(&cfg, &deps)
 	}

@@ -238,7 +238,8 @@ func (p *Process) buildWorker() error {
 
 func (p *Process) buildGateway() error {
 	conns := gateway.Deps{
-		Authenticator: p.authenticator, ProviderData: p.sealer, Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready,
+		Authenticator: p.authenticator, ProviderData: p.sealer, Metrics: p.opts.Metrics, Scrape: p.cfg.Telemetry.Metrics, Log: p.log,
+		Ready:  p.ready,
 		Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
 		Payloads: p.codec.Handler(), Authorizer: p.authorizer,
 	}

@@ -56,6 +56,8 @@ type MeshConfig struct {
 	Listen map[string]string `yaml:"listen" doc:"gRPC listen address by role, for the roles of this process."`
 	// Targets maps roles to their addresses.
 	Targets map[string]string `yaml:"targets" doc:"Address of each role: host:port, several of them separated by commas, or any gRPC target such as dns:///sessions:9090. Calls are balanced over all addresses that can be reached."`
+	// Hosts are the names of the process.
+	Hosts []string `yaml:"hosts" doc:"Names by which clients from outside the mesh call the gRPC, health and metrics ports of this process, without port, besides those in mesh.targets, loopback and its own address; .example.com allows all below it, * everything. Other calls are refused."`
 	// Metrics is where a process without a gateway serves health and metrics.
 	Metrics string `yaml:"metrics" doc:"Address that serves /healthz, /readyz and /metrics over HTTP for a process without the gateway role. Empty: none."`
 }

@@ -119,13 +119,20 @@ func (p *Process) build(parts []component) error {
 	if p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log); err != nil {
 		return err
 	}
+	if err := p.cfg.Telemetry.Metrics.Check(); err != nil {
+		return err
+	}
+	names, err := p.cfg.Mesh.names()
+	if err != nil {
+		return err
+	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
-		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator,
+		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names,
 	}); err != nil {
 		return err
 	}
 	probe.NewServer(p.checker).Register(p.server)
-	p.addAdmin(parts)
+	p.addAdmin(parts, names)
 	p.addServer(parts)
 	for _, c := range parts {
 		if err := c.build(p); err != nil {

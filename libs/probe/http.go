@@ -31,13 +31,17 @@ func Live() http.Handler {
 	})
 }
 
-// Ready responds 503 if a check failed, else 200, in both cases with all results.
-func Ready(results func(context.Context) []Result) http.Handler {
+// Ready responds 503 if a check failed, else 200, in both cases with all results for those who may see them, and else with the status only.
+func Ready(results func(context.Context) []Result, details func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := answer(results(r.Context()))
 		code := http.StatusOK
 		if len(out.NotReady) > 0 {
 			code = http.StatusServiceUnavailable
+		}
+		if !details(r) {
+			write(w, code, map[string]string{"status": out.Status})
+			return
 		}
 		write(w, code, out)
 	})

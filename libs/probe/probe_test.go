@@ -70,7 +70,8 @@ func TestReady(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			rec := httptest.NewRecorder()
-			probe.Ready(checker(r.checks).Results).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+			all := func(*http.Request) bool { return true }
+			probe.Ready(checker(r.checks).Results, all).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 			if got := strings.TrimSpace(rec.Body.String()); rec.Code != r.code || got != r.want {
 				t.Errorf("%d %s, want %d %s", rec.Code, got, r.code, r.want)
 			}

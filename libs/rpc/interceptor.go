@@ -78,6 +78,9 @@ func (s *Server) finish(ctx context.Context, method string, panicked any, err er
 // admit authenticates and authorizes the caller. A method that is not served, or not for this caller, is reported as unimplemented.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
 	permission, ok := s.permissions[method]
+	if err := s.addressed(ctx); err != nil {
+		return ctx, err
+	}
 	if !ok {
 		return ctx, fault.Unimplemented(method)
 	}

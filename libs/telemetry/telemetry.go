@@ -35,6 +35,8 @@ type Config struct {
 	OTLPEndpoint string `yaml:"otlp_endpoint" doc:"OTLP gRPC collector for traces, as URL (http://host:4317 or https://…). Empty: no traces."`
 	// SampleRatio is the fraction of traces that is kept, 0-1.
 	SampleRatio float64 `yaml:"sample_ratio" doc:"Fraction of new traces to keep, from 0 to 1. Sampling decisions of callers are honoured."`
+	// Metrics says how monitoring reads metrics.
+	Metrics ScrapeConfig `yaml:"metrics"`
 }
 
 // Defaults returns info level, text format, no traces.

@@ -76,7 +76,13 @@ func listByGRPC(t *testing.T, addr string) codes.Code {
 
 func listByGRPCWith(t *testing.T, addr string, md metadata.MD) codes.Code {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return listByGRPCAs(t, addr, addr, md)
+}
+
+// listByGRPCAs calls a server by another name.
+func listByGRPCAs(t *testing.T, addr, authority string, md metadata.MD) codes.Code {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(authority))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,11 @@ type logins struct {
 
 func newLogins(t *testing.T, args ...string) *logins {
 	t.Helper()
+	return newLoginsWith(t, nil, args...)
+}
+
+func newLoginsWith(t *testing.T, env []string, args ...string) *logins {
+	t.Helper()
 	// The issuer keeps its address across restarts: it is its name.
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -41,6 +46,7 @@ func newLogins(t *testing.T, args ...string) *logins {
 	addr := l.Addr().String()
 	_ = l.Close()
 	p := &logins{t: t, home: t.TempDir(), args: append(args, "--issuer-addr", addr), env: []string{"WINDLASS_INFERENCE_DETECT=false"}}
+	p.env = append(p.env, env...)
 	p.start(t.TempDir())
 	return p
 }

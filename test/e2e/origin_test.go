@@ -34,10 +34,12 @@ func TestForeignWebPagesAreKeptOut(t *testing.T) {
 		{
 			"a name made to point here", "POST", "/v1/chat", `{"message":"say:hi"}`,
 			[]string{"Host", "evil.example", "Origin", "http://evil.example"},
-			[]int{401, 403},
+			[]int{421},
 		},
-		{"reading by such a name", "GET", "/v1/sessions", ``, []string{"Host", "evil.example"}, []int{401, 403}},
-		{"reading", "GET", "/v1/sessions", ``, foreign, []int{200}}, // the browser keeps the answer from the page
+		{"reading by such a name", "GET", "/v1/sessions", ``, []string{"Host", "evil.example"}, []int{421}},
+		{"health by such a name", "GET", "/readyz", ``, []string{"Host", "evil.example"}, []int{421}},
+		{"reading", "GET", "/v1/sessions", ``, foreign, []int{403}},
+		{"reading as a page of no origin", "GET", "/v1/sessions", ``, []string{"Origin", "null"}, []int{403}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), tc.method, c.Base+tc.path, strings.NewReader(tc.body))
