@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/hostname"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/probe"
@@ -53,6 +54,8 @@ type Deps struct {
 	Scrape  telemetry.ScrapeConfig
 	// ProviderData seals the credentials that come with requests; nil means that they are refused.
 	ProviderData *providerdata.Sealer
+	// Tokens seals the tokens of callers for the roles; nil means that they end here.
+	Tokens *callertoken.Sealer
 	// Log receives internal errors, and an access log at debug level. Required.
 	Log *slog.Logger
 	// Ready adds checks to /readyz besides the health of the upstreams. An error means not ready. It may be nil, and must not change while the

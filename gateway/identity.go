@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -74,8 +75,11 @@ func foreign(err error) error {
 
 // serveAs passes a request on in the name of the caller.
 func (g *Gateway) serveAs(w http.ResponseWriter, r *http.Request, caller *policyv1.Principal, next http.Handler) {
-	r.Header.Del("Authorization") // ends here: the mesh carries the principal, not the credentials
-	ctx, err := g.deps.ProviderData.Receive(authn.With(r.Context(), caller), r.Header)
+	// The mesh carries the principal. The token goes along sealed, for roles that act as the user.
+	token := authn.Token(r.Header.Values("Authorization"))
+	r.Header.Del("Authorization")
+	ctx := callertoken.With(authn.With(r.Context(), caller), g.deps.Tokens.Seal(token, caller))
+	ctx, err := g.deps.ProviderData.Receive(ctx, r.Header)
 	if err != nil {
 		problem.Write(w, r, err)
 		return

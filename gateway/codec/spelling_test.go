@@ -21,7 +21,7 @@ func TestSpelling(t *testing.T) {
 		field, words string
 	}{
 		{&sessionsv1.Turn{}, "status", "queued running waiting completed failed cancelled"},
-		{&sessionsv1.Approval{}, "kind", "approval input client_tool resolution child"},
+		{&sessionsv1.Approval{}, "kind", "approval input client_tool resolution child authorization"},
 		{&sessionsv1.Approval{}, "status", "pending approved denied answered declined expired void not_done given_up cancelled"},
 		{&sessionsv1.WebhookDelivery{}, "status", "pending delivered failed"},
 		{&sessionsv1.ScheduleFire{}, "outcome", "starting started queued skipped missed failed gone"},

@@ -49,15 +49,18 @@ func (p *Process) buildPolicy() error {
 	}
 	cfg := p.cfg.Policy
 	cfg.Connections.URL = p.cfg.Gateway.URL
+	execution := executionv1.NewExecutionServiceClient(sessionsConn)
 	svc, err := policy.New(cfg, policy.Deps{
 		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Logins: registryv1.NewSourceServiceClient(registryConn),
-		Egress: p.egress, Connected: connected{executionv1.NewExecutionServiceClient(sessionsConn)}, Bus: p.bus, Log: p.log,
+		Egress: p.egress, Connected: connected{execution}, Bus: p.bus, Log: p.log,
+		Grants: policy.GrantDeps{Issuers: p.cfg.Identity.Issuers, Egress: p.egress, Tokens: p.tokens, Sessions: execution},
 	})
 	if err != nil {
 		return err
 	}
 	p.authorizer.set(svc.Authorizer())
 	svc.Register(p.server)
+	p.group.Add(background(Policy, svc.Run))
 	p.flush = svc.Flush
 	return nil
 }
@@ -174,6 +177,7 @@ func (p *Process) buildSessions() error {
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
 		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Events: registryv1.NewEventLogServiceClient(ledgerConn),
 		Egress: p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,
+		Grants: policyv1.NewGrantServiceClient(policyConn), Issuers: p.cfg.Identity.exchanging(),
 	})
 	if err != nil {
 		return err
@@ -238,8 +242,8 @@ func (p *Process) buildWorker() error {
 
 func (p *Process) buildGateway() error {
 	conns := gateway.Deps{
-		Authenticator: p.authenticator, ProviderData: p.sealer, Metrics: p.opts.Metrics, Scrape: p.cfg.Telemetry.Metrics, Log: p.log,
-		Ready:  p.ready,
+		Authenticator: p.authenticator, Tokens: p.tokens, ProviderData: p.sealer, Metrics: p.opts.Metrics, Scrape: p.cfg.Telemetry.Metrics,
+		Log: p.log, Ready: p.ready,
 		Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
 		Payloads: p.codec.Handler(), Authorizer: p.authorizer,
 	}

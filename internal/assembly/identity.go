@@ -42,6 +42,16 @@ func (c IdentityConfig) authorization() (issuers, scopes []string) {
 	return issuers, slices.Compact(scopes)
 }
 
+// exchanging returns the names of the issuers at which the mesh can exchange tokens.
+func (c IdentityConfig) exchanging() (names []string) {
+	for _, i := range c.Issuers {
+		if i.Exchange.Enabled() {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
 // maxKeys bounds a response with an issuer's keys in bytes, and keysTimeout the time that it takes.
 const (
 	maxKeys     = 256 << 10

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
@@ -58,6 +59,7 @@ type Process struct {
 	group  lifecycle.Group
 	ring   *authn.Keyring
 	sealer *providerdata.Sealer
+	tokens *callertoken.Sealer
 	egress *egress.Egress
 	server *rpc.Server
 	ctx    context.Context //nolint:containedctx // bounds the building of components only
@@ -104,6 +106,9 @@ func (p *Process) build(parts []component) error {
 	if p.sealer, err = providerdata.NewSealer(p.cfg.Mesh.Key); err != nil {
 		return fmt.Errorf("mesh.key: %w", err)
 	}
+	if p.tokens, err = callertoken.NewSealer(p.cfg.Mesh.Key); err != nil {
+		return fmt.Errorf("mesh.key: %w", err)
+	}
 	if p.codec, err = p.cfg.Temporal.codec(p.cfg.Mesh.Key); err != nil {
 		return err
 	}
@@ -127,7 +132,7 @@ func (p *Process) build(parts []component) error {
 		return err
 	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
-		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names,
+		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names, Tokens: p.tokens,
 	}); err != nil {
 		return err
 	}

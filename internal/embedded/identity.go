@@ -39,7 +39,7 @@ func userRules() []policy.Rule {
 			Name: rulePrefix + "users", Subjects: own, Roles: []string{"user"}, Tools: []string{"*"},
 			Permissions: []string{
 				"health.get", "inference.models.list", "policy.connections.create", "policy.connections.delete", "policy.connections.get",
-				"policy.connections.list", "registry.groups.get", "registry.groups.list", "registry.sources.get",
+				"policy.connections.list", "policy.grants.*", "registry.groups.get", "registry.groups.list", "registry.sources.get",
 				"registry.sources.list", "registry.tools.get", "registry.tools.invoke", "registry.tools.list", "sessions.agents.get",
 				"sessions.agents.list", "sessions.approvals.*", "sessions.artifacts.*", "sessions.events.*", "sessions.messages.*",
 				"sessions.schedules.*", "sessions.sessions.*", "sessions.turns.*",
@@ -70,6 +70,7 @@ func (o *Options) startIssuer(dir *datadir.Dir) (url string, stop func() error, 
 	}
 	o.Config.Identity.Issuers = []bearer.Issuer{{
 		Name: issuerName, Issuer: i.URL(), Audiences: []string{account.Audience}, TenantClaim: "tenant", RolesClaim: "roles",
+		Exchange: bearer.Exchange{ClientID: account.MeshClient, ClientSecret: i.Secret(account.MeshClient), TokenURL: i.URL() + "/token"},
 	}}
 	served := make(chan struct{})
 	go func() {

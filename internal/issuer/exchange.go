@@ -10,6 +10,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/internal/issuer/grant"
 	"github.com/windlass-dev/windlass/internal/issuer/token"
 )
 
@@ -26,6 +27,9 @@ func (s *server) TokenExchange(_ context.Context, r *op.ClientRequest[oidc.Token
 	subject, err := s.exchanged(c, r.Data)
 	if err != nil {
 		return nil, err
+	}
+	if r.Data.RequestedTokenType == oidc.RefreshTokenType {
+		return delegate(s, c, r.Data, subject)
 	}
 	audience := append(slices.Clone([]string(r.Data.Audience)), r.Data.Resource...)
 	switch {
@@ -56,14 +60,45 @@ func (s *server) TokenExchange(_ context.Context, r *op.ClientRequest[oidc.Token
 	}), nil
 }
 
+// delegate lets a client act for a user after the user's token has expired: it gets a refresh token of its own. With that it gets access
+// tokens for its own audience, which it can exchange. It ends with the login that the token is of.
+func delegate(s *server, c client, r *oidc.TokenExchangeRequest, subject *token.Access) (*op.Response, error) {
+	login, ok := s.grants.Get(subject.Session)
+	switch {
+	case !c.Allows(account.Refresh):
+		return nil, oidc.ErrUnauthorizedClient().WithDescription("the client may not have refresh tokens")
+	case !ok || login.Parent != "":
+		return nil, oidc.ErrInvalidRequest().WithDescription("subject_token is of no login of a user")
+	case len(r.Audience)+len(r.Resource) > 0 && !within(append(slices.Clone([]string(r.Audience)), r.Resource...), c.Audiences):
+		return nil, oidc.ErrInvalidTarget().WithDescription("a refresh token is for the client's own audience")
+	}
+	scopes := strings.Fields(subject.Scope)
+	if len(r.Scopes) > 0 {
+		scopes = r.Scopes
+	}
+	if !within(scopes, strings.Fields(subject.Scope)) {
+		return nil, oidc.ErrInvalidScope().WithDescription("an exchange may not add scopes")
+	}
+	_, refresh, err := s.grants.Begin(grant.Grant{
+		Client: c.ID, Subject: subject.Subject, Scopes: scopes, Audience: c.Audiences[:1], AuthTime: login.AuthTime, Expires: login.Expires,
+		Parent: login.ID,
+	}, true)
+	if err != nil {
+		return nil, oidc.ErrServerError().WithParent(err)
+	}
+	return op.NewResponse(&oidc.TokenExchangeResponse{
+		AccessToken: refresh, RefreshToken: refresh, IssuedTokenType: oidc.RefreshTokenType, TokenType: "N_A", Scopes: scopes,
+	}), nil
+}
+
 // exchanged returns the token to exchange: an access token that is active and addressed to the client.
 func (s *server) exchanged(c client, r *oidc.TokenExchangeRequest) (*token.Access, error) {
 	refuse := oidc.ErrInvalidRequest().WithDescription
 	switch {
 	case r.SubjectTokenType != oidc.AccessTokenType && r.SubjectTokenType != oidc.JWTTokenType:
 		return nil, refuse("subject_token_type must be that of an access token")
-	case r.RequestedTokenType != "" && r.RequestedTokenType != oidc.AccessTokenType:
-		return nil, refuse("requested_token_type must be that of an access token")
+	case !slices.Contains([]oidc.TokenType{"", oidc.AccessTokenType, oidc.RefreshTokenType}, r.RequestedTokenType):
+		return nil, refuse("requested_token_type must be that of an access token or of a refresh token")
 	case r.ActorToken != "":
 		return nil, refuse("the actor is the client; actor_token is not supported")
 	}

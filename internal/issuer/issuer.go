@@ -126,6 +126,12 @@ func build(o Options, now func() time.Time) (*Issuer, error) {
 // URL returns the issuer's name, which is also its address.
 func (i *Issuer) URL() string { return i.url }
 
+// Secret returns the secret of a confidential client; zero if there is none.
+func (i *Issuer) Secret(client string) secret.Value {
+	c, _ := i.accounts.Client(client)
+	return c.Secret
+}
+
 // Serve serves until Close; it then returns nil.
 func (i *Issuer) Serve() error {
 	if err := i.server.Serve(i.listener); !errors.Is(err, http.ErrServerClosed) {

@@ -102,7 +102,7 @@ func (s *server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.Refr
 	if err == nil && narrow != nil {
 		return nil, narrow
 	}
-	g, refresh, err := s.grants.Rotate(r.Data.RefreshToken, c.ID)
+	g, refresh, err := rotate(s.grants, c, r.Data.RefreshToken)
 	switch {
 	case errors.Is(err, grant.ErrReused):
 		s.log.WarnContext(ctx, "a refresh token was used twice; its login has been ended", "client", c.ID, "subject", owner.Subject)
@@ -118,6 +118,15 @@ func (s *server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.Refr
 	}
 	g.Audience = audience
 	return s.answer(c, g, refresh, scopes, "")
+}
+
+// rotate replaces a refresh token, except one that a client got by exchange. That one is of no use without the client's secret; it stays,
+// so that the client does not lose it with an answer that does not arrive.
+func rotate(grants *grant.Store, c client, refresh string) (grant.Grant, string, error) {
+	if g, err := grants.Owner(refresh, c.ID); err == nil && g.Parent != "" {
+		return g, "", nil
+	}
+	return grants.Rotate(refresh, c.ID)
 }
 
 // ClientCredentialsExchange implements op.Server.

@@ -369,7 +369,10 @@ func TestTokenExchange(t *testing.T) {
 			"a refresh token", with(right, "subject_token", login.text(t, "refresh_token"), "subject_token_type", tokenType+"refresh_token"),
 			400, "invalid_request",
 		},
-		{"for a refresh token", with(right, "requested_token_type", tokenType+"refresh_token"), 400, "invalid_request"},
+		{
+			"for a refresh token, without the grant", with(right, "requested_token_type", tokenType+"refresh_token"), 400,
+			"unauthorized_client",
+		},
 		{"for an ID token", with(right, "requested_token_type", tokenType+"id_token"), 400, "invalid_request"},
 		{"more scopes", with(right, "scope", "openid profile"), 400, "invalid_scope"},
 		{"an actor token", with(right, "actor_token", robot, "actor_token_type", tokenType+"access_token"), 400, "invalid_request"},

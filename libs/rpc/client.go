@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -78,6 +79,7 @@ func (c caller) sign(ctx context.Context) (context.Context, error) {
 		md.Set(providerdata.Metadata, string(sealed))
 		ctx = metadata.NewOutgoingContext(ctx, md)
 	}
+	ctx = c.withToken(ctx)
 	p := c.principal(ctx)
 	if p == nil {
 		return ctx, nil // public RPCs only; the server refuses the others
@@ -92,6 +94,20 @@ func (c caller) sign(ctx context.Context) (context.Context, error) {
 	}
 	md.Set(authn.Header, token)
 	return metadata.NewOutgoingContext(ctx, md), nil
+}
+
+// withToken adds the sealed token of the principal that a call is forwarded for. A role that calls for itself does not send it.
+func (c caller) withToken(ctx context.Context) context.Context {
+	sealed := callertoken.From(ctx)
+	if sealed == nil || c.cfg.As != nil {
+		return ctx
+	}
+	md, ok := metadata.FromOutgoingContext(ctx) // a copy
+	if !ok {
+		md = metadata.MD{}
+	}
+	md.Set(callertoken.Metadata, string(sealed))
+	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // principal returns who makes a call; nil if nobody does.

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -94,7 +95,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if p.GetTenant() == "" { // rows and cache entries of no tenant would be everybody's
 		return ctx, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the caller belongs to no tenant")
 	}
-	ctx = withoutCredentials(authn.With(ctx, p))
+	ctx = s.withoutCredentials(authn.With(ctx, p))
 	if permission == Authenticated {
 		return ctx, nil
 	}
@@ -109,13 +110,22 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	return ctx, nil
 }
 
-// withoutCredentials removes a user's token from the metadata, so that no handler can pass it on: the mesh carries the principal.
-func withoutCredentials(ctx context.Context) context.Context {
-	if len(metadata.ValueFromIncomingContext(ctx, credentialsKey)) == 0 {
+// withoutCredentials removes a user's token from the metadata, so that no handler can pass it on: the mesh carries the principal, and with
+// it the sealed token. A sealed token counts only if a role sent it.
+func (s *Server) withoutCredentials(ctx context.Context) context.Context {
+	credentials := metadata.ValueFromIncomingContext(ctx, credentialsKey)
+	sealed := metadata.ValueFromIncomingContext(ctx, callertoken.Metadata)
+	if len(credentials) == 0 && len(sealed) == 0 {
 		return ctx
 	}
 	md, _ := metadata.FromIncomingContext(ctx) // a copy
+	if len(credentials) > 0 {
+		ctx = callertoken.With(ctx, s.cfg.Tokens.Seal(authn.Token(credentials), authn.From(ctx)))
+	} else if hasMeshToken(ctx) {
+		ctx = callertoken.With(ctx, []byte(sealed[0]))
+	}
 	md.Delete(credentialsKey)
+	md.Delete(callertoken.Metadata)
 	return metadata.NewIncomingContext(ctx, md)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/hostname"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -39,7 +40,7 @@ type Authorizer interface {
 	RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string)
 }
 
-// ServerConfig holds a server's dependencies; every field except Authenticator, Hosts and DefaultTimeout is required.
+// ServerConfig holds a server's dependencies; every field except Authenticator, Hosts, Tokens and DefaultTimeout is required.
 type ServerConfig struct {
 	// Log receives internal errors.
 	Log *slog.Logger
@@ -51,6 +52,8 @@ type ServerConfig struct {
 	Authenticator *authn.Authenticator
 	// Hosts are the names by which callers from outside the mesh may address the server, besides loopback and its address.
 	Hosts hostname.Names
+	// Tokens seals the tokens of callers from outside, for the calls that are made for them; nil = they end here.
+	Tokens *callertoken.Sealer
 	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }

@@ -18,9 +18,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/authn/bearertest"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/secret"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -30,11 +32,17 @@ type tokenPort struct {
 	log    *safeBuffer
 	client policyv1.PolicyServiceClient
 	seen   chan metadata.MD
+	sealer *callertoken.Sealer
+	tokens chan []byte // sealed, as handlers have them
 }
 
 func newTokenPort(t *testing.T) *tokenPort {
 	t.Helper()
-	p := &tokenPort{idp: bearertest.New(t), log: &safeBuffer{}, seen: make(chan metadata.MD, 1)}
+	p := &tokenPort{idp: bearertest.New(t), log: &safeBuffer{}, seen: make(chan metadata.MD, 1), tokens: make(chan []byte, 1)}
+	var err error
+	if p.sealer, err = callertoken.NewSealer(secret.New(strings.Repeat("k", 32))); err != nil {
+		t.Fatal(err)
+	}
 	ring, err := authn.NewKeyring(authn.NewKey())
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +58,7 @@ func newTokenPort(t *testing.T) *tokenPort {
 	}
 	srv, err := rpc.NewServer(rpc.ServerConfig{
 		Log: log, Keyring: ring, Authorizer: rpctest.AllowAll{},
-		Authenticator: authn.NewAuthenticator([]authn.TokenVerifier{v}, []authn.PeerVerifier{authn.Loopback{}}),
+		Authenticator: authn.NewAuthenticator([]authn.TokenVerifier{v}, []authn.PeerVerifier{authn.Loopback{}}), Tokens: p.sealer,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +66,10 @@ func newTokenPort(t *testing.T) *tokenPort {
 	policyv1.RegisterPolicyServiceServer(srv, fake{get: func(ctx context.Context) (*policyv1.Decision, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		p.seen <- md
+		select {
+		case p.tokens <- callertoken.From(ctx):
+		default:
+		}
 		return &policyv1.Decision{Subject: authn.From(ctx).GetSubject()}, nil
 	}})
 	l, err := rpc.TCP{Listeners: map[string]string{"policy": "127.0.0.1:0"}}.Listen("policy")
@@ -146,6 +158,88 @@ func TestS3ATokenGoesNoFurtherThanTheServer(t *testing.T) {
 	for _, part := range strings.Split(token, ".")[1:] {
 		if strings.Contains(log, part) {
 			t.Errorf("the log holds a part of the token: %s", log)
+		}
+	}
+}
+
+func TestS3OnlyTheSealedTokenGoesAlongWithItsUser(t *testing.T) {
+	p := newTokenPort(t)
+	token := p.idp.Token("alice")
+	if _, err := p.call(t, token); err != nil {
+		t.Fatal(err)
+	}
+	<-p.seen
+	sealed := <-p.tokens
+	if got, err := p.sealer.Open(sealed, authn.DefaultTenant, "corp:alice"); err != nil || got.Reveal() != token {
+		t.Errorf("the handler has another token: %v", err)
+	}
+	for _, part := range strings.Split(token, ".") {
+		if strings.Contains(string(sealed), part) {
+			t.Error("the sealed token can be read")
+		}
+	}
+	for _, other := range [][2]string{{authn.DefaultTenant, "corp:bob"}, {"acme", "corp:alice"}} {
+		if _, err := p.sealer.Open(sealed, other[0], other[1]); err == nil {
+			t.Errorf("%v can open it", other)
+		}
+	}
+	// A caller from outside cannot bring a sealed token, not even its own.
+	ctx := metadata.AppendToOutgoingContext(t.Context(), callertoken.Metadata, string(sealed))
+	if _, err := p.client.GetDecision(ctx, &policyv1.GetDecisionRequest{DecisionId: "dec_1"}); err != nil {
+		t.Fatal(err)
+	}
+	if md := <-p.seen; len(md.Get(callertoken.Metadata)) > 0 || <-p.tokens != nil {
+		t.Error("a sealed token of a caller from outside reached the handler")
+	}
+}
+
+func TestS3ARoleSendsATokenOnlyForItsUser(t *testing.T) {
+	p := newTokenPort(t)
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := rpc.NewMemory()
+	srv, err := rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan []byte, 1)
+	policyv1.RegisterPolicyServiceServer(srv, fake{get: func(ctx context.Context) (*policyv1.Decision, error) {
+		got <- callertoken.From(ctx)
+		return &policyv1.Decision{}, nil
+	}})
+	l, err := network.Listen("policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
+		srv.Stop(context.Background())
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	alice := &policyv1.Principal{Tenant: authn.DefaultTenant, Subject: "corp:alice", Issuer: "corp"}
+	ctx := callertoken.With(authn.With(t.Context(), alice), p.sealer.Seal(secret.New("token"), alice))
+	for _, row := range []struct {
+		name string
+		as   *policyv1.Principal
+		want bool
+	}{{"forwarding the user", nil, true}, {"for itself", authn.Service("registry"), false}} {
+		conn, err := rpc.Dial(network, "policy", rpc.ClientConfig{Keyring: ring, As: row.as})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := policyv1.NewPolicyServiceClient(conn).GetDecision(ctx, &policyv1.GetDecisionRequest{DecisionId: "dec_1"}); err != nil {
+			t.Fatal(err)
+		}
+		if sealed := <-got; (sealed != nil) != row.want {
+			t.Errorf("%s: the token goes along: %t", row.name, sealed != nil)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

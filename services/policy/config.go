@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/services/policy/connection"
+	"github.com/windlass-dev/windlass/services/policy/grant"
 	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
@@ -20,6 +21,8 @@ type Config struct {
 	Vault VaultConfig `yaml:"vault" doc:"Store of the secrets that sources refer to as ${secret:NAME}."`
 	// Connections are logins of users at sources.
 	Connections connection.Config `yaml:"connections" doc:"Logins of users at sources that want one of each user."`
+	// Grants let turns act for their users.
+	Grants grant.Config `yaml:"grants" doc:"Authorizations of turns to act for their users, where identity.issuers[].exchange is set."`
 	// ServiceRules say what the roles of the mesh may do. A changed list must keep the mesh working.
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
 	// PermissionsMaxAge is how long servers may cache a response of GetPermissions.
@@ -97,8 +100,8 @@ func defaultServiceRules() []Rule {
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},
 			Permissions: []string{
-				"policy.tools.decide", "policy.secrets.resolve", "policy.connections.resolve", "mcpbridge.servers.*", "mcpbridge.tools.call",
-				"sessions.agents.list",
+				"policy.tools.decide", "policy.secrets.resolve", "policy.connections.resolve", "policy.grants.redeem", "mcpbridge.servers.*",
+				"mcpbridge.tools.call", "sessions.agents.list",
 			},
 		},
 		{
@@ -107,7 +110,8 @@ func defaultServiceRules() []Rule {
 		{
 			Name: "mesh-sessions", Roles: []string{"sessions"},
 			Permissions: []string{
-				"policy.approvals.check", "policy.turns.forget", "registry.turns.forget", "registry.events.read", "inference.models.list",
+				"policy.approvals.check", "policy.turns.forget", "policy.grants.create", "policy.grants.end",
+				"registry.turns.forget", "registry.events.read", "inference.models.list",
 			},
 		},
 		{

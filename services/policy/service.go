@@ -25,6 +25,8 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	connections "github.com/windlass-dev/windlass/services/policy/connection/api"
+	"github.com/windlass-dev/windlass/services/policy/grant"
+	grantapi "github.com/windlass-dev/windlass/services/policy/grant/api"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
@@ -45,6 +47,8 @@ type Deps struct {
 	Connected connection.Notice
 	// Bus announces changes of access policies to processes that cache permissions; nil = they learn of them when their caches expire.
 	Bus Publisher
+	// Grants are what lets turns act for their users.
+	Grants GrantDeps
 	// Log receives internal errors.
 	Log *slog.Logger
 }
@@ -73,6 +77,8 @@ type Service struct {
 	log     *slog.Logger
 
 	connections *connections.Server // nil: not served
+	grants      *grant.Service
+	grantServer *grantapi.Server
 }
 
 // New validates configuration and dependencies, migrates the database and returns the service.
@@ -110,6 +116,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := s.connect(cfg, deps); err != nil {
 		return nil, err
 	}
+	if err := s.buildGrants(cfg, deps, s.secrets.vault, len(masters)); err != nil {
+		return nil, err
+	}
 	if err := s.prepare(cfg, deps); err != nil {
 		return nil, err
 	}
@@ -142,6 +151,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	if s.connections != nil {
 		policyv1.RegisterConnectionServiceServer(r, s.connections)
 	}
+	policyv1.RegisterGrantServiceServer(r, s.grantServer)
 }
 
 // Engine returns the active rules.

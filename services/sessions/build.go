@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
+	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -101,6 +102,7 @@ func (p *parts) makeTurns() (err error) {
 	}
 	notifier, waker := api.Notifier{Webhooks: p.webhooks}, outbox.Waker{Outbox: p.outbox, Workers: p.workers}
 	p.waits = wait.New(wait.Deps{Store: st, Journal: p.journal, Times: cfg.Waits, Notifier: notifier, Waker: waker, Log: deps.Log})
+	p.grants = grant.New(grant.Deps{Store: st, Policy: deps.Grants, Issuers: deps.Issuers, Log: deps.Log})
 	p.turns = turn.New(turn.Config{
 		MaxQueued: cfg.MaxQueuedTurns, MaxInputs: cfg.MaxTurnInputs, StartDelay: cfg.StartDelay, LostAfter: cfg.LostAfter,
 		MaxRestarts: cfg.MaxRestarts,
@@ -109,7 +111,7 @@ func (p *parts) makeTurns() (err error) {
 		Blueprints: p.blueprints,
 		Sessions:   p.sessions, Budgets: p.budgets, Waits: p.waits, Reruns: p.reruns, Webhooks: p.webhooks, Notifier: notifier,
 		Children: childrenOf{p.Service}, Waker: waker, Engine: deps.Dispatcher, ProviderData: deps.ProviderData,
-		Log: deps.Log,
+		Grants: p.grants, Log: deps.Log,
 	})
 	p.children = child.New(child.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Sessions: p.sessions, Turns: p.turns, Waits: p.waits, Input: p.input,

@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
+	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -71,6 +72,10 @@ type Deps struct {
 	Getenv func(string) string
 	// ProviderData seals the credentials of requests for their turns; without it they are refused.
 	ProviderData *providerdata.Sealer
+	// Grants keeps the grants of turns, and Issuers are the names of the issuers whose users turns can act for; without any, both may be left
+	// out.
+	Grants  grant.Policy
+	Issuers []string
 	// Log gets what went wrong.
 	Log *slog.Logger
 }
@@ -89,6 +94,7 @@ type Service struct {
 	schedules *schedule.Service
 	webhooks  *webhook.Service
 	eraser    *erase.Eraser
+	grants    *grant.Service
 	events    *eventlog.Log
 	feed      *eventfeed.Feed
 	servers   servers

@@ -33,6 +33,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		{nil, s.waits.Sweep, "waits"},
 		{nil, s.outbox.WakeDue, "wakes"},
 		{nil, s.children.Sweep, "sub-agents"},
+		{s.grants.Woken(), s.grants.Sweep, "grants"},
 	} {
 		loops.Go(func() {
 			sweep.Every(ctx, s.cfg.SweepInterval, l.wake, func(ctx context.Context) {

@@ -19,6 +19,9 @@ const Off = "off"
 // Audience is what tokens for the mesh are addressed to.
 const Audience = "windlass"
 
+// MeshClient is the client with which the mesh exchanges tokens.
+const MeshClient = "windlass-mesh"
+
 // Grant types of clients.
 const (
 	Code              = "authorization_code"
@@ -40,6 +43,8 @@ type Config struct {
 	RegisterClients bool `yaml:"register_clients" doc:"Programs on this machine may register themselves as clients of the built-in issuer, as MCP clients do: by RFC 7591, or with the https URL of a document about them as client_id. They get tokens for endpoints of this mesh only, after a user has logged in for them."`
 	// Users replace the default ones.
 	Users []User `yaml:"users" doc:"Users of the built-in issuer, instead of alice, bob, admin and carol."`
+	// Audiences are what the mesh may exchange tokens for.
+	Audiences []string `yaml:"audiences" doc:"Audiences for which the mesh may exchange its users' tokens at the built-in issuer: those of sources with auth kind exchange."`
 	// Clients replace default ones with the same id, or are added.
 	Clients []Client `yaml:"clients" doc:"Clients of the built-in issuer; one with the id of a default client replaces it."`
 }
@@ -86,7 +91,10 @@ func (c Client) Allows(grant string) bool { return slices.Contains(c.Grants, gra
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{Addr: "127.0.0.1:8089", AccessTokenTTL: 10 * time.Minute, RefreshTokenTTL: 30 * 24 * time.Hour, RegisterClients: true}
+	return Config{
+		Addr: "127.0.0.1:8089", AccessTokenTTL: 10 * time.Minute, RefreshTokenTTL: 30 * 24 * time.Hour, RegisterClients: true,
+		Audiences: []string{"orders"},
+	}
 }
 
 func defaultUsers() []User {
@@ -101,7 +109,7 @@ func defaultUsers() []User {
 // LoginScopes are the scopes of a client that users log in with.
 func LoginScopes() []string { return []string{"openid", "profile", "offline_access"} }
 
-func defaultClients() []Client {
+func defaultClients(audiences []string) []Client {
 	login := LoginScopes()
 	loopback := []string{"http://127.0.0.1/callback", "http://localhost/callback"}
 	return []Client{
@@ -110,8 +118,8 @@ func defaultClients() []Client {
 			Audiences: []string{Audience},
 		},
 		{
-			ID: "windlass-mesh", Grants: []string{Exchange}, Scopes: []string{"openid", "profile"}, Audiences: []string{Audience},
-			ExchangeAudiences: []string{"orders"},
+			ID: MeshClient, Grants: []string{Exchange, Refresh}, Scopes: login, Audiences: []string{Audience},
+			ExchangeAudiences: audiences,
 		},
 		{
 			ID: "robot", Grants: []string{ClientCredentials}, Scopes: []string{"profile"}, Audiences: []string{Audience},
@@ -126,7 +134,7 @@ func (c Config) complete() Config {
 		c.Users = defaultUsers()
 	}
 	c.Users, c.Clients = slices.Clone(c.Users), slices.Clone(c.Clients)
-	for _, d := range defaultClients() {
+	for _, d := range defaultClients(c.Audiences) {
 		if !slices.ContainsFunc(c.Clients, func(own Client) bool { return own.ID == d.ID }) {
 			c.Clients = append(c.Clients, d)
 		}

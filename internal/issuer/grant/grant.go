@@ -3,6 +3,7 @@
 package grant
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -47,6 +48,8 @@ type Grant struct {
 	Audience []string  `json:"audience"`
 	AuthTime time.Time `json:"auth_time"`
 	Expires  time.Time `json:"expires"`
+	// Parent is the login on which this one depends: a client that acts for the user of that one. Empty for a login of a user.
+	Parent string `json:"parent,omitempty"`
 	// Serial numbers the refresh tokens of the login; only the last one is valid. 0: none was given out.
 	Serial int `json:"serial,omitempty"`
 }
@@ -96,7 +99,9 @@ func (s *Store) Begin(g Grant, refresh bool) (Grant, string, error) {
 		g.Serial = 1
 	}
 	if len(s.Grants) >= maxGrants {
-		oldest := slices.MinFunc(slices.Collect(maps.Values(s.Grants)), func(a, b *Grant) int { return a.AuthTime.Compare(b.AuthTime) })
+		oldest := slices.MinFunc(slices.Collect(maps.Values(s.Grants)), func(a, b *Grant) int {
+			return cmp.Or(cmp.Compare(len(b.Parent), len(a.Parent)), a.AuthTime.Compare(b.AuthTime)) // dependent ones first
+		})
 		delete(s.Grants, oldest.ID)
 	}
 	s.Grants[g.ID] = &g
@@ -144,8 +149,33 @@ func (s *Store) Owner(token, client string) (Grant, error) {
 func (s *Store) Live(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, ok := s.get(id)
+	return ok
+}
+
+// Get returns a login that has neither ended nor expired.
+func (s *Store) Get(id string) (Grant, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.get(id)
+	if !ok {
+		return Grant{}, false
+	}
+	return *g, true
+}
+
+// get finds a login that has not ended, nor the one on which it depends. s.mu is held.
+func (s *Store) get(id string) (*Grant, bool) {
 	g, ok := s.Grants[id]
-	return ok && s.now().Before(g.Expires)
+	if !ok || !s.now().Before(g.Expires) {
+		return nil, false
+	}
+	if g.Parent != "" {
+		if _, ok := s.Grants[g.Parent]; !ok {
+			return nil, false
+		}
+	}
+	return g, true
 }
 
 // HasLogin reports whether a client has a login that has neither ended nor expired.
@@ -205,8 +235,8 @@ func (s *Store) find(token, client string) (*Grant, int, error) {
 	if err != nil || !hmac.Equal([]byte(s.mac(parts[0], serial)), []byte(parts[2])) {
 		return nil, 0, ErrInvalid
 	}
-	g, ok := s.Grants[parts[0]]
-	if !ok || g.Client != client || !s.now().Before(g.Expires) || serial < 1 || serial > g.Serial {
+	g, ok := s.get(parts[0])
+	if !ok || g.Client != client || serial < 1 || serial > g.Serial {
 		return nil, 0, ErrInvalid
 	}
 	return g, serial, nil

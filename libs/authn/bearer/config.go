@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/claim"
+	"github.com/windlass-dev/windlass/libs/secret"
 )
 
 // Issuer configures an issuer whose tokens are accepted.
@@ -44,7 +45,22 @@ type Issuer struct {
 	Roles []string `yaml:"roles" doc:"Globs over the roles that are taken from roles_claim; empty: all. The role admin sees the sessions of all users of its tenant."`
 	// KeepClaims bounds the claims of the principal.
 	KeepClaims []string `yaml:"keep_claims" doc:"Top-level claims that policy rules can use; empty: all that do not describe the token itself. Together they may take 8 KiB."`
+	// Exchange is how tokens for other services are had.
+	Exchange Exchange `yaml:"exchange" doc:"Client of the mesh at this issuer, with which it exchanges its users' tokens for tokens that tools accept (RFC 8693). Empty: tools cannot be called as users of this issuer."`
 }
+
+// Exchange is the mesh's confidential client at an issuer.
+type Exchange struct {
+	// ClientID names the client.
+	ClientID string `yaml:"client_id" doc:"Client id of the mesh. The client may exchange tokens for the audiences of the sources and, so that turns outlive their user's token, get and use refresh tokens."`
+	// ClientSecret authenticates it.
+	ClientSecret secret.Value `yaml:"client_secret" doc:"Secret of the client, sent with HTTP basic authentication."`
+	// TokenURL is where tokens are exchanged.
+	TokenURL string `yaml:"token_url" doc:"URL of the token endpoint. Empty: as in ISSUER/.well-known/openid-configuration."`
+}
+
+// Enabled reports whether tokens can be exchanged.
+func (e Exchange) Enabled() bool { return e.ClientID != "" }
 
 // algorithms that can be configured. Those with a shared secret and none are missing on purpose.
 var algorithms = []string{
@@ -80,6 +96,14 @@ func (c Issuer) check() error {
 			bad("scopes: %q is no scope: use visible ASCII without spaces, quotes and backslashes", scope)
 		}
 	}
+	if e := c.Exchange; e.ClientID == "" && (!e.ClientSecret.IsZero() || e.TokenURL != "") || e.ClientID != "" && e.ClientSecret.IsZero() {
+		bad("exchange: client_id and client_secret belong together")
+	}
+	if c.Exchange.TokenURL != "" {
+		if err := c.checkURL(c.Exchange.TokenURL); err != nil {
+			bad("exchange.token_url: %w", err)
+		}
+	}
 	for _, a := range c.Algorithms {
 		if !slices.Contains(algorithms, a) {
 			bad("algorithms: %q is not one of %s", a, strings.Join(algorithms, ", "))
@@ -100,6 +124,9 @@ func (c Issuer) check() error {
 	}
 	return errors.Join(errs...)
 }
+
+// CheckURL reports what is wrong with the URL of an endpoint of the issuer: it must be encrypted, unless it is on this machine.
+func (c Issuer) CheckURL(text string) error { return c.checkURL(text) }
 
 // checkURL reports what is wrong with a URL from which keys are fetched.
 func (c Issuer) checkURL(text string) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -37,6 +38,15 @@ type Config struct {
 	OfferResults                                                   time.Duration
 	Waits                                                          wait.Times
 	Models                                                         rerun.ModelResolver
+	// Grants makes what keeps the grants of turns; nil = they have none.
+	Grants func(*store.Store) *grant.Service
+}
+
+func (c Config) grants(s *store.Store) *grant.Service {
+	if c.Grants == nil {
+		return nil
+	}
+	return c.Grants(s)
 }
 
 // What Config stands for where a field is zero.
@@ -150,7 +160,7 @@ func (k *Kit) makeTurns(cfg Config) {
 		Blueprints: blueprints(),
 		Sessions:   k.Sessions, Budgets: k.Budgets, Waits: k.Waits, Reruns: k.Reruns, Webhooks: k.Notifier, Notifier: k.Notifier,
 		Children: around,
-		Waker:    waker, Engine: k.Engine, ProviderData: k.Sealer, Log: log,
+		Waker:    waker, Engine: k.Engine, ProviderData: k.Sealer, Grants: cfg.grants(k.Store), Log: log,
 	})
 	k.Children = child.New(child.Deps{
 		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Sessions: k.Sessions, Turns: k.Turns, Waits: k.Waits,

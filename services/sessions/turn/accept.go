@@ -58,36 +58,30 @@ type Spec struct {
 	ProviderData providerdata.Sealed
 	// CallbackOf is the turn of the sub-agent in the background whose result it brings, "" for others.
 	CallbackOf string
+
+	granted bool // it has a grant
 }
 
 // Accept stores a turn, and has it dispatched if the session has no other active one. If the same request was accepted before, or
 // steered the active turn, it returns that turn.
 func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
-	agent, err := s.deps.Agents.Get(ctx, spec.Session.AgentID, 0)
+	in, err := s.inputOf(ctx, spec)
 	if err != nil {
-		return View{}, session.AgentDeleted(err, spec.Session.AgentID)
-	}
-	if err := s.deps.Blueprints.CheckTurn(ctx, agent, spec.Session, authn.From(ctx), s.deps.Store.Now()); err != nil {
 		return View{}, err
-	}
-	in := store.TurnInput{
-		Input: conversation.Text(spec.Content), ClientTools: spec.Tools, ScheduleID: spec.ScheduleID, Principal: authn.From(ctx),
-	}
-	if in.Limits, err = s.deps.Limits.CheckTurn(spec.Limits, agent); err != nil {
-		return View{}, err
-	}
-	if spec.Rerun != nil {
-		in.Rerun = spec.Rerun.Event
 	}
 	credentials, err := credentialsOf(s.deps.ProviderData, spec)
 	if err != nil {
+		return View{}, err
+	}
+	id := spec.newID()
+	if spec.granted, err = s.deps.Grants.Create(ctx, id, spec.parent()); err != nil {
 		return View{}, err
 	}
 	var t store.Turn
 	var earlier string
 	var cut interrupted
 	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
-		t, earlier, cut = s.newTurn(tx, spec), "", interrupted{}
+		t, earlier, cut = s.newTurn(tx, id, spec), "", interrupted{}
 		if steered, err := s.steerActive(tx, spec); err != nil || steered != "" {
 			earlier = steered
 			return err
@@ -106,6 +100,9 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 		cut, err = s.add(tx, &t, spec, in)
 		return err
 	})
+	if spec.granted && spec.Child == nil && (err != nil || earlier != "") { // that of a sub-agent may be the one of another attempt
+		s.deps.Grants.Drop(ctx, spec.Session.Tenant, id)
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		err = access.NoSession(spec.Session.ID)
 	}
@@ -120,6 +117,25 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	}
 	s.deps.Waker.Outbox.Trigger()
 	return View{Turn: t, Input: in}, nil
+}
+
+// inputOf checks a turn to accept against its agent, and returns what it is given.
+func (s *Service) inputOf(ctx context.Context, spec Spec) (store.TurnInput, error) {
+	in := store.TurnInput{
+		Input: conversation.Text(spec.Content), ClientTools: spec.Tools, ScheduleID: spec.ScheduleID, Principal: authn.From(ctx),
+	}
+	agent, err := s.deps.Agents.Get(ctx, spec.Session.AgentID, 0)
+	if err != nil {
+		return in, session.AgentDeleted(err, spec.Session.AgentID)
+	}
+	if err := s.deps.Blueprints.CheckTurn(ctx, agent, spec.Session, authn.From(ctx), s.deps.Store.Now()); err != nil {
+		return in, err
+	}
+	if spec.Rerun != nil {
+		in.Rerun = spec.Rerun.Event
+	}
+	in.Limits, err = s.deps.Limits.CheckTurn(spec.Limits, agent)
+	return in, err
 }
 
 // credentialsOf opens the provider data of a request, and returns what seals it for a turn.
@@ -138,6 +154,11 @@ func credentialsOf(sealer *providerdata.Sealer, spec Spec) (func(store.Turn) ([]
 
 // add stores a turn with what it follows from.
 func (s *Service) add(tx *journal.Tx, t *store.Turn, spec Spec, in store.TurnInput) (interrupted, error) {
+	if spec.granted {
+		if err := s.deps.Grants.Keep(tx, *t); err != nil {
+			return interrupted{}, err
+		}
+	}
 	if spec.CallbackOf != "" {
 		if err := tx.SetCallback(tx.Context(), t.Tenant, spec.CallbackOf, t.ID); err != nil {
 			return interrupted{}, err
@@ -163,11 +184,23 @@ func (spec Spec) follows() (turns []string) {
 	return turns
 }
 
-func (s *Service) newTurn(tx *journal.Tx, spec Spec) store.Turn {
-	id := ids.New(ids.Turn)
+// newID returns the ID of a turn to be.
+func (spec Spec) newID() string {
 	if spec.Child != nil {
-		id = spec.Child.TurnID
+		return spec.Child.TurnID
 	}
+	return ids.New(ids.Turn)
+}
+
+// parent is the turn whose grant the turn's is like, "" for none.
+func (spec Spec) parent() string {
+	if spec.Child != nil {
+		return spec.Child.ParentTurnID
+	}
+	return spec.CallbackOf
+}
+
+func (s *Service) newTurn(tx *journal.Tx, id string, spec Spec) store.Turn {
 	ctx := tx.Context()
 	return store.Turn{
 		Tenant: spec.Session.Tenant, ID: id, AgentPath: spec.Path, SessionID: spec.Session.ID, AgentID: spec.Session.AgentID,

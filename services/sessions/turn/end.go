@@ -46,6 +46,9 @@ func (s *Service) End(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (nex
 			return "", err
 		}
 	}
+	if err := s.deps.Grants.End(tx, *t); err != nil {
+		return "", err
+	}
 	if err := tx.FenceOff(ctx, t.Tenant, t.ID); err != nil {
 		return "", err
 	}

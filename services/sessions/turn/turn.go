@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
+	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -74,7 +75,9 @@ type Deps struct {
 	Engine     Engine
 	// ProviderData seals the credentials of requests; nil refuses them.
 	ProviderData *providerdata.Sealer
-	Log          *slog.Logger
+	// Grants lets turns act for their users; nil = they cannot.
+	Grants *grant.Service
+	Log    *slog.Logger
 }
 
 // Service manages turns. It is safe for concurrent use.
