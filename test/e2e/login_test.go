@@ -242,22 +242,7 @@ func TestUsersOfAnotherTenant(t *testing.T) {
 func TestTokensOfTheIssuerThatRunsInUp(t *testing.T) {
 	t.Parallel()
 	p := newLogins(t)
-	proof := oauth2.GenerateVerifier()
-	client := oauth2.Config{
-		ClientID: "windlass-cli", RedirectURL: "http://127.0.0.1:1/callback", Scopes: []string{"openid", "offline_access"},
-		Endpoint: oauth2.Endpoint{AuthURL: p.issuer + "/authorize", TokenURL: p.issuer + "/token"},
-	}
-	login := p.location(client.AuthCodeURL("s", oauth2.S256ChallengeOption(proof)))
-	to, err := p.browser("/login", url.Values{
-		"id": {login.Query().Get("id")}, "username": {"alice"}, "password": {p.password("alice")}, "decision": {"allow"},
-	}).Location()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := client.Exchange(t.Context(), to.Query().Get("code"), oauth2.VerifierOption(proof))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := p.tokens("alice")
 	id, _ := tokens.Extra("id_token").(string)
 	robot := p.token(200, "grant_type", "client_credentials", "client_id", "robot", "client_secret", p.password("robot")).Str("access_token")
 	exchange := []string{
@@ -287,6 +272,28 @@ func TestTokensOfTheIssuerThatRunsInUp(t *testing.T) {
 	after := p.token(200, append(refresh, next)...)
 	p.token(400, append(refresh, next)...) // used twice: the login ends
 	p.token(400, append(refresh, after.Str("refresh_token"))...)
+}
+
+// tokens returns those of a user who has logged in with a browser.
+func (p *logins) tokens(user string) *oauth2.Token {
+	p.t.Helper()
+	proof := oauth2.GenerateVerifier()
+	client := oauth2.Config{
+		ClientID: "windlass-cli", RedirectURL: "http://127.0.0.1:1/callback", Scopes: []string{"openid", "offline_access"},
+		Endpoint: oauth2.Endpoint{AuthURL: p.issuer + "/authorize", TokenURL: p.issuer + "/token"},
+	}
+	login := p.location(client.AuthCodeURL("s", oauth2.S256ChallengeOption(proof)))
+	to, err := p.browser("/login", url.Values{
+		"id": {login.Query().Get("id")}, "username": {user}, "password": {p.password(user)}, "decision": {"allow"},
+	}).Location()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	tokens, err := client.Exchange(p.t.Context(), to.Query().Get("code"), oauth2.VerifierOption(proof))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return tokens
 }
 
 // location returns where a GET is redirected.
