@@ -121,7 +121,7 @@ func (p *Process) buildRegistry() error {
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
 		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn),
 		ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
-		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)),
+		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)), Grants: policyv1.NewGrantServiceClient(policyConn),
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),

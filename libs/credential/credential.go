@@ -35,6 +35,8 @@ const (
 	ClientCredentials = "oauth2_client_credentials" //nolint:gosec // the name of a kind
 	// AuthorizationCode is a token of each user, see Owner.UserToken.
 	AuthorizationCode = "oauth2_authorization_code"
+	// Exchange is a token of each user that the user's issuer exchanged, see Owner.UserToken.
+	Exchange = "exchange"
 )
 
 // Auth is a credential. All values are references or no secrets.
@@ -61,6 +63,9 @@ type Auth struct {
 	Resource         string `json:"resource,omitempty"`
 }
 
+// perUser reports whether each user has a token.
+func (a Auth) perUser() bool { return a.Kind == AuthorizationCode || a.Kind == Exchange }
+
 // Owner is what credentials belong to.
 type Owner struct {
 	// Tenant has the stored secrets that it refers to.
@@ -75,7 +80,8 @@ type Owner struct {
 	Headers map[string]string
 	// Auth is its credential; nil = none.
 	Auth *Auth
-	// UserToken is the token of the user for whom the request is made, with an Auth of kind AuthorizationCode; empty = none is sent.
+	// UserToken is the token of the user for whom the request is made, with an Auth of kind AuthorizationCode or
+	// Exchange; empty = none is sent.
 	UserToken string
 }
 
@@ -159,7 +165,7 @@ func (k *Keeper) Resolve(r *envref.Resolver, o Owner) *Set {
 			encoded := base64.StdEncoding.EncodeToString([]byte(auth.Username + ":" + auth.Secret))
 			r.Values, r.Secrets = append(r.Values, encoded), append(r.Secrets, encoded)
 		}
-		if auth.Kind == AuthorizationCode && o.UserToken != "" {
+		if auth.perUser() && o.UserToken != "" {
 			auth.Secret = o.UserToken
 			r.Values, r.Secrets = append(r.Values, o.UserToken), append(r.Secrets, o.UserToken)
 		}
@@ -202,7 +208,7 @@ func (s *Set) Authorize(r *http.Request) error {
 		r.SetBasicAuth(s.auth.Username, s.auth.Secret)
 	case Bearer:
 		r.Header.Set("Authorization", "Bearer "+s.auth.Secret)
-	case AuthorizationCode:
+	case AuthorizationCode, Exchange:
 		if s.auth.Secret != "" {
 			r.Header.Set("Authorization", "Bearer "+s.auth.Secret)
 		}

@@ -26,6 +26,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/registry/store"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
@@ -46,6 +47,7 @@ type world struct {
 	sessions     *sessions
 	agents       *agentsFake
 	egress       *egress.Egress
+	grants       *grantsFake
 	bus          *bus.Bus // nil: replicas have no cache
 }
 
@@ -143,8 +145,13 @@ func (w *world) asleep(cfg registry.Config) *replica {
 
 func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
+	var grants upstream.Grants // nil without a fake
+	if w.grants != nil {
+		grants = w.grants
+	}
 	s, err := registry.New(cfg, registry.Deps{
-		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
+		Grants: grants,
+		DB:     db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
 		Sessions: w.sessions, Agents: w.sessions, ProviderData: testSealer(w.t), AgentCalls: w.agents.client(),
 		Log: slog.New(slog.DiscardHandler),
 	})

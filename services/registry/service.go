@@ -54,6 +54,8 @@ type Deps struct {
 	Vault envref.Vault
 	// Logins has the tokens of users, for sources that want a login of each user; nil, which is allowed, refuses those.
 	Logins login.Tokens
+	// Grants gets tokens of users from their issuer; nil, which is allowed, refuses sources with the auth kind exchange.
+	Grants upstream.Grants
 	// Bus is where the cache keeps results and domain events are published. It is required unless the cache is disabled.
 	Bus *bus.Bus
 	// AgentCalls calls agents, for the principal in the call's context.
@@ -120,7 +122,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
 	}, upstream.Deps{
 		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress,
-		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Vault: deps.Vault, Logins: deps.Logins, Definitions: s.store, Log: deps.Log,
+		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Vault: deps.Vault, Logins: deps.Logins,
+		Grants: deps.Grants, Definitions: s.store, Log: deps.Log,
 	})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)

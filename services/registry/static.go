@@ -79,7 +79,7 @@ type SourceConfig struct {
 
 // AuthConfig is a credential in the configuration; the fields are those of credential.Auth.
 type AuthConfig struct {
-	Kind     string   `yaml:"kind" doc:"api_key, basic, bearer, oauth2_client_credentials or oauth2_authorization_code."`
+	Kind     string   `yaml:"kind" doc:"api_key, basic, bearer, oauth2_client_credentials, oauth2_authorization_code or exchange."`
 	In       string   `yaml:"in" doc:"Where a key is sent (header or query), or where client ID and secret are sent (header or body)."`
 	Name     string   `yaml:"name" doc:"Name of the header or query parameter of a key."`
 	Secret   string   `yaml:"secret" doc:"Reference to the key, token, password or client secret, written $${env:NAME} here."`

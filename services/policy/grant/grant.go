@@ -156,7 +156,7 @@ func (s *Service) login(ctx context.Context, u User, user secret.Value, hash str
 	}, nil
 }
 
-// Renew makes all grants of a user that need a login use that of a token, and has the turns go on. It returns how many grants were renewed,
+// Renew makes all grants of a user use the login of a token, and has turns that wait for it go on. It returns how many grants there are,
 // and how many calls are made again. After an error it is called again.
 func (s *Service) Renew(ctx context.Context, u User, sealed []byte) (renewed, resumed int, err error) {
 	switch {

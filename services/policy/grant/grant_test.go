@@ -337,7 +337,7 @@ func TestTurnsOfSubAgentsActForTheSameUser(t *testing.T) {
 				w.Errorf("revoked: %v", err)
 			}
 		}
-		if n, _, err := w.Renew(w.Context(), alice, w.sealed("new")); err != nil || n != 1 { // trn_4
+		if n, _, err := w.Renew(w.Context(), alice, w.sealed("new")); err != nil || n != 1 { // trn_4; those of alice's other turns are revoked
 			w.Errorf("%d grants renewed, %v", n, err)
 		}
 		if err := w.redeem("trn_2"); !fault.Is(err, faultv1.Reason_REASON_FAILED_PRECONDITION) {
@@ -362,7 +362,13 @@ func TestRevokedAtTheIssuerATurnWaitsForALogin(t *testing.T) {
 			w.Errorf("%d renewed, %d resumed, %v", renewed, resumed, err)
 		}
 		w.mustRedeem("trn_1")
-		if n, _, err := w.Renew(w.Context(), alice, w.sealed("two")); err != nil || n != 0 || w.count("grant_logins") != 1 {
+		if n, _, err := w.Renew(w.Context(), alice, w.sealed("two")); err != nil || n != 1 || w.count("grant_logins") != 1 {
+			w.Errorf("another login: %d renewed, %d kept, %v", n, w.count("grant_logins"), err)
+		}
+		if err := w.End(w.Context(), "default", []string{"trn_1"}); err != nil {
+			w.Fatal(err)
+		}
+		if n, _, err := w.Renew(w.Context(), alice, w.sealed("three")); err != nil || n != 0 || w.count("grant_logins") != 0 {
 			w.Errorf("a login that no grant needs: %d renewed, %d kept, %v", n, w.count("grant_logins"), err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -51,6 +52,7 @@ func directCall(ctx context.Context, tool, key string) (execute.Call, error) {
 	p := authn.From(ctx)
 	c := execute.Call{Principal: p, Tenant: p.GetTenant(), Tool: tool, InSurface: true, Key: "direct/" + p.GetSubject() + "/" + key}
 	c.ProviderData = providerdata.Sealed{Bytes: providerdata.Incoming(ctx), Scope: providerdata.OfCaller(p)}
+	c.Token = callertoken.From(ctx)
 	if key == "" {
 		c.Key, c.NewKey = "direct/"+ids.New(ids.Execution), true
 	}

@@ -57,7 +57,7 @@ func (s results) recall(ctx context.Context, r *request, t store.Tool, row *stor
 		return nil, nil, nil
 	}
 	subject := ""
-	if c := t.Source.Spec.Cache; c == nil || !c.Shared {
+	if c := t.Source.Spec.Cache; c == nil || !c.Shared || t.Source.Spec.Exchange() {
 		subject = r.Principal.GetSubject()
 	}
 	key := cache.NewKey(r.Tenant, t.Source.Name, t.Name,

@@ -61,6 +61,8 @@ type Call struct {
 	LogLevel string
 	// ProviderData is what came with the request that the call is part of.
 	ProviderData providerdata.Sealed
+	// Token is the sealed token of the caller of a direct call; nil = none.
+	Token []byte
 }
 
 // Event is a step in a call's execution; one of the fields is set.

@@ -30,12 +30,13 @@ var authFields = map[string]map[string]bool{
 		"in": false, "token_url": false, "client_id": false, "scopes": false, "audience": false, "authorization_url": false,
 		"revocation_url": false, "issuer": false, "resource": false,
 	},
+	credential.Exchange: {"scopes": false, "audience": false, "resource": false, "issuer": false},
 }
 
 func validateAuth(s store.Source, a store.Auth, bad func(field, message string)) {
 	fields, ok := authFields[a.Kind]
 	if !ok {
-		bad("source.auth.kind", "use api_key, basic, bearer, oauth2_client_credentials or oauth2_authorization_code")
+		bad("source.auth.kind", "use api_key, basic, bearer, oauth2_client_credentials, oauth2_authorization_code or exchange")
 		return
 	}
 	for _, f := range []struct {
@@ -63,7 +64,8 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 		}
 	}
 	validateLogin(s, a, bad)
-	if a.Kind != credential.AuthorizationCode && !envref.Whole(a.Secret) {
+	validateExchange(s, a, bad)
+	if a.Kind != credential.AuthorizationCode && a.Kind != credential.Exchange && !envref.Whole(a.Secret) {
 		bad("source.auth.secret", "a secret must not be written here; put it into the environment of the "+place(s).Owner+
 			" and refer to it: ${env:WINDLASS_TOOL_SECRET}, or store it with windlass secret set NAME: ${secret:NAME}")
 	}
@@ -131,4 +133,19 @@ func secure(address string) bool {
 	}
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// validateExchange checks what tokens of users are exchanged for.
+func validateExchange(s store.Source, a store.Auth, bad func(field, message string)) {
+	if a.Kind != credential.Exchange {
+		return
+	}
+	switch {
+	case s.Kind == store.Workflow || s.Kind == store.MCP && s.Spec.URL == "":
+		bad("source.auth.kind", "users' tokens can be sent only to MCP servers over HTTP, and to sources of kind openapi, http, graphql and grpc")
+	case (a.Audience == "") == (a.Resource == ""):
+		bad("source.auth.audience", "say what the tokens are for: audience, or resource")
+	case a.Secret != "":
+		bad("source.auth.secret", "exchange has no secret: the client of the mesh is in identity.issuers[].exchange")
+	}
 }

@@ -172,6 +172,9 @@ func IsAPI(kind string) bool {
 // UserLogin reports whether the source is called with a login of each user.
 func (s Spec) UserLogin() bool { return s.Auth != nil && s.Auth.Kind == credential.AuthorizationCode }
 
+// Exchange reports whether the source is called with tokens of users that their issuer exchanged.
+func (s Spec) Exchange() bool { return s.Auth != nil && s.Auth.Kind == credential.Exchange }
+
 // Spec is the part of a source that its owner writes, stored as JSON.
 type Spec struct {
 	// URL, or Command with Env and Dir, is the MCP server's endpoint. Of an OpenAPI source, URL is where its document is.

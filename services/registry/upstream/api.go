@@ -102,7 +102,7 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 		case err == nil && refused && r.as.subject != "" && call.Repeatable:
 			return Reply{}, errRefused
 		case err == nil && refused && r.as.subject != "": // it may have done something; the next call uses another token
-			u.logins.tokens.Refused(login.Want(r.Source, r.as.subject), r.as.token)
+			u.logins.refused(r)
 		case err == nil && refused && !retried && call.Repeatable:
 			continue
 		}

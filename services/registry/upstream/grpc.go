@@ -157,7 +157,7 @@ func (u *Upstream) callGRPC(ctx context.Context, r Request, given providerdata.D
 	defer cancel()
 	add, hide := provided(r.Source, given)
 	for retried := false; ; retried = true {
-		set, err := u.apis.credentials.For(owner(r.Source))
+		set, err := u.apis.credentials.For(ownerAs(r.Source, r.as))
 		if err != nil {
 			return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 		}
@@ -172,13 +172,16 @@ func (u *Upstream) callGRPC(ctx context.Context, r Request, given providerdata.D
 				}
 				return add(out)
 			},
-			Refused: func(sent *http.Request) { refused = set.Refused(sent) },
+			Refused: func(sent *http.Request) { refused = set.Refused(sent) || r.as.subject != "" },
 		}
 		if r.Effect != store.Read {
 			call.Key, call.KeyName = r.Meta["windlass/idempotency_key"], r.Source.Spec.KeyHeader
 		}
 		result, err := grpccall.Send(ctx, u.apis.egress, call)
-		if err == nil && refused && !retried && call.Repeatable {
+		switch {
+		case err == nil && refused && r.as.subject != "" && call.Repeatable:
+			return Reply{}, errRefused
+		case err == nil && refused && r.as.subject == "" && !retried && call.Repeatable:
 			continue
 		}
 		return replied(result, err)

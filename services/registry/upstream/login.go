@@ -28,11 +28,15 @@ var errRefused = errors.New("the source refused the user's token")
 type logins struct {
 	tokens login.Tokens // nil refuses sources that want a login of each user
 	sealer *providerdata.Sealer
+	grants Grants // nil refuses sources with the auth kind exchange
 }
 
 // with makes a request with the login of a user, if its source wants one, and again with a new token if the source refuses it. The
 // token is got before breakers are asked: one user's bad login says nothing about the source.
 func (l logins) with(ctx context.Context, s store.Source, subject string, do func(as) error) error {
+	if s.Spec.Exchange() {
+		return l.exchanged(ctx, s, callerOf(ctx), do)
+	}
 	if !s.Spec.UserLogin() {
 		return do(as{})
 	}
@@ -59,14 +63,19 @@ func (l logins) with(ctx context.Context, s store.Source, subject string, do fun
 
 // call makes a call with the login of its user.
 func (l logins) call(ctx context.Context, r Request, call func(Request) (Reply, error)) (reply Reply, err error) {
-	if !r.Source.Spec.UserLogin() {
-		return call(r)
-	}
-	err = l.with(ctx, r.Source, r.By.Principal.GetSubject(), func(a as) (err error) {
+	do := func(a as) (err error) {
 		r.as = a
 		reply, err = call(r)
 		return err
-	})
+	}
+	switch {
+	case r.Source.Spec.Exchange():
+		err = l.exchanged(ctx, r.Source, user{r.By.Principal, r.Meta["windlass/turn_id"], r.Token}, do)
+	case r.Source.Spec.UserLogin():
+		err = l.with(ctx, r.Source, r.By.Principal.GetSubject(), do)
+	default:
+		return call(r)
+	}
 	if _, ok := errors.AsType[*Error](err); err != nil && !ok {
 		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 	}
@@ -121,7 +130,7 @@ const UserTokenKey = "user_token"
 
 // refusedToken turns the bridge's answer that a server refused the user's token into errRefused.
 func refusedToken(s store.Source, err error) error {
-	if err != nil && s.Spec.UserLogin() && fault.From(err).Details[DetailRefused] != "" {
+	if err != nil && (s.Spec.UserLogin() || s.Spec.Exchange()) && fault.From(err).Details[DetailRefused] != "" {
 		return errRefused
 	}
 	return err

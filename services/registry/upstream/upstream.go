@@ -86,6 +86,8 @@ type Deps struct {
 	Logins login.Tokens
 	// Agents calls agents.
 	Agents agents.Client
+	// Grants gets tokens of users from their issuer; nil refuses sources with the auth kind exchange.
+	Grants Grants
 	// Definitions has the operations of APIs.
 	Definitions Definitions
 	// Log receives changes of breakers.
@@ -110,7 +112,7 @@ type Upstream struct {
 func New(cfg Config, deps Deps) *Upstream {
 	return &Upstream{
 		cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, sealer: deps.ProviderData, apis: newAPIs(cfg, deps), flows: newFlows(cfg, deps),
-		agents: deps.Agents, logins: logins{deps.Logins, deps.ProviderData},
+		agents: deps.Agents, logins: logins{deps.Logins, deps.ProviderData, deps.Grants},
 		breakers: &breakers{
 			failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
 			bySource: map[string]breaker{},
@@ -264,8 +266,8 @@ func authOf(a *store.Auth) *mcpbridgev1.Auth {
 		Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
 		Scopes: a.Scopes, Audience: a.Audience,
 	}
-	if a.Kind == credential.AuthorizationCode {
-		return &mcpbridgev1.Auth{Kind: a.Kind} // all else is for policy
+	if a.Kind == credential.AuthorizationCode || a.Kind == credential.Exchange { // all else is for policy
+		return &mcpbridgev1.Auth{Kind: credential.AuthorizationCode}
 	}
 	return p
 }
@@ -331,7 +333,9 @@ type Request struct {
 	LogLevel string
 	// ProviderData is what came with the request that the call is part of.
 	ProviderData providerdata.Sealed
-	as           as // whose login it is made with
+	// Token is the sealed token of the caller of a direct call; nil = none.
+	Token []byte
+	as    as // whose login it is made with
 	// Answer is the user's answer to a question of an earlier attempt; nil = none was asked.
 	Answer *registryv1.InputAnswer
 }

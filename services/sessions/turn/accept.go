@@ -65,7 +65,7 @@ type Spec struct {
 // Accept stores a turn, and has it dispatched if the session has no other active one. If the same request was accepted before, or
 // steered the active turn, it returns that turn.
 func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
-	in, err := s.inputOf(ctx, spec)
+	in, err := inputOf(ctx, s, spec)
 	if err != nil {
 		return View{}, err
 	}
@@ -120,7 +120,7 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 }
 
 // inputOf checks a turn to accept against its agent, and returns what it is given.
-func (s *Service) inputOf(ctx context.Context, spec Spec) (store.TurnInput, error) {
+func inputOf(ctx context.Context, s *Service, spec Spec) (store.TurnInput, error) {
 	in := store.TurnInput{
 		Input: conversation.Text(spec.Content), ClientTools: spec.Tools, ScheduleID: spec.ScheduleID, Principal: authn.From(ctx),
 	}

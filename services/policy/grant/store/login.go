@@ -99,8 +99,8 @@ func (s *Store) Begin(ctx context.Context, l Login, g Grant) error {
 	})
 }
 
-// Renew stores a login and makes those grants of its subject use it that need one. They expire at a new time. It returns how many there
-// are; a login that none needs is not kept.
+// Renew stores a login and makes all grants of its subject use it: the logins that they used so far may have ended at the issuer. They
+// expire at a new time. It returns how many there are; without any the login is not kept.
 func (s *Store) Renew(ctx context.Context, l Login, expires time.Time) (n int, err error) {
 	err = s.addLogin(ctx, l, func(tx sqldb.Tx, login string) error {
 		all, err := sqldb.All(ctx, tx, scanGrant, `SELECT `+grantColumns+fromGrants+`WHERE g.tenant = $1 AND g.subject = $2`, l.Tenant, l.Subject)
@@ -109,7 +109,7 @@ func (s *Store) Renew(ctx context.Context, l Login, expires time.Time) (n int, e
 		}
 		n = 0
 		for _, g := range all {
-			if !g.Revoked.IsZero() || g.Issuer != l.Issuer || g.Login.Usable(s.db.Now()) && g.LoginID != login {
+			if !g.Revoked.IsZero() || g.Issuer != l.Issuer {
 				continue
 			}
 			n++

@@ -45,8 +45,8 @@ type GrantServiceClient interface {
 	// of a tool that needs it fails. Repeating it changes nothing.
 	// Errors: NOT_FOUND.
 	RevokeGrant(ctx context.Context, in *RevokeGrantRequest, opts ...grpc.CallOption) (*Grant, error)
-	// RenewGrants makes the caller's grants that need a new login use the access token of this call. Calls that wait for it (event
-	// auth.required) are made again. windlass login calls it.
+	// RenewGrants makes the caller's grants use the login of this call's access token. Calls that wait for it (event auth.required) are made
+	// again. windlass login calls it.
 	// Errors: FAILED_PRECONDITION when the call has no access token, or its issuer gives none for tools.
 	RenewGrants(ctx context.Context, in *RenewGrantsRequest, opts ...grpc.CallOption) (*RenewGrantsResponse, error)
 	// CreateGrant makes the grant of a turn that is about to start. Repeating it changes nothing.
@@ -155,8 +155,8 @@ type GrantServiceServer interface {
 	// of a tool that needs it fails. Repeating it changes nothing.
 	// Errors: NOT_FOUND.
 	RevokeGrant(context.Context, *RevokeGrantRequest) (*Grant, error)
-	// RenewGrants makes the caller's grants that need a new login use the access token of this call. Calls that wait for it (event
-	// auth.required) are made again. windlass login calls it.
+	// RenewGrants makes the caller's grants use the login of this call's access token. Calls that wait for it (event auth.required) are made
+	// again. windlass login calls it.
 	// Errors: FAILED_PRECONDITION when the call has no access token, or its issuer gives none for tools.
 	RenewGrants(context.Context, *RenewGrantsRequest) (*RenewGrantsResponse, error)
 	// CreateGrant makes the grant of a turn that is about to start. Repeating it changes nothing.

@@ -337,6 +337,9 @@ type SourceAuth struct {
 	// "oauth2_authorization_code": each user connects the source with a login of their own (RFC 6749, section 4.1, with PKCE; see
 	// ConnectionService), and calls are made with the token of the user for whom they are made. Either authorization_url and token_url say where,
 	// or issuer has metadata (RFC 8414 or OpenID Connect), or an MCP server says so itself (RFC 9728). Not for gRPC servers.
+	// "exchange" (audience or resource, and optionally scopes and issuer): calls are made with a token of the user for whom they are made, which the
+	// user's issuer gives in exchange for the user's own (RFC 8693; see GrantService). It is for exactly that audience. Documents and lists of tools
+	// are read without a token.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Where an API key is sent: "header" or, not for MCP, "query"; where client ID and secret are sent: "header" (default, RFC 6749, section 2.3.1) or "body".
 	In string `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
@@ -2298,10 +2301,10 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tFormEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdb\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x04\n" +
 	"\n" +
-	"SourceAuth\x12j\n" +
-	"\x04kind\x18\x01 \x01(\tBV\xe0A\x02\xbaHPrNR\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x19oauth2_authorization_codeR\x04kind\x12,\n" +
+	"SourceAuth\x12t\n" +
+	"\x04kind\x18\x01 \x01(\tB`\xe0A\x02\xbaHZrXR\aapi_keyR\x05basicR\x06bearerR\x19oauth2_client_credentialsR\x19oauth2_authorization_codeR\bexchangeR\x04kind\x12,\n" +
 	"\x02in\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17R\x00R\x06headerR\x05queryR\x04bodyR\x02in\x12\x1c\n" +
 	"\x04name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12 \n" +
 	"\x06secret\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06secret\x12$\n" +
