@@ -99,6 +99,7 @@ func (a *API) register() error {
 		registrygw.RegisterToolCacheServiceHandlerClient(ctx, a.mux, registryv1.NewToolCacheServiceClient(registry)),
 		registrygw.RegisterToolAnalyticsServiceHandlerClient(ctx, a.mux, registryv1.NewToolAnalyticsServiceClient(registry)),
 		policygw.RegisterConnectionServiceHandlerClient(ctx, a.mux, policyv1.NewConnectionServiceClient(keyed{a.deps.Policy})),
+		policygw.RegisterGrantServiceHandlerClient(ctx, a.mux, policyv1.NewGrantServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterSecretServiceHandlerClient(ctx, a.mux, policyv1.NewSecretServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterAccessPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewAccessPolicyServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),

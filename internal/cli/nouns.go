@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/connections"
+	"github.com/windlass-dev/windlass/internal/cli/grants"
 	"github.com/windlass-dev/windlass/internal/cli/insight"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/policies"
@@ -40,7 +41,8 @@ func nounCommands(a *app.App) []*cobra.Command {
 		}
 		out = append(out, cmd)
 	}
-	return append(append(out, artifactCommand(a), secrets.Command(a, runner), connections.Command(a, runner)), insight.Commands(runner)...)
+	return append(append(out, artifactCommand(a), secrets.Command(a, runner), connections.Command(a, runner),
+		grants.Command(runner)), insight.Commands(runner)...)
 }
 
 // nouns lists all kinds of resources.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -165,6 +166,20 @@ func (c command) refused(ctx context.Context, l Login, err error) error {
 	return fmt.Errorf("%s refuses: %s", l.Issuer, output.Line(refused.ErrorCode+" "+refused.ErrorDescription))
 }
 
+// renew has the turns of the user use the new login. A server whose turns cannot act for users refuses, which is no reason to fail.
+func (c command) renew(ctx context.Context) {
+	cl, err := client.New(client.Config{Server: c.server, UserAgent: "windlass", Token: Source(c.App)})
+	if err != nil {
+		return
+	}
+	defer cl.Close()
+	var done struct{ Renewed, Resumed int }
+	raw, err := cl.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/grants:renew"}, nil)
+	if err == nil && json.Unmarshal(raw, &done) == nil && done.Resumed > 0 {
+		_, _ = fmt.Fprintf(c.Err, "Calls that waited for the login are made again: %d.\n", done.Resumed) // best effort
+	}
+}
+
 // welcome says who the server takes the user for. It fails if the server does not accept the new token.
 func (c command) welcome(ctx context.Context) error {
 	me, _, err := c.me(ctx)
@@ -175,6 +190,7 @@ func (c command) welcome(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("logged in, but %s does not accept the token: %w", c.server, err)
 	}
+	c.renew(ctx)
 	_, err = fmt.Fprintf(c.Out, "Logged in to %s as %s.\n", c.server, output.Line(me.Subject))
 	return err
 }
