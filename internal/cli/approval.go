@@ -25,7 +25,7 @@ func approvals() noun {
 		more: approvalCommands,
 		filters: []filter{
 			{name: "status", usage: "only those with this status; all = any", preset: "pending"},
-			{name: "kind", usage: "only those of this kind: approval, input, client_tool, resolution or child"},
+			{name: "kind", usage: "only those of this kind: approval, input, client_tool, resolution, child or authorization"},
 			{name: "session", query: "session_id", usage: "only those of this session"},
 			{name: "turn", query: "turn_id", usage: "only those of this turn"},
 		},

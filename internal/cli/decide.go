@@ -22,6 +22,7 @@ func decideCommand(a *app.App) *cobra.Command {
 			"  a question             text, or a JSON object that fits its schema; empty declines\n" +
 			"  a tool of the client   its result, as text\n" +
 			"  an unknown outcome     done and the call's result, not_done (it runs now) or give_up\n" +
+			"  an authorization       retry, once you have logged in or connected the source, or decline\n" +
 			"Without ANSWER it shows what is asked, and asks for the answer on a terminal. - reads standard input, @FILE a file.",
 		Example: "  windlass decide @last y 'looks fine'\n  windlass decide apr_01k… '{\"colour\":\"red\"}'",
 		Args:    cobra.MinimumNArgs(1), RunE: run(a, decide),

@@ -173,7 +173,7 @@ func TestS3OnlyTheSealedTokenGoesAlongWithItsUser(t *testing.T) {
 	if got, err := p.sealer.Open(sealed, authn.DefaultTenant, "corp:alice"); err != nil || got.Reveal() != token {
 		t.Errorf("the handler has another token: %v", err)
 	}
-	for _, part := range strings.Split(token, ".") {
+	for part := range strings.SplitSeq(token, ".") {
 		if strings.Contains(string(sealed), part) {
 			t.Error("the sealed token can be read")
 		}

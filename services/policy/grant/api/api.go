@@ -79,7 +79,7 @@ func (s *Server) RenewGrants(ctx context.Context, _ *policyv1.RenewGrantsRequest
 	if err != nil {
 		return nil, err
 	}
-	return &policyv1.RenewGrantsResponse{Renewed: int32(renewed), Resumed: int32(resumed)}, nil //nolint:gosec // counts of rows
+	return &policyv1.RenewGrantsResponse{Renewed: int32(renewed), Resumed: int32(resumed)}, nil
 }
 
 // CreateGrant implements GrantService.
