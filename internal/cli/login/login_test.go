@@ -68,6 +68,7 @@ func startIssuer(t *testing.T) *issuer.Issuer {
 	}
 	i, err := issuer.New(issuer.Options{
 		Config: cfg, Dir: t.TempDir(), Key: secret.New("0123456789abcdef0123456789abcdef"), Listener: l, Log: slog.New(slog.DiscardHandler),
+		Resources: issuer.Resources{Known: func(string) (string, bool) { return "", false }}, Documents: http.DefaultClient,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -199,8 +200,8 @@ func TestLogin(t *testing.T) {
 	w := newWorld(t)
 	w.login()
 	got := w.received()
-	if len(got) != 2 || got[0] != "" || !strings.HasPrefix(got[1], "Bearer ey") {
-		t.Errorf("the server got %q: one request for the issuer without a token, then one with it", got)
+	if len(got) != 3 || got[0] != "" || !strings.HasPrefix(got[1], "Bearer ey") || got[2] != got[1] {
+		t.Errorf("the server got %q: one request for the issuer without a token, then who it is, and the grants to renew", got)
 	}
 	for path, mode := range map[string]os.FileMode{w.file(): 0o600, filepath.Dir(w.file()): 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
