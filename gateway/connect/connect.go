@@ -150,7 +150,8 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request, ticket string) {
 	}
 	p.setCookie(w, "consent-"+short(ticket), d.GetConsent())
 	page := consent{
-		Subject: d.GetSubject(), Source: d.GetSource(), Destination: d.GetDestination(), Host: d.GetAuthorizationHost(), Ticket: ticket,
+		Subject: d.GetSubject(), Source: d.GetSource(), Destination: strings.TrimSuffix(d.GetDestination(), ":443"),
+		Host: d.GetAuthorizationHost(), Ticket: ticket,
 		Consent: d.GetConsent(), Until: d.GetExpireTime().AsTime().UTC().Format("15:04"), Scopes: d.GetScopes(),
 	}
 	if d.GetTenant() != authn.DefaultTenant {

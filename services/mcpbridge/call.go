@@ -79,7 +79,7 @@ func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, ref
 		if err != nil { // whatever happened to the connection, the call was not sent
 			return nil, doubted(sp, in.tool, unavailable(sp, err), *refused)
 		}
-		c.spec.hidden.add(sp.concealed)
+		c.spec.hidden.Add(sp.concealed)
 		c.learnHeaders(ctx)
 		a, err := c.callTool(ctx, sp.callTimeout, in)
 		again := s.prepareRetry(ctx, u, c, a, err, refused) && attempt == 0

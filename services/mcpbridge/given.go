@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 
-	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 )
@@ -48,33 +46,4 @@ type givenKey struct{}
 func headersOf(ctx context.Context) http.Header {
 	g, _ := ctx.Value(givenKey{}).(given)
 	return g.headers
-}
-
-// hiddenKept is how many values a connection hides in its logs.
-const hiddenKept = 256
-
-// hidden are the values of provider data that a connection's server was given last: it may repeat them outside the calls that had them. The
-// zero value has none.
-type hidden struct {
-	mu     sync.Mutex
-	values []string // newest last
-}
-
-func (h *hidden) add(values []string) {
-	if len(values) == 0 {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.values = append(h.values, values...)
-	h.values = append([]string(nil), h.values[max(0, len(h.values)-hiddenKept):]...)
-}
-
-func (h *hidden) hide(text string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.values) == 0 {
-		return text
-	}
-	return envref.Redactor(h.values)(text)
 }

@@ -48,10 +48,10 @@ func (p *pool) get(sp *spec) (*upstream, error) {
 	old := p.upstreams[sp.place()]
 	if old != nil && old.spec.key == sp.key {
 		old.spec.user.Renew(sp.user)
-		old.spec.hidden.add(sp.concealed)
+		old.spec.hidden.Add(sp.concealed)
 		return old, nil
 	}
-	sp.hidden.add(sp.concealed)
+	sp.hidden.Add(sp.concealed)
 	u := &upstream{spec: sp, pool: p, slots: make(chan struct{}, p.cfg.MaxCalls), era: p.eras.of(sp.key)}
 	p.upstreams[sp.place()] = u
 	if old != nil {

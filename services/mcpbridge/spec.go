@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/process"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
+	"github.com/windlass-dev/windlass/services/mcpbridge/redact"
 )
 
 // transportKind is the kind of transport to a server.
@@ -49,7 +50,7 @@ type spec struct {
 	redact         func(string) string // removes secrets from texts
 	withhold       func(string) string // removes the values of references from a tool's output
 	withholds      bool                // there are such values
-	hidden         *hidden             // values of provider data and tokens of users, which change
+	hidden         *redact.Recent      // values of provider data and tokens of users, which change
 	concealed      []string            // those of this request
 	user           *outbound.User      // for whom the request is made; nil = nobody in particular
 }
@@ -97,9 +98,9 @@ func newSpec(s *mcpbridgev1.Server, cfg Config, programs *process.Programs, keep
 	case len(r.Wrong) > 0:
 		return nil, fault.InvalidFields(r.Wrong)
 	}
-	redact := envref.Redactor(r.Secrets)
-	sp.hidden = &hidden{}
-	sp.redact = func(text string) string { return sp.hidden.hide(redact(sp.credentials.Hide(text))) }
+	conceal := envref.Redactor(r.Secrets)
+	sp.hidden = &redact.Recent{}
+	sp.redact = func(text string) string { return sp.hidden.Hide(conceal(sp.credentials.Hide(text))) }
 	sp.withhold, sp.withholds = sp.credentials.Hide, len(r.Values) > 0 || sp.auth != nil
 	sp.key = sp.hash(r.Values)
 	return sp, nil

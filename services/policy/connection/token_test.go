@@ -3,6 +3,7 @@ package connection_test
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -135,16 +136,17 @@ func refused(t *testing.T, w *world) {
 func away(t *testing.T, w *world) {
 	connect(t, w, "dev:alice")
 	old(t, w, "dev:alice")
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	w.idp.TokenGate = func() {
-		if down {
+		if down.Load() {
 			panic(http.ErrAbortHandler) // closes the connection
 		}
 	}
 	if _, err := w.a.Token(t.Context(), wanted(w, "dev:alice")); fault.CodeOf(err) != "tool_unavailable" {
 		t.Errorf("while the server was away: %v", err)
 	}
-	down = false
+	down.Store(false)
 	if got := token(t, w.b, wanted(w, "dev:alice")); got.Version != 2 {
 		t.Errorf("version %d", got.Version)
 	}

@@ -48,7 +48,7 @@ func (l logins) with(ctx context.Context, s store.Source, subject string, do fun
 	for again := false; ; again = true {
 		t, err := l.tokens.Token(ctx, want)
 		if err != nil {
-			return err //nolint:wrapcheck // a fault
+			return fault.From(err)
 		}
 		err = do(as{subject, t})
 		if !errors.Is(err, errRefused) {
