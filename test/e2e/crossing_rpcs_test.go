@@ -39,6 +39,8 @@ const (
 	namesIt    = "a role names the tenant in the request, of which the request is"
 	noObject   = "it names no object of a tenant"
 	ofSources  = "it has the whole definition of a source in its request"
+	ticketed   = "a ticket or state that nobody can guess names the attempt"
+	ofToken    = "a turn of the local user, who has no token, has no grant; the tests of grants have those of other users"
 	ofMesh     = "it is about the mesh"
 	claimed    = `"ttl":"2s"`
 	ofTurn     = `{"turn_id":"{turn}"}`
@@ -126,8 +128,11 @@ var reaches = map[string]reach{
 
 	"SourceService.CreateSource": not(creates), "SourceService.ListSources": empty(`{}`), "SourceService.GetSource": missing(ofSource),
 	"SourceService.UpdateSource": missing(`{"source":{"id":"{source}","disabled":true},"update_mask":"disabled"}`),
-	"SourceService.DeleteSource": missing(ofSource), "SourceService.SyncSource": missing(ofSource), "SourceService.DiffSource": missing(ofSource),
+	"SourceService.DeleteSource": missing(ofSource), "SourceService.SyncSource": missing(ofSource),
+	"SourceService.DiffSource":   missing(ofSource),
 	"SourceService.AcceptSource": missing(ofSource),
+
+	"SourceService.GetLogin": not(namesIt),
 
 	"ToolService.ListTools":   empty(`{}`, `{"source":"{source}"}`),
 	"ToolService.SearchTools": empty(`{"query":"evaluate"}`, `{"query":"evaluate","source":"{source}"}`),
@@ -191,6 +196,17 @@ var reaches = map[string]reach{
 	"SecretService.DeleteSecret":  missing(`{"name":"{secret}"}`),
 	"SecretService.RotateSecrets": not("it encrypts all secrets again, and tells none"),
 	"SecretService.ResolveSecret": not(namesIt),
+
+	"ConnectionService.ListConnections": empty(`{}`),
+	"ConnectionService.BeginConnection": missing(`{"source":"{source}"}`), "ConnectionService.GetConnection": missing(`{"source":"{source}"}`),
+	"ConnectionService.DeleteConnection":          missing(`{"source":"{source}"}`),
+	"ConnectionService.GetConnectionAttempt":      not("its test has attempts of several users"),
+	"ConnectionService.DescribeConnectionAttempt": not(ticketed), "ConnectionService.DecideConnectionAttempt": not(ticketed),
+	"ConnectionService.CompleteConnectionAttempt": not(ticketed), "ConnectionService.ResolveConnection": not(namesIt),
+
+	"GrantService.ListGrants": empty(`{}`), "GrantService.GetGrant": not(ofToken), "GrantService.RevokeGrant": not(ofToken),
+	"GrantService.RenewGrants": not("it is about the caller's grants"), "GrantService.CreateGrant": not(namesIt),
+	"GrantService.EndGrants": not(namesIt), "GrantService.RedeemGrant": not(namesIt),
 
 	"InferenceService.Generate": not(noObject), "InferenceService.ListModels": not(ofMesh), "InferenceService.ResolveModel": not(ofMesh),
 	"HealthService.GetHealth": not(ofMesh),

@@ -115,7 +115,9 @@ func (x *crossing) objects() map[string]string {
 const streamTime = 2 * time.Second
 
 // call calls an RPC, and returns what it answers as JSON, and its error as text with {names} in place of IDs.
-func (x *crossing) call(as *policyv1.Principal, m protoreflect.MethodDescriptor, request string, ids map[string]string) (string, codes.Code) {
+func (x *crossing) call(as *policyv1.Principal, m protoreflect.MethodDescriptor, request string, ids map[string]string) (
+	string, codes.Code,
+) {
 	x.t.Helper()
 	for kind, id := range ids {
 		request = strings.ReplaceAll(request, "{"+kind+"}", id)
@@ -263,7 +265,8 @@ func (x *crossing) state() string {
 	x.t.Helper()
 	var all strings.Builder
 	for _, path := range []string{
-		"sessions/{session}", "turns/{turn}", "turns/{waiting}", "agents/{agent}", "sources/{source}", "tool-groups/{group}", "approvals/{approval}",
+		"sessions/{session}", "turns/{turn}", "turns/{waiting}", "agents/{agent}", "sources/{source}", "tool-groups/{group}",
+		"approvals/{approval}",
 		"schedules/{schedule}", "webhooks/{webhook}", "secrets/{secret}", "access-policies/{policy}", "budgets/{budget}",
 	} {
 		for kind, id := range x.ids {
