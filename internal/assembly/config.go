@@ -58,6 +58,10 @@ type MeshConfig struct {
 	Targets map[string]string `yaml:"targets" doc:"Address of each role: host:port, several of them separated by commas, or any gRPC target such as dns:///sessions:9090. Calls are balanced over all addresses that can be reached."`
 	// Hosts are the names of the process.
 	Hosts []string `yaml:"hosts" doc:"Names by which clients from outside the mesh call the gRPC, health and metrics ports of this process, without port, besides those in mesh.targets, loopback and its own address; .example.com allows all below it, * everything. Other calls are refused."`
+	// TLS secures the connections.
+	TLS MeshTLSConfig `yaml:"tls"`
+	// Reflection describes the services.
+	Reflection bool `yaml:"reflection" doc:"Let clients list the gRPC services and their messages, as grpcurl does. windlass up does."`
 	// Metrics is where a process without a gateway serves health and metrics.
 	Metrics string `yaml:"metrics" doc:"Address that serves /healthz, /readyz and /metrics over HTTP for a process without the gateway role. Empty: none."`
 }
@@ -162,7 +166,7 @@ func (c WorkerConfig) turn() turn.Config {
 // Defaults returns the defaults of windlassd: separate processes on one machine, one port per role.
 func Defaults() Config {
 	c := Config{
-		Mesh:     MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
+		Mesh:     MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}, TLS: MeshTLSConfig{Mode: TLSRequired}},
 		Database: DatabaseConfig{URL: "sqlite:.windlass"},
 		Bus:      BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1, Credentials: bus.MeshCredentials},
 		Temporal: TemporalConfig{

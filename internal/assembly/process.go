@@ -131,8 +131,13 @@ func (p *Process) build(parts []component) error {
 	if err != nil {
 		return err
 	}
+	secured, err := p.cfg.Mesh.serverTLS(p.opts.Roles)
+	if err != nil {
+		return err
+	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
 		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names, Tokens: p.tokens,
+		TLS: secured, NoReflection: !p.cfg.Mesh.Reflection,
 	}); err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ type Ready struct {
 // Defaults returns the configuration of windlass up before file, environment and flags.
 func Defaults() assembly.Config {
 	c := assembly.Defaults()
-	c.Mesh.Listen, c.Mesh.Targets = nil, nil
+	c.Mesh.Listen, c.Mesh.Targets, c.Mesh.Reflection = nil, nil, true
 	c.Database.URL, c.Bus.URL, c.Bus.Dir, c.Bus.Listen = "", bus.Embedded, "", ""
 	c.Temporal.Address, c.Temporal.UI, c.Gateway.URL = "", "", ""
 	c.Identity.Loopback = assembly.LoopbackLocal

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"math/big"
+	"net/url"
 	"sync"
 	"time"
 )
@@ -20,7 +21,7 @@ const (
 	// authorityPurpose separates the authority's key from other keys derived from the same secret.
 	authorityPurpose = "windlass mesh authority 1"
 	// validity of a derived certificate; it is renewed at half of it.
-	validity = 7 * 24 * time.Hour
+	validity = 24 * time.Hour
 	// skew is how far the clocks of two processes may be apart.
 	skew = time.Hour
 )
@@ -28,18 +29,19 @@ const (
 // Derived is a source whose certificate authority is derived from a secret. Processes that hold the secret accept each other and reject all
 // others. Each process has its own key, which is rotated.
 type Derived struct {
-	authority *x509.Certificate
-	signer    ed25519.PrivateKey
-	pool      *x509.CertPool
-	now       func() time.Time
+	authority  *x509.Certificate
+	signer     ed25519.PrivateKey
+	pool       *x509.CertPool
+	identities []*url.URL
+	now        func() time.Time
 
 	mu    sync.Mutex
 	cert  *tls.Certificate
 	renew time.Time
 }
 
-// FromKey returns the source for a secret.
-func FromKey(secret []byte) (*Derived, error) {
+// FromKey returns the source for a secret. Its certificates say that the process has the roles.
+func FromKey(secret []byte, roles ...string) (*Derived, error) {
 	if len(secret) < 16 {
 		return nil, fmt.Errorf("the secret has %d bytes; at least 16 are needed", len(secret))
 	}
@@ -61,6 +63,9 @@ func FromKey(secret []byte) (*Derived, error) {
 		return nil, fmt.Errorf("make the authority's certificate: %w", err)
 	}
 	d.pool.AddCert(d.authority)
+	for _, role := range roles {
+		d.identities = append(d.identities, Identity(role))
+	}
 	return d, nil
 }
 
@@ -81,7 +86,7 @@ func (d *Derived) Certificate() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("make a serial number: %w", err)
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: DerivedName}, DNSNames: []string{DerivedName},
+		SerialNumber: serial, Subject: pkix.Name{CommonName: DerivedName}, DNSNames: []string{DerivedName}, URIs: d.identities,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		NotBefore: now.Add(-skew), NotAfter: now.Add(validity),
 	}, d.authority, public, d.signer)

@@ -139,6 +139,9 @@ func hasMeshToken(ctx context.Context) bool {
 
 // identify returns the caller's principal: that of the mesh token, if there is one, else what the caller's credentials say.
 func (s *Server) identify(ctx context.Context, method string) (*policyv1.Principal, error) {
+	if err := s.checkCertificate(ctx); err != nil {
+		return nil, err
+	}
 	tokens, credentials := metadata.ValueFromIncomingContext(ctx, authn.Header), metadata.ValueFromIncomingContext(ctx, credentialsKey)
 	switch {
 	case len(tokens) == 0 && s.internal[method]:
@@ -155,7 +158,7 @@ func (s *Server) identify(ctx context.Context, method string) (*policyv1.Princip
 		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the mesh token is not valid").
 			Hint("All processes of a mesh must share one mesh.key, and their clocks must agree.").Cause(err)
 	}
-	return p, nil
+	return p, s.checkRole(ctx, p, method)
 }
 
 // connection describes the connection of a call.

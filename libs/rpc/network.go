@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/windlass-dev/windlass/libs/meshtls"
 )
 
 // Network connects roles.
@@ -34,6 +36,8 @@ type TCP struct {
 	// Targets maps a role to its address: "host:port", several separated by commas, or any gRPC target such as "dns:///sessions:9090". Calls
 	// are balanced over all reachable addresses.
 	Targets map[string]string
+	// TLS secures connections to other processes; nil leaves them in clear text.
+	TLS meshtls.Source
 }
 
 // Listen implements Network.
@@ -55,7 +59,11 @@ func (n TCP) dial(role string, c caller) (Conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("no address is configured for role %q: set mesh.targets.%s", role, role)
 	}
-	options := c.options()
+	transport, err := clientTransport(n.TLS, role)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", role, err)
+	}
+	options := append(c.options(), grpc.WithTransportCredentials(transport))
 	if strings.Contains(target, ",") {
 		replicas, err := listResolver(target)
 		if err != nil {

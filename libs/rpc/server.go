@@ -13,7 +13,6 @@ import (
 	"buf.build/go/protovalidate"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -40,7 +39,7 @@ type Authorizer interface {
 	RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string)
 }
 
-// ServerConfig holds a server's dependencies; every field except Authenticator, Hosts, Tokens and DefaultTimeout is required.
+// ServerConfig holds a server's dependencies; Log, Keyring and Authorizer are required.
 type ServerConfig struct {
 	// Log receives internal errors.
 	Log *slog.Logger
@@ -54,6 +53,10 @@ type ServerConfig struct {
 	Hosts hostname.Names
 	// Tokens seals the tokens of callers from outside, for the calls that are made for them; nil = they end here.
 	Tokens *callertoken.Sealer
+	// TLS secures connections over TCP; nil leaves them in clear text.
+	TLS *ServerTLS
+	// NoReflection leaves out the service that describes the others to clients.
+	NoReflection bool
 	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }
@@ -96,7 +99,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.direct = newDirect(s)
 	s.grpc = grpc.NewServer(
-		grpc.Creds(peercred.Credentials(insecure.NewCredentials())),
+		grpc.Creds(peercred.Credentials(cfg.TLS.transport())),
 		grpc.StatsHandler(serverStats()),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor rejects unknown methods
@@ -108,7 +111,9 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	)
 	s.public = newPublicView(s)
 	healthv1.RegisterHealthServer(s, s.health)
-	s.public.register(s)
+	if !cfg.NoReflection {
+		s.public.register(s)
+	}
 	return s, nil
 }
 

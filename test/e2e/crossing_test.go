@@ -50,7 +50,8 @@ func newCrossing(t *testing.T) *crossing {
 		t.Fatal(err)
 	}
 	addr, _ := up.Ready["grpc"].(string)
-	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{"all": addr}}, "all", rpc.ClientConfig{Keyring: ring})
+	conn, err := rpc.Dial(harness.Network(t, strings.TrimSpace(string(key)), map[string]string{"gateway": addr}), "gateway",
+		rpc.ClientConfig{Keyring: ring})
 	if err != nil {
 		t.Fatal(err)
 	}

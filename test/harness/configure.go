@@ -7,9 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/windlass-dev/windlass/internal/assembly"
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/meshtls"
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
@@ -160,5 +164,29 @@ func busURL(addrs []string) string { return fmt.Sprintf("nats://%s", strings.Joi
 
 // network is how tests reach a role's processes, without links.
 func (m *Mesh) network(role string) rpc.TCP {
-	return rpc.TCP{Targets: map[string]string{role: m.endpoints(role)}}
+	m.t.Helper()
+	return Network(m.t, meshKey, map[string]string{role: m.endpoints(role)})
+}
+
+// Endpoint is where a process serves.
+func (m *Mesh) Endpoint(name string) string { return m.endpoint(name) }
+
+// Keyring signs mesh tokens that the mesh accepts.
+func (m *Mesh) Keyring() *authn.Keyring {
+	m.t.Helper()
+	ring, err := authn.NewKeyring([]byte(meshKey))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return ring
+}
+
+// Network connects a test to the processes of a mesh as a process that has all roles.
+func Network(t testing.TB, key string, targets map[string]string) rpc.TCP {
+	t.Helper()
+	source, err := meshtls.FromKey([]byte(key), assembly.AllRoles()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rpc.TCP{Targets: targets, TLS: source}
 }

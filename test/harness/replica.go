@@ -23,7 +23,7 @@ func (m *Mesh) Replica(role string) rpc.Conn {
 	}
 	as := authn.Service("worker")
 	as.Tenant = authn.DefaultTenant
-	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{role: addr}}, role, rpc.ClientConfig{Keyring: ring, As: as})
+	conn, err := rpc.Dial(Network(m.t, meshKey, map[string]string{role: addr}), role, rpc.ClientConfig{Keyring: ring, As: as})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/version"
 	"github.com/windlass-dev/windlass/libs/config"
-	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
@@ -108,8 +107,12 @@ func runDaemon(cmd *cobra.Command, a *app.App, file string, args []string) (err 
 	if web != nil {
 		defer func() { _ = web.Close() }() // closed by the gateway, except after a failed start
 	}
+	network, err := cfg.Mesh.Network(args)
+	if err != nil {
+		return err
+	}
 	p, err := assembly.New(ctx, assembly.Options{
-		Config: cfg, Roles: args, Network: rpc.TCP{Listeners: cfg.Mesh.Listen, Targets: cfg.Mesh.Targets},
+		Config: cfg, Roles: args, Network: network,
 		HTTP: web, Log: tel.Log, Metrics: tel.Metrics, Getenv: a.Getenv,
 	})
 	if err != nil {

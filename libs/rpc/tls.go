@@ -1,0 +1,180 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/peer"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/meshtls"
+	"github.com/windlass-dev/windlass/libs/peercred"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// ServerTLS is how a server knows the processes that call it. Users call with a bearer token, with or without a certificate.
+type ServerTLS struct {
+	// Source has the server's certificate, and the authorities of the clients'.
+	Source meshtls.Source
+	// Callers maps each service that roles may call to these roles. A role calls no other service.
+	Callers map[string][]string
+	// Accept also takes connections in clear text, and mesh tokens without a certificate: for upgrades, and networks that encrypt by
+	// themselves. Otherwise only users on this machine may call in clear text.
+	Accept bool
+}
+
+// transport returns the credentials of a server.
+func (s *ServerTLS) transport() credentials.TransportCredentials {
+	if s == nil {
+		return insecure.NewCredentials()
+	}
+	return &serverTransport{TransportCredentials: credentials.NewTLS(meshtls.AskingServer(s.Source)), tls: s}
+}
+
+// serverTransport accepts TLS, and clear text where ServerTLS says so. The first byte tells which one a client speaks.
+type serverTransport struct {
+	credentials.TransportCredentials
+	tls *ServerTLS
+}
+
+// handshakeRecord is the first byte of a TLS connection; HTTP/2 in clear text begins with a letter.
+const handshakeRecord = 0x16
+
+var errClear = errors.New("the client does not use TLS, which is needed here")
+
+// certified is the AuthInfo of a connection over TLS.
+type certified struct {
+	credentials.TLSInfo
+	roles []string
+	err   error // what is wrong with the certificate
+}
+
+// ServerHandshake implements credentials.TransportCredentials. gRPC bounds its time.
+func (t *serverTransport) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	var first [1]byte
+	if _, err := conn.Read(first[:]); err != nil {
+		return nil, nil, err //nolint:wrapcheck // gRPC treats an ended connection by its kind
+	}
+	conn = &peeked{Conn: conn, first: first[:]}
+	if first[0] != handshakeRecord {
+		remote, ok := conn.RemoteAddr().(*net.TCPAddr)
+		if !t.tls.Accept && (!ok || !remote.IP.IsLoopback()) {
+			return nil, nil, errClear
+		}
+		return insecure.NewCredentials().ServerHandshake(conn) //nolint:wrapcheck // a pass-through
+	}
+	secured, info, err := t.TransportCredentials.ServerHandshake(conn)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // a pass-through
+	}
+	tlsInfo, ok := info.(credentials.TLSInfo)
+	if !ok {
+		return nil, nil, errors.New("the connection has no TLS state")
+	}
+	out := certified{TLSInfo: tlsInfo}
+	out.roles, out.err = meshtls.VerifyClient(t.tls.Source, tlsInfo.State)
+	return secured, out, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (t *serverTransport) Clone() credentials.TransportCredentials {
+	return &serverTransport{t.TransportCredentials.Clone(), t.tls}
+}
+
+// peeked is a connection whose first byte has been read.
+type peeked struct {
+	net.Conn
+	first []byte
+}
+
+// Read implements net.Conn.
+func (p *peeked) Read(b []byte) (int, error) {
+	if len(p.first) > 0 && len(b) > 0 {
+		n := copy(b, p.first)
+		p.first = p.first[n:]
+		return n, nil
+	}
+	return p.Conn.Read(b) //nolint:wrapcheck // a pass-through
+}
+
+// checkCertificate refuses a connection whose certificate is not valid, whatever the call carries.
+func (s *Server) checkCertificate(ctx context.Context) error {
+	c, ok := certificate(ctx)
+	if !ok || c.err == nil || errors.Is(c.err, meshtls.ErrNoCertificate) {
+		return nil
+	}
+	return fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the certificate of the connection is not valid").
+		Hint("Processes of a mesh need certificates of one authority: share one mesh.key, or check mesh.tls and the clocks.").Cause(c.err)
+}
+
+// checkRole refuses a mesh token of a process that has no certificate, or whose certificate does not allow the call.
+func (s *Server) checkRole(ctx context.Context, p *policyv1.Principal, method string) error {
+	if s.cfg.TLS == nil || withinProcess(ctx) {
+		return nil
+	}
+	c, ok := certificate(ctx)
+	if !ok || c.err != nil {
+		if s.cfg.TLS.Accept {
+			return nil
+		}
+		return fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "a mesh token needs a client certificate").
+			Hint("Set mesh.tls.mode to the same value in all processes; during an upgrade, to accept.")
+	}
+	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	if now := s.former[method]; now != "" {
+		service, _, _ = strings.Cut(strings.TrimPrefix(now, "/"), "/")
+	}
+	allowed := s.cfg.TLS.Callers[service]
+	if !slices.ContainsFunc(c.roles, func(role string) bool { return slices.Contains(allowed, role) }) {
+		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "the role %s may not call %s",
+			strings.Join(c.roles, ", "), service)
+	}
+	if p.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE && !slices.Contains(c.roles, p.GetSubject()) {
+		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+			"the certificate of the connection is not that of the role %s", p.GetSubject())
+	}
+	return nil
+}
+
+// certificate returns what a call's connection says about the calling process; false without TLS.
+func certificate(ctx context.Context) (certified, bool) {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return certified{}, false
+	}
+	info, ok := p.AuthInfo.(peercred.AuthInfo)
+	if !ok {
+		return certified{}, false
+	}
+	c, ok := info.AuthInfo.(certified)
+	return c, ok
+}
+
+// withinProcess reports whether a call came over a Memory.
+func withinProcess(ctx context.Context) bool {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return false
+	}
+	_, ok = p.Addr.(memoryAddr)
+	return ok
+}
+
+// clientTransport returns the credentials of a connection to a role.
+func clientTransport(source meshtls.Source, role string) (credentials.TransportCredentials, error) {
+	if source == nil {
+		return insecure.NewCredentials(), nil
+	}
+	cfg, err := meshtls.ClientOf(source, role)
+	if err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(cfg), nil
+}
