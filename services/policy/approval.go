@@ -35,6 +35,8 @@ type Approval struct {
 	Quorum uint32 `yaml:"quorum" doc:"Number of approvals required; 0 = 1."`
 	// ExpiresSeconds bounds the wait.
 	ExpiresSeconds uint32 `yaml:"expires_seconds" doc:"Seconds until the request expires; 0 = the mesh's default."`
+	// Tainted restricts the rule to calls that a model requests after it has read content that is not trusted.
+	Tainted bool `yaml:"tainted" doc:"Only calls that a model requests after it has read results of tools that their sources do not list in trusted_tools; without effects, those of tools that change something (idempotent and once)."`
 	// Reason is for approvers.
 	Reason string `yaml:"reason" doc:"Why, for approvers."`
 }
@@ -47,6 +49,8 @@ type ToolCall struct {
 	Tool, Effect string
 	// Arguments are the call's arguments.
 	Arguments *structpb.Struct
+	// Tainted: the model had read content that is not trusted.
+	Tainted bool
 }
 
 const (
@@ -104,7 +108,7 @@ func (r Approval) ready(c *conditions) (approval, error) {
 		who: Rule{Subjects: r.Subjects, Roles: r.Roles},
 		rule: &policyv1.ApprovalRule{
 			Name: r.Name, Tools: r.Tools, Effects: effects, Condition: r.Condition, ApproverRoles: r.ApproverRoles,
-			AllowRequester: r.AllowRequester, Quorum: r.Quorum, ExpiresSeconds: r.ExpiresSeconds, Reason: r.Reason,
+			AllowRequester: r.AllowRequester, Quorum: r.Quorum, ExpiresSeconds: r.ExpiresSeconds, Reason: r.Reason, Tainted: r.Tainted,
 		},
 	}, nil
 }
@@ -142,6 +146,9 @@ func (e *Engine) fits(r *policyv1.ApprovalRule, call ToolCall) bool {
 	effect := enum.Parse[turnv1.EffectClass](call.Effect)
 	if effect == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
 		effect = turnv1.EffectClass_EFFECT_CLASS_ONCE // no declared effect
+	}
+	if r.GetTainted() && (!call.Tainted || len(r.GetEffects()) == 0 && effect == turnv1.EffectClass_EFFECT_CLASS_READ) {
+		return false
 	}
 	if len(r.GetEffects()) > 0 && !slices.Contains(r.GetEffects(), effect) {
 		return false

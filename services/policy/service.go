@@ -184,7 +184,9 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 	v := r.tool(req.GetTool(), members)
 	var needed *policyv1.ApprovalRequirement
 	if v.Allowed {
-		call := ToolCall{Principal: p, Tool: req.GetTool(), Effect: enum.Name(req.GetEffect()), Arguments: req.GetArguments()}
+		call := ToolCall{
+			Principal: p, Tool: req.GetTool(), Effect: enum.Name(req.GetEffect()), Arguments: req.GetArguments(), Tainted: req.GetTainted(),
+		}
 		if rule, ofAgent := s.engine.Approval(call, req.GetApprovalRules()); rule != nil {
 			v.Reason += asks(rule, ofAgent, req.GetApprovalId())
 			needed = &policyv1.ApprovalRequirement{Rule: rule}

@@ -60,6 +60,8 @@ type SourceConfig struct {
 	Effects map[string]string `yaml:"effects" doc:"Effect class (read, idempotent, once) by the server's own tool name."`
 	// Pin holds changed definitions back.
 	Pin bool `yaml:"pin" doc:"Hold a tool whose definition changes back until the change is accepted."`
+	// TrustedTools are the tools whose results are trusted.
+	TrustedTools []string `yaml:"trusted_tools" doc:"Tools whose results are trusted: globs over the server's own names, * for all. Results of the others taint the turn, see policy.approvals.tainted."`
 	// Exclude switches tools off.
 	Exclude []string `yaml:"exclude" doc:"Tools that are switched off: globs over the server's own names."`
 	// MaxCalls and MaxCallsPerSecond limit its calls.
@@ -204,7 +206,7 @@ func (c SourceConfig) source() (store.Source, error) {
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
 		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
 		SessionContext: c.SessionContext,
-		Pin:            c.Pin, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
+		Pin:            c.Pin, Trusted: c.TrustedTools, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
 		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
 		Cache: (*store.ResultCache)(c.Cache), ProviderData: (*store.ProviderData)(c.ProviderData),
 		KeyHeader: c.KeyHeader, Agents: c.Agents,

@@ -18,6 +18,7 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		ClientRequests: p.GetClientRequests(), SessionContext: p.GetSessionContext(),
 		Pin: p.GetPin(), BaseURL: strings.TrimSpace(p.GetBaseUrl()), Operations: filterFromProto(p.GetOperations()),
 		Cache:   cacheFromProto(p.GetCache()),
+		Trusted: p.GetTrustedTools(),
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
 		Auth: authFromProto(p.GetAuth()), ProviderData: providerDataFromProto(p.GetProviderData()),
 		Endpoints: endpointsFromProto(p.GetEndpoints()), KeyHeader: p.GetKeyHeader(),
@@ -43,8 +44,9 @@ func sourceToProto(s store.Source) *registryv1.Source {
 		Pin: s.Spec.Pin, DriftedCount: uint32(s.DriftedCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
-		Cache:   cacheToProto(s.Spec.Cache),
-		Exclude: s.Spec.Exclude, MaxCalls: s.Spec.MaxCalls, MaxCallsPerSecond: s.Spec.MaxRate,
+		Cache:        cacheToProto(s.Spec.Cache),
+		TrustedTools: s.Spec.Trusted,
+		Exclude:      s.Spec.Exclude, MaxCalls: s.Spec.MaxCalls, MaxCallsPerSecond: s.Spec.MaxRate,
 		BaseUrl: s.Spec.BaseURL, Warnings: s.Warnings,
 	}
 	apiToProto(s, p)

@@ -30,7 +30,7 @@ func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.S
 		Principal: req.GetPrincipal(), Tenant: req.GetPrincipal().GetTenant(), Tool: req.GetTool(),
 		Pinned: req.GetDefinitionHash(), InSurface: req.GetDefinitionHash() != "", Arguments: []byte(req.GetArgumentsJson()),
 		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), RunnerID: req.GetRunnerId(), Key: req.GetKey(),
-		Rules: req.GetApprovalRules(), Approved: req.GetApproved(), Input: req.GetInput(),
+		Rules: req.GetApprovalRules(), Tainted: req.GetTainted(), Approved: req.GetApproved(), Input: req.GetInput(),
 		Resolution: req.GetResolution(), CanWait: req.GetCanWait(),
 		ProviderData: providerdata.Sealed{
 			Bytes: providerdata.Incoming(stream.Context()),
@@ -67,7 +67,7 @@ func (s *ToolExecutions) CheckCall(ctx context.Context, req *registryv1.CheckCal
 	call := execute.Call{
 		Principal: c.GetPrincipal(), Tenant: c.GetPrincipal().GetTenant(), Tool: c.GetTool(), Pinned: def.GetDefinitionHash(), InSurface: true,
 		Arguments: []byte(c.GetArgumentsJson()), TurnID: c.GetTurnId(), SessionID: c.GetSessionId(), CallID: c.GetCallId(), Key: c.GetKey(),
-		Rules: c.GetApprovalRules(), Approved: c.GetApproved(), CanWait: c.GetCanWait(),
+		Rules: c.GetApprovalRules(), Tainted: c.GetTainted(), Approved: c.GetApproved(), CanWait: c.GetCanWait(),
 	}
 	check := func() (*execute.Decision, *execute.Outcome, error) {
 		return s.executor.Check(ctx, call, execute.Definition{

@@ -59,8 +59,10 @@ func completed(req *registryv1.CallToolRequest, out execute.Outcome, limit int) 
 	var wholes []*registryv1.Whole
 	if out.Fault != nil {
 		result.Content = []*turnv1.ContentPart{textPart(sentence(out.Fault.Text()))}
+		result.Trusted = out.ExecutionID == "" // nothing was sent: the text is ours
 	} else {
 		result, wholes = forModel(out.Result, limit, keeper{tool: req.GetTool(), execution: out.ExecutionID})
+		result.Trusted = out.Result.GetTrusted()
 	}
 	result.CallId, result.Tool = req.GetCallId(), req.GetTool()
 	return &registryv1.Completed{

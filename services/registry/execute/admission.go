@@ -27,7 +27,7 @@ func (a admission) decide(ctx context.Context, r *request, t store.Tool, approva
 	d, err := a.policy.DecideTool(ctx, &policyv1.DecideToolRequest{
 		Principal: r.Principal, Tool: r.Tool, Source: t.Source.Name, Effect: turnv1.EffectClass(t.Effect),
 		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
-		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: approval,
+		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: approval, Tainted: r.Tainted,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask policy: %w", err)

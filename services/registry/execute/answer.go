@@ -58,6 +58,7 @@ func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row stor
 		if result == nil {
 			result = &turnv1.ToolResult{}
 		}
+		result.Trusted = false
 		out := Outcome{Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}
 		out.Result, out.Code, row.Result = x.encode(r.Tool, result, "")
 		row.State, row.IsError, row.Code, row.EndTime, row.Resolution = store.Done, out.Result.GetIsError(), out.Code, said.Time, said

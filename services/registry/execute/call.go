@@ -45,6 +45,8 @@ type Call struct {
 	NewKey bool
 	// Rules are the approval rules of the agent.
 	Rules []*policyv1.ApprovalRule
+	// Tainted means that the model had read content that is not trusted.
+	Tainted bool
 	// Approved is evidence of an approval of the call; nil = none.
 	Approved *registryv1.Approved
 	// Input answers the question of an earlier attempt; nil = none was asked.

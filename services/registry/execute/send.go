@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/glob"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
@@ -133,12 +134,27 @@ func asFailure(err error) *upstream.Error {
 	return &upstream.Error{Kind: upstream.InDoubt, Fault: fault.From(err)}
 }
 
+// trusted reports whether the results of a tool are trusted: as its source says, and those of the mesh's own tools, except that an artifact
+// may hold what another tool said.
+func trusted(t store.Tool) bool {
+	if t.Source.Kind == store.Builtin {
+		return t.OriginalName != readArtifact
+	}
+	return glob.Any(t.Source.Spec.Trusted, t.OriginalName)
+}
+
+// readArtifact is the mesh's own tool that reads artifacts.
+const readArtifact = "read_artifact"
+
 // finish closes the row and returns the outcome.
 func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, e *entry, latency time.Duration, reply upstream.Reply,
 	failure *upstream.Error,
 ) (Outcome, error) {
 	row := e.row
 	row.Latency = latency
+	if reply.Result != nil {
+		reply.Result.Trusted = trusted(t)
+	}
 	out := Outcome{Result: reply.Result, Input: reply.Input, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
 	row.State, row.EndTime = store.Done, x.deps.Now()
 	switch {

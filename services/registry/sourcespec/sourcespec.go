@@ -131,6 +131,7 @@ func Same(a, b store.Spec) bool {
 func SameEndpoint(a, b store.Spec) bool {
 	for _, s := range []*store.Spec{&a, &b} {
 		s.CallTimeout, s.Effects, s.Labels, s.Elicitation, s.Pin, s.MaxCalls, s.MaxRate, s.Exclude = 0, nil, nil, "", false, 0, 0, nil
+		s.Trusted = nil
 		s.Cache, s.SessionContext = nil, false
 	}
 	return Same(a, b)

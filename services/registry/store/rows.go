@@ -205,6 +205,8 @@ type Spec struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Exclude switches tools off, by globs over the server's own names.
 	Exclude []string `json:"exclude,omitempty"`
+	// Trusted are the tools whose results are trusted, by globs over the server's own names.
+	Trusted []string `json:"trusted,omitempty"`
 	// BaseURL replaces the servers of an API's document.
 	BaseURL string `json:"base_url,omitempty"`
 	// Operations selects operations of an API; nil = all.

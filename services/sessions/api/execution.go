@@ -181,7 +181,7 @@ func (s *Execution) GetRecording(ctx context.Context, req *executionv1.GetRecord
 func (s *Execution) CreateChild(ctx context.Context, req *executionv1.CreateChildRequest) (*executionv1.CreateChildResponse, error) {
 	c, err := s.deps.Children.Create(ctx, child.Create{
 		ParentID: req.GetTurnId(), Step: req.GetStep(), Fence: req.GetFence(), CallID: req.GetCallId(), AgentID: req.GetAgentId(),
-		Input: req.GetInput(), Params: req.GetParams(), Background: req.GetBackground(),
+		Input: req.GetInput(), Params: req.GetParams(), Background: req.GetBackground(), Tainted: req.GetTainted(),
 	})
 	if err != nil {
 		return nil, err

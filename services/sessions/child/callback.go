@@ -48,7 +48,10 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *end) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.deps.Turns.Accept(owner, turn.Spec{Session: ses, Content: content, Once: once, FromAgent: c.AgentID, CallbackOf: c.TurnID})
+	_, err = s.deps.Turns.Accept(owner, turn.Spec{
+		Session: ses, Content: content, Once: once, FromAgent: c.AgentID, CallbackOf: c.TurnID,
+		Tainted: end.turn.End.GetTainted(),
+	})
 	if err != nil {
 		return s.undelivered(ctx, c, end, text, err)
 	}

@@ -38,6 +38,8 @@ type Create struct {
 	Params                 *structpb.Struct
 	// Background: the parent does not wait for it.
 	Background bool
+	// Tainted: the input may be influenced by content that is not trusted.
+	Tainted bool
 }
 
 // Create starts the turn of a sub-agent in a session of its own and returns its link. The link is written first, under the
@@ -77,7 +79,7 @@ func (s *Service) Create(ctx context.Context, req Create) (store.Child, error) {
 	if err != nil {
 		return store.Child{}, turn.Fault(err, req.ParentID)
 	}
-	return c, s.start(ctx, parent, c, content, req.Params)
+	return c, s.start(ctx, parent, c, content, req)
 }
 
 // treeLimits are the limits of the tree of turns that a turn of an agent starts.
@@ -152,7 +154,7 @@ func limitReached(format string, args ...any) error {
 
 // start makes the child's session and turn on behalf of the subject that started the parent, unless they exist.
 func (s *Service) start(ctx context.Context, parent store.Turn, c store.Child, content []*turnv1.ContentPart,
-	params *structpb.Struct,
+	req Create,
 ) error {
 	if _, err := s.deps.Store.Turn(ctx, c.Tenant, c.TurnID); err == nil || !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -161,13 +163,13 @@ func (s *Service) start(ctx context.Context, parent store.Turn, c store.Child, c
 	if err != nil {
 		return err
 	}
-	ses, err := s.deps.Sessions.New(ctx, session.Spec{AgentID: c.AgentID, Params: params})
+	ses, err := s.deps.Sessions.New(ctx, session.Spec{AgentID: c.AgentID, Params: req.Params})
 	if err != nil {
 		return err
 	}
 	ses.ID, ses.ParentSession, ses.ParentTurn = c.SessionID, parent.SessionID, parent.ID
 	_, err = s.deps.Turns.Accept(ctx, turn.Spec{
-		Session: ses, Fresh: true, Content: content, Child: &c, Path: parent.Path() + "/" + c.AgentID,
+		Session: ses, Fresh: true, Content: content, Tainted: req.Tainted, Child: &c, Path: parent.Path() + "/" + c.AgentID,
 		ProviderData: providerdata.Sealed{Bytes: parent.ProviderData, Scope: providerdata.OfTurn(parent.Tenant, parent.ID)},
 	})
 	if errors.Is(err, store.ErrExists) { // another attempt of the step was faster

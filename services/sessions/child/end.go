@@ -60,7 +60,8 @@ func result(c store.Child, end *turnv1.TurnEnded) *turnv1.ToolResult {
 		text = fmt.Sprintf("The agent %q was stopped before it answered (%s).", c.AgentID, stopText(end))
 	}
 	return &turnv1.ToolResult{
-		CallId: c.CallID, IsError: !whole, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
+		CallId: c.CallID, IsError: !whole, Trusted: !end.GetTainted(),
+		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
 	}
 }
 

@@ -78,7 +78,7 @@ func notExecuted(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
 	return &turnv1.Message{
 		SessionId: m.GetSessionId(), TurnId: m.GetTurnId(), Role: turnv1.Role_ROLE_TOOL, CreateTime: m.GetCreateTime(), Seq: m.GetSeq(),
 		ToolResult: &turnv1.ToolResult{
-			CallId: call.GetCallId(), Tool: call.GetTool(), IsError: true,
+			CallId: call.GetCallId(), Tool: call.GetTool(), IsError: true, Trusted: true,
 			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
 		},
 	}

@@ -120,7 +120,7 @@ func replacement(c *turnv1.ContextCompacted, session string, read func(id string
 // summaryMessage returns a summary as a message of the user, which every model accepts. It belongs to no turn.
 func summaryMessage(c *turnv1.ContextCompacted, session string) *turnv1.Message {
 	return &turnv1.Message{
-		Id: c.GetMessageId(), SessionId: session, Role: turnv1.Role_ROLE_USER, Seq: c.GetToSeq(),
+		Id: c.GetMessageId(), SessionId: session, Role: turnv1.Role_ROLE_USER, Seq: c.GetToSeq(), Tainted: c.GetTainted(),
 		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: contract.SummaryPrefix + "\n" + c.GetSummary()}}},
 	}
 }

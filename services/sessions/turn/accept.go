@@ -39,7 +39,9 @@ type Spec struct {
 	// Content is the input; FromAgent is the agent whose answer it is, "" for what people say.
 	Content   []*turnv1.ContentPart
 	FromAgent string
-	Mode      Mode
+	// Tainted: the input may be influenced by content that is not trusted.
+	Tainted bool
+	Mode    Mode
 	// Tools are those that the client runs.
 	Tools []*store.ClientTool
 	// Limits are those that the caller sets, nil for none.

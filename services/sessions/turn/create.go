@@ -110,8 +110,9 @@ func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspe
 	}
 	return s.Accept(ctx, Spec{
 		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(),
-		Tools: p.ClientTools,
-		Rerun: p, Once: once, Limits: limits, ProviderData: ofRequest(ctx),
+		Tainted: p.Input.GetTainted(),
+		Tools:   p.ClientTools,
+		Rerun:   p, Once: once, Limits: limits, ProviderData: ofRequest(ctx),
 	})
 }
 

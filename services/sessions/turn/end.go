@@ -21,7 +21,7 @@ func (s *Service) End(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (nex
 	ctx := tx.Context()
 	end := &turnv1.TurnEnded{Status: ending.GetStatus(), StopReason: ending.GetStopReason(), Error: ending.GetError()}
 	end.LimitReached, end.Usage = describeLimit(*t, ending.GetLimitReached()), cmp.Or(t.Usage, &turnv1.Usage{})
-	if end.Output, err = lastAnswer(tx, *t); err != nil {
+	if end.Output, end.Tainted, err = lastAnswer(tx, *t); err != nil {
 		return "", err
 	}
 	if end.ToolsUsed, err = toolsUsed(tx, *t); err != nil {
@@ -87,32 +87,32 @@ func (s *Service) next(tx *journal.Tx) (string, error) {
 	return next.ID, s.send(tx, next, false)
 }
 
-// lastAnswer is the text of the last assistant message of a turn, "" when there is none.
-func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
+// lastAnswer is the text of the last assistant message of a turn, "" when there is none, and whether it is tainted.
+func lastAnswer(tx *journal.Tx, t store.Turn) (text string, tainted bool, err error) {
 	if m := tx.Said; m.GetTurnId() == t.ID && m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
-		return conversation.Text(m.GetContent()), nil
+		return conversation.Text(m.GetContent()), m.GetTainted(), nil
 	}
 	const page = 8
 	for before := store.EndOf(t.Place); ; {
 		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, before, page)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		for _, row := range rows {
 			if row.TurnSeq != t.Place || row.TurnID != t.ID { // or it was taken over from the turn that this one runs again
-				return "", nil
+				return "", false, nil
 			}
 			m, err := conversation.Message(row)
 			if err != nil {
-				return "", err
+				return "", false, err
 			}
 			if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
-				return conversation.Text(m.GetContent()), nil
+				return conversation.Text(m.GetContent()), m.GetTainted(), nil
 			}
 			before = row.Point()
 		}
 		if len(rows) < page {
-			return "", nil
+			return "", false, nil
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, spec Spec, text string, c
 	}
 	m := &turnv1.Message{
 		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: spec.Content,
-		CreateTime: timestamp.Of(tx.Now()), FromAgent: spec.FromAgent,
+		CreateTime: timestamp.Of(tx.Now()), FromAgent: spec.FromAgent, Tainted: spec.Tainted,
 	}
 	seq, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
 		AgentId: t.AgentID, MessageId: m.GetId(), Input: spec.Content, Position: uint32(position),

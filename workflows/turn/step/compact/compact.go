@@ -19,6 +19,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
 	"github.com/windlass-dev/windlass/workflows/turn/step/reacttext"
@@ -161,6 +162,7 @@ func (c compaction) written(ctx context.Context, p *cutPlan, summary string, use
 		e.Summary = fmt.Sprintf("(No summary could be written. %d older messages of this conversation were left out here; "+
 			"what they said is not known. Ask the user when something from them is needed.)", len(p.older))
 	}
+	e.Tainted = conversation.Tainted(p.older)
 	e.TokensAfter = int32(p.kept + tokens.Text(contract.SummaryPrefix) + tokens.Text(e.GetSummary()) + tokens.PerMessage)
 	size := int64(w.Loaded.GetSurface().GetPromptTokens()) + int64(e.GetTokensAfter())
 	return &step.Commit{

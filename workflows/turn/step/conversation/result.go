@@ -1,6 +1,17 @@
 package conversation
 
-import turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+import (
+	"slices"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Tainted reports whether a model that reads the messages reads content that is not trusted, or what was written after reading such.
+func Tainted(messages []*turnv1.Message) bool {
+	return slices.ContainsFunc(messages, func(m *turnv1.Message) bool {
+		return m.GetTainted() || m.GetToolResult() != nil && !m.GetToolResult().GetTrusted()
+	})
+}
 
 // WithResults adds a result for every call that has none (its turn was cancelled or stopped at a limit): models refuse a conversation
 // with an open call.
@@ -37,7 +48,7 @@ func notRun(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
 // ErrorResult returns the result of a call that has no other, with the reason for the model.
 func ErrorResult(call *turnv1.ToolCall, text string) *turnv1.ToolResult {
 	return &turnv1.ToolResult{
-		CallId: call.GetCallId(), Tool: call.GetTool(), IsError: true,
+		CallId: call.GetCallId(), Tool: call.GetTool(), IsError: true, Trusted: true,
 		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
 	}
 }

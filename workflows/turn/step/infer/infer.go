@@ -75,6 +75,8 @@ type infer struct {
 	inputs uint32
 	// reads is about how many tokens the model reads.
 	reads int64
+	// tainted: what the model reads is not trusted.
+	tainted bool
 	// found are the events of shields that found something in such input.
 	found []*turnv1.Event
 	// used is what an executor has reported so far of its round, and over the limit that the round has passed, so that it was broken off.
@@ -193,7 +195,7 @@ func (i *infer) request(ctx context.Context) (*inferencev1.GenerateRequest, bool
 	if err != nil {
 		return nil, false, fmt.Errorf("read context: %w", err)
 	}
-	i.inputs = history.GetInputs()
+	i.inputs, i.tainted = history.GetInputs(), conversation.Tainted(history.GetMessages())
 	instructions, err := i.Pinned.Instructions(agent)
 	if err != nil {
 		return nil, false, err

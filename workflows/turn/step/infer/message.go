@@ -49,6 +49,7 @@ func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Messa
 	m := &turnv1.Message{
 		Id: i.Lease.GetMessageId(), SessionId: i.Turn.SessionID, TurnId: i.Turn.TurnID, Role: turnv1.Role_ROLE_ASSISTANT,
 		Reasoning: a.reasoning.String(), Model: i.Loaded.GetSurface().GetModel(),
+		Tainted: i.tainted,
 	}
 	text := a.text.String()
 	if finished != nil {
@@ -60,6 +61,7 @@ func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Messa
 			if i.Pinned.Searches(i.Loaded) {
 				made = toolsearch.Unwrap(made)
 			}
+			made.Tainted = i.tainted
 			m.ToolCalls = append(m.ToolCalls, made)
 		}
 	}

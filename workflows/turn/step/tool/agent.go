@@ -80,6 +80,7 @@ func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *roun
 	child, err := t.Sessions.CreateChild(ctx, &executionv1.CreateChildRequest{
 		TurnId: t.Turn.TurnID, Step: t.Ref.GetKey(), Fence: t.Lease.GetFence(), CallId: t.call.GetCallId(), AgentId: a.GetAgentId(),
 		Input: asked.Message, Params: asked.params, Background: asked.Background,
+		Tainted: t.call.GetTainted(),
 	})
 	switch f := fault.From(err); {
 	case err == nil:
@@ -100,6 +101,7 @@ func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *roun
 		"The agent %s works in the background (turn %s). Its answer comes as a message of its own.", a.GetAgentId(), child.GetTurnId(),
 	)
 	r.completed = &registryv1.Completed{Result: &turnv1.ToolResult{
+		Trusted: true,
 		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
 	}}
 	return nil
@@ -114,7 +116,7 @@ func (t *tool) handedOver(req *step.Commit) *step.Commit {
 	}
 	answer := &turnv1.Message{
 		Id: ids.New(ids.Message), SessionId: t.Turn.SessionID, TurnId: t.Turn.TurnID, Role: turnv1.Role_ROLE_ASSISTANT,
-		Content: result.GetContent(),
+		Content: result.GetContent(), Tainted: t.call.GetTainted() || !result.GetTrusted(),
 	}
 	req.Messages = append(req.Messages, answer)
 	req.Events = append(req.Events, &turnv1.Event{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{

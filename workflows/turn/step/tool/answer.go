@@ -120,6 +120,9 @@ func answered(call *turnv1.ToolCall, wait *executionv1.Wait, otherwise string) *
 	switch {
 	case wait.GetVerdict() == turnv1.Verdict_VERDICT_ANSWERED:
 		c := &registryv1.Completed{Result: proto.CloneOf(wait.GetResult())}
+		if wait.GetRef().GetKind() != turnv1.WaitKind_WAIT_KIND_CHILD && c.GetResult() != nil { // a client does not say what is trusted
+			c.Result.Trusted = false
+		}
 		if c.GetResult().GetIsError() {
 			c.Code = "tool_error"
 		}

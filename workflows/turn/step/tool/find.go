@@ -38,7 +38,7 @@ func find(ctx context.Context, t *tool) (round, error) {
 		return round{}, err
 	}
 	return round{completed: &registryv1.Completed{Result: &turnv1.ToolResult{
-		CallId: t.call.GetCallId(), Tool: t.call.GetTool(),
+		CallId: t.call.GetCallId(), Tool: t.call.GetTool(), Trusted: true,
 		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: toolsearch.Found(tools)}}},
 	}}}, nil
 }

@@ -1811,7 +1811,9 @@ type CreateChildRequest struct {
 	// Params of the child session.
 	Params *structpb.Struct `protobuf:"bytes,7,opt,name=params,proto3" json:"params,omitempty"`
 	// The parent turn does not wait. When the child ends, the parent's session gets a turn with its result.
-	Background    bool `protobuf:"varint,8,opt,name=background,proto3" json:"background,omitempty"`
+	Background bool `protobuf:"varint,8,opt,name=background,proto3" json:"background,omitempty"`
+	// The call is tainted, and so is the input; see windlass.turn.v1.Message.tainted.
+	Tainted       bool `protobuf:"varint,9,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1898,6 +1900,13 @@ func (x *CreateChildRequest) GetParams() *structpb.Struct {
 func (x *CreateChildRequest) GetBackground() bool {
 	if x != nil {
 		return x.Background
+	}
+	return false
+}
+
+func (x *CreateChildRequest) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
 	}
 	return false
 }
@@ -3150,7 +3159,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12 \n" +
 	"\x06source\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06source\";\n" +
 	"\x1dResolveAuthorizationsResponse\x12\x1a\n" +
-	"\bresolved\x18\x01 \x01(\rR\bresolved\"\x96\x02\n" +
+	"\bresolved\x18\x01 \x01(\rR\bresolved\"\xb0\x02\n" +
 	"\x12CreateChildRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
@@ -3161,7 +3170,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x06params\x18\a \x01(\v2\x17.google.protobuf.StructR\x06params\x12\x1e\n" +
 	"\n" +
 	"background\x18\b \x01(\bR\n" +
-	"background\"M\n" +
+	"background\x12\x18\n" +
+	"\atainted\x18\t \x01(\bR\atainted\"M\n" +
 	"\x13CreateChildResponse\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x17\n" +

@@ -47,7 +47,11 @@ type ApprovalRule struct {
 	// Time until the request expires, in seconds, at most 31622400 (366 days); 0 = the mesh's default (7 days).
 	ExpiresSeconds uint32 `protobuf:"varint,8,opt,name=expires_seconds,json=expiresSeconds,proto3" json:"expires_seconds,omitempty"`
 	// Why approval is required, for approvers.
-	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Only tainted calls: those that a model requests after it has read content that is not trusted, which may hold instructions of somebody
+	// else. Without `effects` such a rule is for tools that change something (idempotent and once). Results are trusted if the source lists
+	// the tool in `trusted_tools`.
+	Tainted       bool `protobuf:"varint,10,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -145,6 +149,13 @@ func (x *ApprovalRule) GetReason() string {
 	return ""
 }
 
+func (x *ApprovalRule) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
+	}
+	return false
+}
+
 // ApprovalRequirement is the approval rule that matches a call.
 type ApprovalRequirement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -195,7 +206,7 @@ var File_windlass_policy_v1_approval_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_approval_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/policy/v1/approval.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x95\x03\n" +
+	"!windlass/policy/v1/approval.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xaf\x03\n" +
 	"\fApprovalRule\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12(\n" +
@@ -207,7 +218,9 @@ const file_windlass_policy_v1_approval_proto_rawDesc = "" +
 	"\x06quorum\x18\a \x01(\rB\a\xbaH\x04*\x02\x18\x10R\x06quorum\x123\n" +
 	"\x0fexpires_seconds\x18\b \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\x8a\x8a\x0fR\x0eexpiresSeconds\x12 \n" +
-	"\x06reason\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\"K\n" +
+	"\x06reason\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\x12\x18\n" +
+	"\atainted\x18\n" +
+	" \x01(\bR\atainted\"K\n" +
 	"\x13ApprovalRequirement\x124\n" +
 	"\x04rule\x18\x01 \x01(\v2 .windlass.policy.v1.ApprovalRuleR\x04ruleB\xd9\x01\n" +
 	"\x16com.windlass.policy.v1B\rApprovalProtoP\x01ZFgithub.com/windlass-dev/windlass/proto/gen/windlass/policy/v1;policyv1\xa2\x02\x03WPX\xaa\x02\x12Windlass.Policy.V1\xca\x02\x12Windlass\\Policy\\V1\xe2\x02\x1eWindlass\\Policy\\V1\\GPBMetadata\xea\x02\x14Windlass::Policy::V1b\x06proto3"

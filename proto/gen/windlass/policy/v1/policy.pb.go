@@ -358,6 +358,8 @@ type DecideToolRequest struct {
 	ApprovalRules []*ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
 	// ID of a valid approval for this call, as verified by the registry; empty = none. The decision's `reason` mentions it.
 	ApprovalId string `protobuf:"bytes,10,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// The model had read content that is not trusted when it requested the call.
+	Tainted bool `protobuf:"varint,12,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	// Tool groups, and whether the tool is in them. If an access policy names another group, the response has `needed_groups`.
 	Groups        []*ToolGroupMembers `protobuf:"bytes,11,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -462,6 +464,13 @@ func (x *DecideToolRequest) GetApprovalId() string {
 		return x.ApprovalId
 	}
 	return ""
+}
+
+func (x *DecideToolRequest) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
+	}
+	return false
 }
 
 func (x *DecideToolRequest) GetGroups() []*ToolGroupMembers {
@@ -1354,7 +1363,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0fpolicy_revision\x18\x05 \x01(\x04R\x0epolicyRevision\x1a;\n" +
 	"\rDeniedByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcb\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x04\n" +
 	"\x11DecideToolRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04tool\x12 \n" +
@@ -1367,7 +1376,8 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\t\xbaH\x06\x92\x01\x03\x10\xc0\x01R\rapprovalRules\x12(\n" +
 	"\vapproval_id\x18\n" +
 	" \x01(\tB\a\xbaH\x04r\x02\x18@R\n" +
-	"approvalId\x12G\n" +
+	"approvalId\x12\x18\n" +
+	"\atainted\x18\f \x01(\bR\atainted\x12G\n" +
 	"\x06groups\x18\v \x03(\v2$.windlass.policy.v1.ToolGroupMembersB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06groups\"o\n" +
 	"\x10ToolGroupMembers\x12\x1f\n" +
 	"\x05group\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x05group\x12\x18\n" +

@@ -1076,6 +1076,9 @@ type Source struct {
 	// the agent as `windlass/capabilities`, `windlass/parent_session_id`, the session's params as JSON in `windlass/params`, and
 	// `windlass/runner_id`, the worker.
 	SessionContext bool `protobuf:"varint,60,opt,name=session_context,json=sessionContext,proto3" json:"session_context,omitempty"`
+	// Tools whose results are trusted: globs over the server's own names, "*" for all. Results of all other tools taint the turn: what its model
+	// requests afterwards is tainted, and approval rules with `tainted` apply. Trust only tools whose results nobody else can influence.
+	TrustedTools []string `protobuf:"bytes,61,rep,name=trusted_tools,json=trustedTools,proto3" json:"trusted_tools,omitempty"`
 	// Credentials of requests that its tools get.
 	ProviderData *SourceProviderData `protobuf:"bytes,55,opt,name=provider_data,json=providerData,proto3" json:"provider_data,omitempty"`
 	// Whether it can be reached: pending (never reached), ready or unreachable.
@@ -1353,6 +1356,13 @@ func (x *Source) GetSessionContext() bool {
 		return x.SessionContext
 	}
 	return false
+}
+
+func (x *Source) GetTrustedTools() []string {
+	if x != nil {
+		return x.TrustedTools
+	}
+	return nil
 }
 
 func (x *Source) GetProviderData() *SourceProviderData {
@@ -2368,7 +2378,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
 	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
-	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xaa\x15\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xe3\x15\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -2407,7 +2417,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\btemporal\x18- \x01(\v2\x1e.windlass.registry.v1.TemporalR\btemporal\x12G\n" +
 	"\tworkflows\x18. \x03(\v2\x1e.windlass.registry.v1.WorkflowB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tworkflows\x12*\n" +
 	"\x06agents\x182 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x01R\x06agents\x12'\n" +
-	"\x0fsession_context\x18< \x01(\bR\x0esessionContext\x12M\n" +
+	"\x0fsession_context\x18< \x01(\bR\x0esessionContext\x127\n" +
+	"\rtrusted_tools\x18= \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x04\"\ar\x05\x10\x01\x18\x80\x02R\ftrustedTools\x12M\n" +
 	"\rprovider_data\x187 \x01(\v2(.windlass.registry.v1.SourceProviderDataR\fproviderData\x12<\n" +
 	"\x05state\x18\x1e \x01(\x0e2!.windlass.registry.v1.SourceStateB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +

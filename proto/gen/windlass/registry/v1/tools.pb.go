@@ -2180,7 +2180,9 @@ type CallToolRequest struct {
 	// Otherwise such a call is refused with a result that says so.
 	CanWait bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
 	// True when a call may also end with `authorization_required`. Workers of earlier versions do not know it.
-	CanAuthorize  bool `protobuf:"varint,15,opt,name=can_authorize,json=canAuthorize,proto3" json:"can_authorize,omitempty"`
+	CanAuthorize bool `protobuf:"varint,15,opt,name=can_authorize,json=canAuthorize,proto3" json:"can_authorize,omitempty"`
+	// The model had read content that is not trusted when it requested the call; see windlass.turn.v1.Message.tainted.
+	Tainted       bool `protobuf:"varint,16,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2316,6 +2318,13 @@ func (x *CallToolRequest) GetCanWait() bool {
 func (x *CallToolRequest) GetCanAuthorize() bool {
 	if x != nil {
 		return x.CanAuthorize
+	}
+	return false
+}
+
+func (x *CallToolRequest) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
 	}
 	return false
 }
@@ -3786,7 +3795,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xcd\x05\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xe7\x05\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -3808,7 +3817,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"resolution\x12%\n" +
 	"\trunner_id\x18\x0e \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12\x19\n" +
 	"\bcan_wait\x18\r \x01(\bR\acanWait\x12#\n" +
-	"\rcan_authorize\x18\x0f \x01(\bR\fcanAuthorize\"/\n" +
+	"\rcan_authorize\x18\x0f \x01(\bR\fcanAuthorize\x12\x18\n" +
+	"\atainted\x18\x10 \x01(\bR\atainted\"/\n" +
 	"\x0fStopCallRequest\x12\x1c\n" +
 	"\x03key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\",\n" +

@@ -695,6 +695,9 @@ type ToolCall struct {
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// The arguments exactly as the model wrote them: JSON text, possibly invalid. "{}" when the model wrote none.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
+	// The model had read content that is not trusted when it requested the call; see Message.tainted. Approval rules can require an approval
+	// of such calls. Set by Windlass.
+	Tainted       bool `protobuf:"varint,4,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -750,6 +753,13 @@ func (x *ToolCall) GetArgumentsJson() string {
 	return ""
 }
 
+func (x *ToolCall) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
+	}
+	return false
+}
+
 // ToolResult is the result of a tool call, as the model reads it.
 type ToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -768,7 +778,10 @@ type ToolResult struct {
 	Truncated bool `protobuf:"varint,6,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	// IDs of artifacts of the session that hold the complete truncated content. Empty when nothing was truncated, or when it was too large
 	// to store.
-	ArtifactIds   []string `protobuf:"bytes,7,rep,name=artifact_ids,json=artifactIds,proto3" json:"artifact_ids,omitempty"`
+	ArtifactIds []string `protobuf:"bytes,7,rep,name=artifact_ids,json=artifactIds,proto3" json:"artifact_ids,omitempty"`
+	// The content is trusted: it is from a tool that its source lists in trusted_tools, from a sub-agent that read nothing else, or from
+	// Windlass itself. All other content taints what models write after reading it; see Message.tainted. Set by Windlass.
+	Trusted       bool `protobuf:"varint,8,opt,name=trusted,proto3" json:"trusted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -852,6 +865,13 @@ func (x *ToolResult) GetArtifactIds() []string {
 	return nil
 }
 
+func (x *ToolResult) GetTrusted() bool {
+	if x != nil {
+		return x.Trusted
+	}
+	return false
+}
+
 // Message is one entry in the conversation of a session.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -879,7 +899,11 @@ type Message struct {
 	// Model that wrote an assistant message, "provider/model".
 	Model string `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`
 	// For a user message that delivers the answer of a sub-agent running in the background: ID of that agent. Empty for input from callers.
-	FromAgent     string `protobuf:"bytes,12,opt,name=from_agent,json=fromAgent,proto3" json:"from_agent,omitempty"`
+	FromAgent string `protobuf:"bytes,12,opt,name=from_agent,json=fromAgent,proto3" json:"from_agent,omitempty"`
+	// The message may be influenced by content that is not trusted: the model had read the result of a tool that its source does not trust, or
+	// a message that is tainted. Of a user message: it is the input or the answer of a sub-agent, or a summary, and was written so. Set by
+	// Windlass.
+	Tainted       bool `protobuf:"varint,13,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -996,6 +1020,13 @@ func (x *Message) GetFromAgent() string {
 		return x.FromAgent
 	}
 	return ""
+}
+
+func (x *Message) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
+	}
+	return false
 }
 
 // Usage counts the use of models and tools. Counts are totals, not per-call differences, unless noted otherwise.
@@ -1558,11 +1589,12 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"media_type\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\tmediaType\x12\x14\n" +
 	"\x04text\x18\x03 \x01(\tH\x00R\x04text\x12\x14\n" +
 	"\x04data\x18\x04 \x01(\fH\x00R\x04dataB\t\n" +
-	"\acontent\"^\n" +
+	"\acontent\"x\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
-	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\"\x95\x02\n" +
+	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\x12\x18\n" +
+	"\atainted\x18\x04 \x01(\bR\atainted\"\xaf\x02\n" +
 	"\n" +
 	"ToolResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
@@ -1571,7 +1603,8 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x12structured_content\x18\x04 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
 	"\bis_error\x18\x05 \x01(\bR\aisError\x12\x1c\n" +
 	"\ttruncated\x18\x06 \x01(\bR\ttruncated\x12!\n" +
-	"\fartifact_ids\x18\a \x03(\tR\vartifactIds\"\xd2\x03\n" +
+	"\fartifact_ids\x18\a \x03(\tR\vartifactIds\x12\x18\n" +
+	"\atrusted\x18\b \x01(\bR\atrusted\"\xec\x03\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1590,7 +1623,8 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	" \x01(\rR\x03seq\x12\x14\n" +
 	"\x05model\x18\v \x01(\tR\x05model\x12\x1d\n" +
 	"\n" +
-	"from_agent\x18\f \x01(\tR\tfromAgent\"\xbe\x02\n" +
+	"from_agent\x18\f \x01(\tR\tfromAgent\x12\x18\n" +
+	"\atainted\x18\r \x01(\bR\atainted\"\xbe\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x05R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x05R\foutputTokens\x12.\n" +

@@ -1114,7 +1114,9 @@ type TurnEnded struct {
 	// Distinct names of the tools that were called, in order of first use.
 	ToolsUsed []string `protobuf:"bytes,6,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
 	// Set when a limit ended the turn. The output is then partial.
-	LimitReached  *LimitReached `protobuf:"bytes,7,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	LimitReached *LimitReached `protobuf:"bytes,7,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	// The output is tainted; see Message.tainted.
+	Tainted       bool `protobuf:"varint,8,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1196,6 +1198,13 @@ func (x *TurnEnded) GetLimitReached() *LimitReached {
 		return x.LimitReached
 	}
 	return nil
+}
+
+func (x *TurnEnded) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
+	}
+	return false
 }
 
 // TurnRecovered: The worker of a step was lost and another worker continues the step.
@@ -1561,8 +1570,10 @@ type ContextCompacted struct {
 	ToMessageId string `protobuf:"bytes,9,opt,name=to_message_id,json=toMessageId,proto3" json:"to_message_id,omitempty"`
 	// IDs of messages in the covered range that models still read verbatim: the turn's request and its plan.
 	KeptMessageIds []string `protobuf:"bytes,10,rep,name=kept_message_ids,json=keptMessageIds,proto3" json:"kept_message_ids,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The summary covers messages that are tainted or not trusted; see Message.tainted.
+	Tainted       bool `protobuf:"varint,11,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ContextCompacted) Reset() {
@@ -1663,6 +1674,13 @@ func (x *ContextCompacted) GetKeptMessageIds() []string {
 		return x.KeptMessageIds
 	}
 	return nil
+}
+
+func (x *ContextCompacted) GetTainted() bool {
+	if x != nil {
+		return x.Tainted
+	}
+	return false
 }
 
 // ArtifactCreated: An artifact was added to the session. Read its bytes at /v1/artifacts/{id}.
@@ -4280,7 +4298,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x12\x14\n" +
 	"\x05model\x18\x03 \x01(\tR\x05model\x12\x14\n" +
 	"\x05tools\x18\x04 \x03(\tR\x05tools\x12!\n" +
-	"\fsurface_hash\x18\x05 \x01(\tR\vsurfaceHash\"\xc0\x02\n" +
+	"\fsurface_hash\x18\x05 \x01(\tR\vsurfaceHash\"\xda\x02\n" +
 	"\tTurnEnded\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
@@ -4290,7 +4308,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x05error\x18\x05 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12\x1d\n" +
 	"\n" +
 	"tools_used\x18\x06 \x03(\tR\ttoolsUsed\x12C\n" +
-	"\rlimit_reached\x18\a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"L\n" +
+	"\rlimit_reached\x18\a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x12\x18\n" +
+	"\atainted\x18\b \x01(\bR\atainted\"L\n" +
 	"\rTurnRecovered\x12%\n" +
 	"\x0eprevious_owner\x18\x01 \x01(\tR\rpreviousOwner\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\"-\n" +
@@ -4312,7 +4331,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x05plans\x18\t \x01(\rR\x05plans\"b\n" +
 	"\x10StrategySelected\x126\n" +
 	"\bstrategy\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc9\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe3\x02\n" +
 	"\x10ContextCompacted\x12\x19\n" +
 	"\bfrom_seq\x18\x01 \x01(\rR\afromSeq\x12\x15\n" +
 	"\x06to_seq\x18\x02 \x01(\rR\x05toSeq\x12\x1d\n" +
@@ -4325,7 +4344,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\adropped\x18\b \x01(\bR\adropped\x12\"\n" +
 	"\rto_message_id\x18\t \x01(\tR\vtoMessageId\x12(\n" +
 	"\x10kept_message_ids\x18\n" +
-	" \x03(\tR\x0ekeptMessageIds\"\xaa\x01\n" +
+	" \x03(\tR\x0ekeptMessageIds\x12\x18\n" +
+	"\atainted\x18\v \x01(\bR\atainted\"\xaa\x01\n" +
 	"\x0fArtifactCreated\x12\x1f\n" +
 	"\vartifact_id\x18\x01 \x01(\tR\n" +
 	"artifactId\x12\x12\n" +
