@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/peercred"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
 // LoopbackLocal is the value of IdentityConfig.Loopback that treats callers from this machine as the local user.
@@ -58,13 +60,15 @@ const (
 	keysTimeout = 5 * time.Second
 )
 
-// authenticator returns what authenticates callers from outside the mesh, and whether a connection on loopback can be enough for that.
+// authenticator returns what authenticates callers from outside the mesh, and whether a connection on loopback can be enough for that. used
+// is told of tokens, see bearer.Deps.
 func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, log *slog.Logger,
+	used func(context.Context, *policyv1.Principal, [sha256.Size]byte),
 ) (_ *authn.Authenticator, local bool, _ error) {
 	var tokens []authn.TokenVerifier
 	if len(c.Issuers) > 0 {
 		v, err := bearer.New(c.Issuers, bearer.Deps{
-			Client: out.Client(egress.Options{Timeout: keysTimeout, MaxResponseBytes: maxKeys}), Log: log,
+			Client: out.Client(egress.Options{Timeout: keysTimeout, MaxResponseBytes: maxKeys}), Log: log, Used: used,
 		})
 		if err != nil {
 			return nil, false, fmt.Errorf("identity.issuers: %w", err)

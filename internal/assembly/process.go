@@ -70,6 +70,7 @@ type Process struct {
 	databases  map[string]*sqldb.DB
 	conns      map[string]rpc.Conn
 	authorizer *authorizer
+	auditor    *auditor
 	// authenticator is for callers from outside the mesh.
 	authenticator *authn.Authenticator
 	// flush completes what was answered before it was written; nil = nothing.
@@ -87,8 +88,8 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 	}
 	p := &Process{
 		opts: opts, cfg: opts.Config, log: opts.Log, ctx: ctx,
-		authorizer: &authorizer{},
-		databases:  map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]probe.Check{},
+		authorizer: &authorizer{}, auditor: &auditor{},
+		databases: map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]probe.Check{},
 	}
 	p.group.Log = opts.Log
 	p.checker = probe.NewChecker(opts.Log, func() map[string]probe.Check { return p.ready })
@@ -121,7 +122,11 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
-	if p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log); err != nil {
+	if err := connectAuditor(p, parts); err != nil {
+		return err
+	}
+	p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log, p.auditor.login)
+	if err != nil {
 		return err
 	}
 	if err := p.cfg.Telemetry.Metrics.Check(); err != nil {
@@ -138,6 +143,7 @@ func (p *Process) build(parts []component) error {
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
 		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names, Tokens: p.tokens,
 		TLS: secured, NoReflection: !p.cfg.Mesh.Reflection,
+		Auditor: p.auditor,
 	}); err != nil {
 		return err
 	}

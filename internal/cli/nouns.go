@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/audit"
 	"github.com/windlass-dev/windlass/internal/cli/connections"
 	"github.com/windlass-dev/windlass/internal/cli/grants"
 	"github.com/windlass-dev/windlass/internal/cli/insight"
@@ -41,8 +42,9 @@ func nounCommands(a *app.App) []*cobra.Command {
 		}
 		out = append(out, cmd)
 	}
-	return append(append(out, artifactCommand(a), secrets.Command(a, runner), connections.Command(a, runner),
-		grants.Command(runner)), insight.Commands(runner)...)
+	out = append(out, artifactCommand(a), secrets.Command(a, runner), connections.Command(a, runner), grants.Command(runner),
+		audit.Command(a, runner))
+	return append(out, insight.Commands(runner)...)
 }
 
 // nouns lists all kinds of resources.

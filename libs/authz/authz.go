@@ -161,21 +161,34 @@ func (a *Authorizer) Forget(tenant string) {
 	}
 }
 
-// RecordDenied reports a denial to policy in the background, at best effort: it never blocks, and drops the report if too many are in
-// flight.
+// denialWait is how long a refusal waits for its record.
+const denialWait = time.Second
+
+// RecordDenied reports a denial to policy, and returns when it is on record, after a second, or when ctx ends. It drops the report if too
+// many are in flight.
 func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
 	select {
 	case a.denials <- struct{}{}:
 	default:
 		return
 	}
+	waiting := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Timeout)
+	recorded := make(chan struct{})
 	go func() {
+		defer close(recorded)
 		defer func() { <-a.denials }()
 		defer cancel()
 		// The caller is refused either way; policy logs what it cannot store.
 		_, _ = a.client.RecordDenial(ctx, &policyv1.RecordDenialRequest{Principal: p, Permission: permission, Method: method})
 	}()
+	late := time.NewTimer(denialWait)
+	defer late.Stop()
+	select {
+	case <-recorded:
+	case <-late.C:
+	case <-waiting.Done():
+	}
 }
 
 // keyOf returns a digest of everything in a principal that a policy can match.

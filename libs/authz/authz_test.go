@@ -172,13 +172,23 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestRecordDeniedNeverBlocks(t *testing.T) {
+// TestRecordDeniedWaitsForAMoment: a refusal waits until it is on record, but not long for a policy that hangs, and further refusals are
+// dropped then.
+func TestRecordDeniedWaitsForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &policyFake{}
 		a := New(f, Config{})
+		var all sync.WaitGroup
 		for range 1000 {
-			a.RecordDenied(t.Context(), authn.User("eve"), "a", "/m")
+			all.Go(func() {
+				began := time.Now()
+				a.RecordDenied(t.Context(), authn.User("eve"), "a", "/m")
+				if d := time.Since(began); d > denialWait {
+					t.Errorf("it waited for %s", d)
+				}
+			})
 		}
+		all.Wait()
 		time.Sleep(time.Minute)
 		f.mu.Lock()
 		defer f.mu.Unlock()

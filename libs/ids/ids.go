@@ -67,6 +67,8 @@ const (
 	ConnectionAttempt = "cat"
 	// Delivery is the prefix of a webhook delivery's id, which is sent along with the delivery.
 	Delivery = "whd"
+	// Audit is the prefix of an audit record's id.
+	Audit = "aud"
 )
 
 // maxTime is the last time that an id holds, milliseconds since 1970.

@@ -34,7 +34,14 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	return next(ctx, req)
+	if !s.audited[info.FullMethod] {
+		return next(ctx, req)
+	}
+	resp, err = next(ctx, req)
+	if err = s.audit(ctx, info.FullMethod, req, resp, err); err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // stream is the same chain for streams, which unary calls over the network are too; it validates each received message.
@@ -51,7 +58,24 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		release := context.AfterFunc(s.stopping, cancel)
 		defer release()
 	}
-	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: hasMeshToken(ctx)})
+	out := &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: hasMeshToken(ctx)}
+	if !s.audited[info.FullMethod] {
+		return next(srv, out)
+	}
+	var req any
+	done := false
+	out.received = func(m any) { req = m }
+	out.sending = func(m any) error {
+		if done {
+			return nil
+		}
+		done = true
+		return s.audit(ctx, info.FullMethod, req, m, nil)
+	}
+	if err = next(srv, out); err != nil && !done {
+		return s.audit(ctx, info.FullMethod, req, nil, err)
+	}
+	return err
 }
 
 // finish converts all errors to statuses, and logs those that are our fault.

@@ -41,11 +41,22 @@ type serverStream struct {
 	validate func(any) error
 	// role is set if the caller is a role of the mesh, with a token.
 	role bool
+	// received gets each valid message, sending each message before it is sent, and may refuse it; both may be nil.
+	received func(any)
+	sending  func(any) error
 }
 
 func (s *serverStream) Context() context.Context { return s.ctx }
 
 func (s *serverStream) RecvMsg(m any) error {
+	err := s.receive(m)
+	if err == nil && s.received != nil {
+		s.received(m)
+	}
+	return err
+}
+
+func (s *serverStream) receive(m any) error {
 	if _, direct := s.ServerStream.(*serverSide); direct {
 		if err := s.ServerStream.RecvMsg(m); err != nil {
 			return err
@@ -66,6 +77,11 @@ func (s *serverStream) SendMsg(m any) error {
 	if out, ok := m.(proto.Message); ok {
 		if size := proto.Size(out); size > MaxMessage {
 			return responseTooLarge(size)
+		}
+	}
+	if s.sending != nil {
+		if err := s.sending(m); err != nil {
+			return err
 		}
 	}
 	return s.ServerStream.SendMsg(m)

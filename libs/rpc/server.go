@@ -35,7 +35,7 @@ const streamWorkers = 32
 type Authorizer interface {
 	// Decide answers from a cache if possible. An error means that there is no answer; the call then fails as unavailable.
 	Decide(ctx context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error)
-	// RecordDenied records a denial for the audit log. It never blocks.
+	// RecordDenied records a denial for the audit trail before the caller learns of it, if that takes no longer than a moment.
 	RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string)
 }
 
@@ -57,6 +57,8 @@ type ServerConfig struct {
 	TLS *ServerTLS
 	// NoReflection leaves out the service that describes the others to clients.
 	NoReflection bool
+	// Auditor records what callers do; nil records nothing.
+	Auditor Auditor
 	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }
@@ -70,6 +72,7 @@ type Server struct {
 	public      *publicView
 	permissions map[string]string
 	internal    map[string]bool   // methods that are for roles of the mesh only
+	audited     map[string]bool   // methods whose calls are recorded
 	former      map[string]string // methods by the full names that they had before
 	direct      *direct
 	left        chan struct{} // closed when handlers were abandoned
@@ -144,12 +147,12 @@ func (s *Server) Prepare() error {
 	if err != nil {
 		return err
 	}
-	s.permissions, s.internal = p, map[string]bool{}
+	s.permissions, s.internal, s.audited = p, map[string]bool{}, map[string]bool{}
 	for method := range p {
-		s.internal[method] = Internal(method)
+		s.internal[method], s.audited[method] = Internal(method), audited(method)
 	}
 	for former, now := range s.former {
-		p[former], s.internal[former] = p[now], s.internal[now]
+		p[former], s.internal[former], s.audited[former] = p[now], s.internal[now], s.audited[now]
 	}
 	s.SetServing(false)
 	return nil

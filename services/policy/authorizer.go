@@ -35,19 +35,26 @@ func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permissi
 // Forget makes the next decision about a tenant read its policies again; an empty tenant means all.
 func (a *Authorizer) Forget(tenant string) { a.service.decider.sets.forget(tenant) }
 
-// RecordDenied records a denial in the background; it never blocks, and drops the denial if too many are in flight.
+// RecordDenied records a denial, and returns when that is committed or ctx ends; it drops the denial if too many are in flight.
 func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
 	select {
 	case a.slots <- struct{}{}:
 	default:
 		return
 	}
+	waiting := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	recorded := make(chan struct{})
 	go func() {
+		defer close(recorded)
 		defer func() { <-a.slots }()
 		defer cancel()
 		if _, err := a.service.denials.record(ctx, p, permission, method); err != nil {
 			a.service.log.WarnContext(ctx, "refusal not recorded", "permission", permission, "method", method, "error", err)
 		}
 	}()
+	select {
+	case <-recorded:
+	case <-waiting.Done():
+	}
 }

@@ -29,6 +29,8 @@ type Config struct {
 	PermissionsMaxAge time.Duration `yaml:"permissions_max_age" doc:"How long servers may cache a principal's permissions; a revocation takes at most that long to take effect everywhere."`
 	// MaxAccessPolicies limits the access policies of a tenant.
 	MaxAccessPolicies int `yaml:"max_access_policies" doc:"Maximum number of access policies of a tenant."`
+	// InputRetention is how long principals of decisions are kept after their last use.
+	InputRetention time.Duration `yaml:"input_retention" doc:"How long the claims of a principal are kept after its last decision, for explanations and replays; at least 1h."`
 	// DenialsPerSecond limits the rows that refused RPCs write per second; further refusals are not recorded.
 	DenialsPerSecond int `yaml:"denials_per_second" doc:"Maximum refused calls recorded per second, so that refusals cannot fill the disk."`
 }
@@ -47,6 +49,12 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.MaxAccessPolicies == 0 {
 		c.MaxAccessPolicies = def.MaxAccessPolicies
+	}
+	if c.InputRetention == 0 {
+		c.InputRetention = def.InputRetention
+	}
+	if c.InputRetention < time.Hour {
+		return c, errors.New("policy.input_retention must be at least 1h")
 	}
 	if c.DenialsPerSecond == 0 {
 		c.DenialsPerSecond = def.DenialsPerSecond
@@ -78,6 +86,7 @@ func DefaultConfig() Config {
 		ServiceRules:      defaultServiceRules(),
 		PermissionsMaxAge: 2 * time.Second,
 		MaxAccessPolicies: 1000,
+		InputRetention:    90 * 24 * time.Hour,
 		DenialsPerSecond:  100,
 	}
 }
@@ -88,14 +97,16 @@ func defaultServiceRules() []Rule {
 		{
 			Name:        "mesh-servers",
 			Roles:       []string{"gateway", "sessions", "registry", "inference", "mcpbridge", "worker"},
-			Permissions: []string{"policy.permissions.get", "policy.denials.record"},
+			Permissions: []string{"policy.permissions.get", "policy.denials.record", "policy.audit.record"},
 		},
 		{
 			Name: "mesh-gateway", Roles: []string{"gateway"}, Permissions: []string{"health.get", "policy.connections.authorize"},
 		},
 		{
 			Name: "mesh-policy", Roles: []string{"policy"},
-			Permissions: []string{"registry.groups.evaluate", "registry.sources.login", "sessions.authorizations.resolve"},
+			Permissions: []string{
+				"registry.groups.evaluate", "registry.sources.login", "sessions.authorizations.resolve", "policy.audit.record",
+			},
 		},
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},

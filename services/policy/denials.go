@@ -55,7 +55,7 @@ func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission,
 		v = Verdict{Reason: fmt.Sprintf("no rule gave permission %q to %q", permission, key.subject)}
 	}
 	made := store.Decision{
-		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Kind: store.Permission,
+		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Actor: actor(ctx), Kind: store.Permission,
 		Resource: permission, Method: method, Rule: v.Rule, Reason: v.Reason,
 		PolicyRevision: r.revision, Policies: strings.Join(v.Policies, ","), InputHash: r.in.Hash, Latency: since(began),
 	}

@@ -58,9 +58,6 @@ func (s *Service) buildGrants(cfg Config, deps Deps, v *vault.Vault, masters int
 	return nil
 }
 
-// Run removes what has expired, until ctx ends.
-func (s *Service) Run(ctx context.Context) error { return s.grants.Run(ctx) }
-
 // waiting implements grant.Waiting.
 type waiting struct {
 	sessions executionv1.ExecutionServiceClient

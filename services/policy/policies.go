@@ -19,6 +19,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -170,6 +171,9 @@ func (s *accessPolicies) change(ctx context.Context, only bool, change func(stor
 		if err == nil && only {
 			checked, err = *c.Put, errChecked
 		}
+		if err == nil {
+			c.Record = s.record(ctx, c, now)
+		}
 		return c, err
 	})
 	if errors.Is(err, errChecked) {
@@ -180,6 +184,17 @@ func (s *accessPolicies) change(ctx context.Context, only bool, change func(stor
 	}
 	s.announce(ctx, authn.Tenant(ctx))
 	return policyToProto(done), nil
+}
+
+// record returns the audit record of a change.
+func (s *accessPolicies) record(ctx context.Context, c store.Change, before store.Snapshot) trail.Record {
+	action, name := "policy.access_policies.delete", c.Delete
+	if c.Put != nil {
+		if action, name = "policy.access_policies.update", c.Put.Name; indexOf(before, name) < 0 {
+			action = "policy.access_policies.create"
+		}
+	}
+	return trail.New(authn.Tenant(ctx), s.now(), authn.From(ctx).GetSubject(), "", action, name, trail.Done, "", trail.Links{})
 }
 
 // announce has caches of permissions forget the tenant's. A lost message makes them older, not wrong: decisions on tools read the revision,

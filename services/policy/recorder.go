@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -22,17 +23,24 @@ const (
 // recorder stores decisions, each with its principal unless that is the subject's last one.
 type recorder struct {
 	store store.Store
-	last  *lru.Cache[subjectKey, string]
+	last  *lru.Cache[subjectKey, kept]
+	again time.Duration
+}
+
+// kept is the input that was stored last for a subject. It is stored again after a while, so that inputs in use are not deleted as old.
+type kept struct {
+	hash string
+	at   time.Time
 }
 
 type subjectKey struct{ tenant, subject string }
 
-func newRecorder(s store.Store) (*recorder, error) {
-	last, err := lru.New[subjectKey, string](subjectsKept)
+func newRecorder(s store.Store, retention time.Duration) (*recorder, error) {
+	last, err := lru.New[subjectKey, kept](subjectsKept)
 	if err != nil {
 		return nil, fmt.Errorf("make cache of inputs: %w", err)
 	}
-	return &recorder{store: s, last: last}, nil
+	return &recorder{store: s, last: last, again: retention / 4}, nil
 }
 
 // add commits a decision before it returns. One that allows a call without side effects outside of turns may follow a moment later: a
@@ -40,7 +48,7 @@ func newRecorder(s store.Store) (*recorder, error) {
 func (r *recorder) add(ctx context.Context, d store.Decision, in access.Input) error {
 	key := subjectKey{d.Tenant, d.Subject}
 	known, _ := r.last.Get(key)
-	if known == in.Hash || len(in.Encoded) > maxInputBytes {
+	if known.hash == in.Hash && d.Time.Sub(known.at) < r.again || len(in.Encoded) > maxInputBytes {
 		if d.Allowed && d.TurnID == "" && d.Effect == enum.Name(turnv1.EffectClass_EFFECT_CLASS_READ) {
 			return r.store.AddLater(ctx, d)
 		}
@@ -49,6 +57,6 @@ func (r *recorder) add(ctx context.Context, d store.Decision, in access.Input) e
 	if err := r.store.Add(ctx, d, &store.Input{Hash: in.Hash, Subject: d.Subject, Principal: in.Encoded}); err != nil {
 		return err
 	}
-	r.last.Add(key, in.Hash)
+	r.last.Add(key, kept{in.Hash, d.Time})
 	return nil
 }

@@ -73,8 +73,8 @@ type secrets struct {
 // record keeps who used or changed a secret.
 func (s *secrets) record(ctx context.Context, tenant, method, name, reason string) error {
 	return s.store.Add(ctx, store.Decision{
-		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Kind: store.Secret, Resource: name,
-		Method: method, Allowed: true, Reason: reason,
+		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Actor: actor(ctx), Kind: store.Secret,
+		Resource: name, Method: method, Allowed: true, Reason: reason,
 	}, nil)
 }
 

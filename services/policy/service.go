@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
@@ -23,6 +25,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
+	"github.com/windlass-dev/windlass/services/policy/audit"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	connections "github.com/windlass-dev/windlass/services/policy/connection/api"
 	"github.com/windlass-dev/windlass/services/policy/grant"
@@ -74,6 +78,9 @@ type Service struct {
 	denials *denials
 	shields shields
 	secrets *secrets
+	trail   *trail.Trail
+	audit   *audit.Service
+	inputs  time.Duration // how long unused ones are kept
 	log     *slog.Logger
 
 	connections *connections.Server // nil: not served
@@ -101,7 +108,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := store.Migrate(context.Background(), deps.DB); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), now: deps.DB.Now, shields: shields, log: deps.Log}
+	t := trail.Of(deps.DB)
+	s := &Service{
+		engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB, t), now: deps.DB.Now, shields: shields, log: deps.Log,
+		trail: t, inputs: cfg.InputRetention,
+	}
+	s.audit = audit.New(t, s.store.Flush, deps.DB.Now)
 	masters, err := cfg.Vault.masters()
 	if err != nil {
 		return nil, err
@@ -131,7 +143,7 @@ func (s *Service) prepare(cfg Config, deps Deps) error {
 	if err != nil {
 		return err
 	}
-	if s.recorder, err = newRecorder(s.store); err != nil {
+	if s.recorder, err = newRecorder(s.store, cfg.InputRetention); err != nil {
 		return err
 	}
 	s.decider = &decider{engine: s.engine, sets: sets, maxAge: cfg.PermissionsMaxAge}
@@ -152,6 +164,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 		policyv1.RegisterConnectionServiceServer(r, s.connections)
 	}
 	policyv1.RegisterGrantServiceServer(r, s.grantServer)
+	policyv1.RegisterAuditServiceServer(r, s.audit)
 }
 
 // Engine returns the active rules.
@@ -193,7 +206,7 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 		}
 	}
 	d := store.Decision{
-		Tenant: p.GetTenant(), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(),
+		Tenant: p.GetTenant(), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(), Actor: actor(ctx),
 		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
 		Source: req.GetSource(), Effect: enum.Name(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
 		TurnID: req.GetTurnId(), CallID: req.GetCallId(),
@@ -214,7 +227,34 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 func since(began time.Time) time.Duration { return time.Since(began).Truncate(time.Microsecond) }
 
 // Flush waits until all decisions are recorded, or until ctx ends. Call it before the database is closed.
-func (s *Service) Flush(ctx context.Context) error { return s.store.Flush(ctx) }
+func (s *Service) Flush(ctx context.Context) error {
+	if err := s.store.Flush(ctx); err != nil {
+		return err
+	}
+	return s.trail.Extend(ctx)
+}
+
+// pruneEvery is the time between two deletions of old inputs of decisions.
+const pruneEvery = time.Hour
+
+// Run extends the audit trail, and removes what has expired, until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	all.Go(func() { s.trail.Run(ctx, s.log) })
+	all.Go(func() {
+		for {
+			if err := s.store.PruneInputs(ctx, s.now().Add(-s.inputs)); err != nil && ctx.Err() == nil {
+				s.log.ErrorContext(ctx, "old inputs of decisions cannot be deleted", "error", err)
+			}
+			if backoff.Sleep(ctx, pruneEvery) != nil {
+				return
+			}
+		}
+	})
+	err := s.grants.Run(ctx)
+	all.Wait()
+	return err
+}
 
 // CheckApprovalRules implements PolicyService.
 func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest) (*policyv1.CheckApprovalRulesResponse,

@@ -156,7 +156,7 @@ func TestABadPageTokenIsAField(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"/v1/agents", "/v1/sessions", "/v1/turns", "/v1/sources", "/v1/tools", "/v1/tool-groups", "/v1/executions", "/v1/decisions", "/v1/models",
-		"/v1/approvals", "/v1/budgets", "/v1/schedules", "/v1/webhooks",
+		"/v1/approvals", "/v1/audit", "/v1/budgets", "/v1/schedules", "/v1/webhooks",
 	} {
 		code, got, err := client(t).Do(t.Context(), "GET", path+"?page_token=zzz", nil)
 		fields, _ := got["fields"].([]any)

@@ -34,6 +34,9 @@ type Deps struct {
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Used is told of a token, by its SHA-256, when it is verified: at its first use, and again now and then. It must not block; nil = nobody
+	// is told.
+	Used func(ctx context.Context, p *policyv1.Principal, token [sha256.Size]byte)
 }
 
 // Verifier verifies the tokens of all configured issuers. It is safe for concurrent use.
@@ -41,6 +44,7 @@ type Verifier struct {
 	issuers map[string]*issuer // by the value of iss
 	seen    *lru.Cache[[sha256.Size]byte, verified]
 	now     func() time.Time
+	used    func(context.Context, *policyv1.Principal, [sha256.Size]byte)
 }
 
 var _ authn.TokenVerifier = (*Verifier)(nil)
@@ -72,7 +76,7 @@ func New(issuers []Issuer, deps Deps) (*Verifier, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	v := &Verifier{issuers: map[string]*issuer{}, now: deps.Now}
+	v := &Verifier{issuers: map[string]*issuer{}, now: deps.Now, used: deps.Used}
 	names := map[string]bool{}
 	for i, c := range issuers {
 		if err := c.check(); err != nil {
@@ -113,7 +117,8 @@ func (v *Verifier) Recognizes(token string) bool { return strings.Count(token, "
 func (v *Verifier) Verify(ctx context.Context, token, resource string) (*policyv1.Principal, error) {
 	id, now := sha256.Sum256([]byte(token)), v.now()
 	seen, ok := v.seen.Get(id)
-	if !ok || !now.Before(seen.until) {
+	verified := !ok || !now.Before(seen.until)
+	if verified {
 		var err error
 		if seen, err = v.verify(ctx, token, now); err != nil {
 			return nil, err
@@ -127,6 +132,9 @@ func (v *Verifier) Verify(ctx context.Context, token, resource string) (*policyv
 		if !slices.Contains(seen.scopes, scope) {
 			return nil, &authn.ScopeError{Scopes: seen.issuer.cfg.Scopes}
 		}
+	}
+	if verified && v.used != nil {
+		v.used(ctx, seen.principal, id)
 	}
 	return seen.principal, nil
 }

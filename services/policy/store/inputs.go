@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -41,6 +42,26 @@ func (s sqlStore) Inputs(ctx context.Context, tenant string, hashes []string) (m
 func (s sqlStore) LastInput(ctx context.Context, tenant, subject string) (Input, error) {
 	return sqldb.One(ctx, s.db.Reader(), scanInput, `SELECT hash, subject, principal FROM decision_inputs
 		WHERE tenant = $1 AND subject = $2 ORDER BY used_us DESC LIMIT 1`, tenant, subject)
+}
+
+// prunedAtOnce limits the inputs that one transaction deletes.
+const prunedAtOnce = 500
+
+func (s sqlStore) PruneInputs(ctx context.Context, before time.Time) error {
+	for {
+		var n int64
+		err := s.db.Write(ctx, func(tx sqldb.Tx) (err error) {
+			n, err = sqldb.Exec(ctx, tx, `DELETE FROM decision_inputs WHERE (tenant, hash) IN (SELECT tenant, hash FROM decision_inputs
+				WHERE used_us < $1 ORDER BY used_us LIMIT $2) AND used_us < $1`, sqldb.Micros(before), prunedAtOnce)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("delete old inputs of decisions: %w", err)
+		}
+		if n < prunedAtOnce {
+			return nil
+		}
+	}
 }
 
 func scanInput(row sqldb.Scanner) (in Input, err error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 )
 
 // Effect says what a policy does. The values are those of the API.
@@ -88,6 +89,8 @@ type Change struct {
 	Put *Policy
 	// Delete removes the policy with this name.
 	Delete string
+	// Record is the audit record of the change, to which the store adds the revision; without an ID there is none.
+	Record trail.Record
 }
 
 const policyColumns = `tenant, name, spec, revision, policy_revision, created_us, updated_us`
@@ -170,6 +173,12 @@ func (s sqlStore) ChangePolicies(ctx context.Context, tenant string, change func
 		if err != nil {
 			return err
 		}
+		if c.Record.ID != "" {
+			c.Record.Reason = fmt.Sprintf("policy revision %d", revision)
+			if err := trail.Add(ctx, tx, c.Record); err != nil {
+				return err
+			}
+		}
 		if c.Delete != "" {
 			return sqldb.ExecOne(ctx, tx, `DELETE FROM access_policies WHERE tenant = $1 AND name = $2`, tenant, c.Delete)
 		}
@@ -177,6 +186,9 @@ func (s sqlStore) ChangePolicies(ctx context.Context, tenant string, change func
 		out.Tenant, out.PolicyRevision = tenant, uint64(revision)
 		return putPolicy(ctx, tx, &out, now.Policies)
 	})
+	if err == nil {
+		s.trail.Added()
+	}
 	return out, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 )
 
 // Kinds of decisions.
@@ -30,8 +31,8 @@ type Decision struct {
 	Tenant, ID string
 	// Time is when it was made, to the microsecond.
 	Time time.Time
-	// Subject is the subject of the request.
-	Subject string
+	// Subject is the subject of the request, Actor the role of the mesh that asked.
+	Subject, Actor string
 	// Kind is Tool or Permission; Resource is the tool or permission, Method the refused RPC.
 	Kind, Resource, Method string
 	// Allowed is the decision, Rule the rule that made it, Reason the text for people.
@@ -86,11 +87,13 @@ type Store interface {
 	Flush(ctx context.Context) error
 	// Inputs returns the stored inputs with these hashes, by hash.
 	Inputs(ctx context.Context, tenant string, hashes []string) (map[string]Input, error)
+	// PruneInputs deletes inputs that were last used before a time.
+	PruneInputs(ctx context.Context, before time.Time) error
 	// LastInput returns the subject's input that was added last; ErrNotFound.
 	LastInput(ctx context.Context, tenant, subject string) (Input, error)
 	// Get reads a decision; ErrNotFound if the tenant has none with this id.
 	Get(ctx context.Context, tenant, id string) (Decision, error)
-	// Forget erases turn, call and arguments hash from the decisions of turns.
+	// Forget erases turn, call and arguments hash from the decisions of turns, and what links audit records to them.
 	Forget(ctx context.Context, tenant string, turns []string) error
 	// List returns at most limit decisions after the cursor, newest first; the zero cursor is the start.
 	List(ctx context.Context, tenant string, f Filter, after Cursor, limit int) ([]Decision, error)
@@ -104,9 +107,9 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 	return db.Migrate(ctx, migrations, "migrations")
 }
 
-// New returns the store in a database that Migrate has prepared.
-func New(db *sqldb.DB) Store {
-	s := sqlStore{db: db, revisions: newRevisions(db)}
+// New returns the store in a database that Migrate has prepared. The trail gets the decisions and the changes of policies.
+func New(db *sqldb.DB, t *trail.Trail) Store {
+	s := sqlStore{db: db, trail: t, revisions: newRevisions(db)}
 	s.later = batch.New(batch.Config[Decision]{
 		Write:     func(ctx context.Context, all []Decision) error { return s.addAll(ctx, all, nil) },
 		Permanent: sqldb.IsUnique,
@@ -119,6 +122,7 @@ func New(db *sqldb.DB) Store {
 
 type sqlStore struct {
 	db        *sqldb.DB
+	trail     *trail.Trail
 	later     *batch.Writer[Decision]
 	revisions *sqldb.Fresh[string, uint64]
 }
@@ -126,7 +130,7 @@ type sqlStore struct {
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +
 	`turn_id, call_id, policy_revision, policies, input_hash, latency_us`
 
-var insertDecisions = sqldb.NewInserts("decisions", columns)
+var insertDecisions = sqldb.NewInserts("decisions", columns+", actor, audited")
 
 func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
 	return s.addAll(ctx, []Decision{d}, in)
@@ -144,7 +148,7 @@ func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
 			rows[i] = []any{
 				d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
 				d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash,
-				d.Latency.Microseconds(),
+				d.Latency.Microseconds(), d.Actor, false,
 			}
 		}
 		return insertDecisions.Exec(ctx, tx, rows)
@@ -152,6 +156,7 @@ func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
 	}
+	s.trail.Added()
 	return nil
 }
 
@@ -174,6 +179,9 @@ func (s sqlStore) Forget(ctx context.Context, tenant string, turns []string) err
 		for _, turn := range turns {
 			if _, err := sqldb.Exec(ctx, tx, `UPDATE decisions SET turn_id = '', call_id = '', arguments_hash = ''
 				WHERE tenant = $1 AND turn_id <> '' AND turn_id = $2`, tenant, turn); err != nil {
+				return err
+			}
+			if err := trail.Erase(ctx, tx, tenant, turn); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -32,7 +33,7 @@ func Run(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 	}
-	s := store.New(db)
+	s := store.New(db, trail.Of(db))
 	t.Run("what is added is read back", func(t *testing.T) { readBack(t, s) })
 	t.Run("another tenant sees nothing", func(t *testing.T) { tenants(t, s) })
 	t.Run("the list is newest first, filtered and paged", func(t *testing.T) { list(t, s) })

@@ -49,6 +49,14 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "windlass/options/v1/options.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         57308,
+		Name:          "windlass.options.v1.audited",
+		Tag:           "varint,57308,opt,name=audited",
+		Filename:      "windlass/options/v1/options.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.ServiceOptions)(nil),
 		ExtensionType: (*bool)(nil),
 		Field:         57303,
@@ -100,6 +108,10 @@ var (
 	//
 	// optional string former_name = 57304;
 	E_FormerName = &file_windlass_options_v1_options_proto_extTypes[2]
+	// Each call that is admitted is recorded in the audit trail before it is answered: who called, what about, and how it ended.
+	//
+	// optional bool audited = 57308;
+	E_Audited = &file_windlass_options_v1_options_proto_extTypes[3]
 )
 
 // Extension fields to descriptorpb.ServiceOptions.
@@ -107,11 +119,11 @@ var (
 	// All RPCs of the service are internal.
 	//
 	// optional bool internal_service = 57303;
-	E_InternalService = &file_windlass_options_v1_options_proto_extTypes[3]
+	E_InternalService = &file_windlass_options_v1_options_proto_extTypes[4]
 	// Full name that the service had before it was renamed, "package.Service". Servers answer calls under it as well.
 	//
 	// optional string former_service_name = 57305;
-	E_FormerServiceName = &file_windlass_options_v1_options_proto_extTypes[4]
+	E_FormerServiceName = &file_windlass_options_v1_options_proto_extTypes[5]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -119,11 +131,11 @@ var (
 	// The message is the data of domain events of these types, for example "dev.windlass.agent.created.v1".
 	//
 	// repeated string event_types = 57306;
-	E_EventTypes = &file_windlass_options_v1_options_proto_extTypes[5]
+	E_EventTypes = &file_windlass_options_v1_options_proto_extTypes[6]
 	// Source of the domain events of these types, for example "/windlass/sessions".
 	//
 	// optional string event_source = 57307;
-	E_EventSource = &file_windlass_options_v1_options_proto_extTypes[6]
+	E_EventSource = &file_windlass_options_v1_options_proto_extTypes[7]
 )
 
 var File_windlass_options_v1_options_proto protoreflect.FileDescriptor
@@ -136,7 +148,8 @@ const file_windlass_options_v1_options_proto_rawDesc = "" +
 	"permission:<\n" +
 	"\binternal\x12\x1e.google.protobuf.MethodOptions\x18ֿ\x03 \x01(\bR\binternal:A\n" +
 	"\vformer_name\x12\x1e.google.protobuf.MethodOptions\x18ؿ\x03 \x01(\tR\n" +
-	"formerName:L\n" +
+	"formerName::\n" +
+	"\aaudited\x12\x1e.google.protobuf.MethodOptions\x18ܿ\x03 \x01(\bR\aaudited:L\n" +
 	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalService:Q\n" +
 	"\x13former_service_name\x12\x1f.google.protobuf.ServiceOptions\x18ٿ\x03 \x01(\tR\x11formerServiceName:B\n" +
 	"\vevent_types\x12\x1f.google.protobuf.MessageOptions\x18ڿ\x03 \x03(\tR\n" +
@@ -153,14 +166,15 @@ var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: windlass.options.v1.permission:extendee -> google.protobuf.MethodOptions
 	0, // 1: windlass.options.v1.internal:extendee -> google.protobuf.MethodOptions
 	0, // 2: windlass.options.v1.former_name:extendee -> google.protobuf.MethodOptions
-	1, // 3: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
-	1, // 4: windlass.options.v1.former_service_name:extendee -> google.protobuf.ServiceOptions
-	2, // 5: windlass.options.v1.event_types:extendee -> google.protobuf.MessageOptions
-	2, // 6: windlass.options.v1.event_source:extendee -> google.protobuf.MessageOptions
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	0, // [0:7] is the sub-list for extension extendee
+	0, // 3: windlass.options.v1.audited:extendee -> google.protobuf.MethodOptions
+	1, // 4: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
+	1, // 5: windlass.options.v1.former_service_name:extendee -> google.protobuf.ServiceOptions
+	2, // 6: windlass.options.v1.event_types:extendee -> google.protobuf.MessageOptions
+	2, // 7: windlass.options.v1.event_source:extendee -> google.protobuf.MessageOptions
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	0, // [0:8] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -176,7 +190,7 @@ func file_windlass_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_options_v1_options_proto_rawDesc), len(file_windlass_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 7,
+			NumExtensions: 8,
 			NumServices:   0,
 		},
 		GoTypes:           file_windlass_options_v1_options_proto_goTypes,

@@ -293,10 +293,10 @@ const file_windlass_registry_v1_cache_proto_rawDesc = "" +
 	"\x15ClearToolCacheRequest\x12\x1c\n" +
 	"\x04tool\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04tool\x12\x1f\n" +
 	"\x06source\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"\x18\n" +
-	"\x16ClearToolCacheResponse2\xd3\x02\n" +
+	"\x16ClearToolCacheResponse2\xd7\x02\n" +
 	"\x10ToolCacheService\x12\x97\x01\n" +
-	"\x11GetToolCacheStats\x12..windlass.registry.v1.GetToolCacheStatsRequest\x1a$.windlass.registry.v1.ToolCacheStats\",\xaa\xfd\x1b\x12registry.cache.get\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/tool-cache\x12\xa4\x01\n" +
-	"\x0eClearToolCache\x12+.windlass.registry.v1.ClearToolCacheRequest\x1a,.windlass.registry.v1.ClearToolCacheResponse\"7\xaa\xfd\x1b\x14registry.cache.clear\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/tool-cache:clearB\xe4\x01\n" +
+	"\x11GetToolCacheStats\x12..windlass.registry.v1.GetToolCacheStatsRequest\x1a$.windlass.registry.v1.ToolCacheStats\",\xaa\xfd\x1b\x12registry.cache.get\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/tool-cache\x12\xa8\x01\n" +
+	"\x0eClearToolCache\x12+.windlass.registry.v1.ClearToolCacheRequest\x1a,.windlass.registry.v1.ClearToolCacheResponse\";\xaa\xfd\x1b\x14registry.cache.clear\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/tool-cache:clearB\xe4\x01\n" +
 	"\x18com.windlass.registry.v1B\n" +
 	"CacheProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 

@@ -1041,15 +1041,15 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\x19TOOL_GROUP_CAUSE_SELECTED\x10\x02\x12\x1d\n" +
 	"\x19TOOL_GROUP_CAUSE_EXCLUDED\x10\x03\x12!\n" +
 	"\x1dTOOL_GROUP_CAUSE_NOT_SELECTED\x10\x04\x12\"\n" +
-	"\x1eTOOL_GROUP_CAUSE_NOT_AVAILABLE\x10\x052\x99\t\n" +
-	"\x10ToolGroupService\x12\x9f\x01\n" +
-	"\x0fCreateToolGroup\x12,.windlass.registry.v1.CreateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"=\xaa\xfd\x1b\x16registry.groups.create\x82\xd3\xe4\x93\x02\x1d:\n" +
+	"\x1eTOOL_GROUP_CAUSE_NOT_AVAILABLE\x10\x052\xa5\t\n" +
+	"\x10ToolGroupService\x12\xa3\x01\n" +
+	"\x0fCreateToolGroup\x12,.windlass.registry.v1.CreateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"A\xaa\xfd\x1b\x16registry.groups.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1d:\n" +
 	"tool_group\"\x0f/v1/tool-groups\x12\x91\x01\n" +
 	"\fGetToolGroup\x12).windlass.registry.v1.GetToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"5\xaa\xfd\x1b\x13registry.groups.get\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/tool-groups/{name}\x12\x9c\x01\n" +
-	"\x0eListToolGroups\x12+.windlass.registry.v1.ListToolGroupsRequest\x1a,.windlass.registry.v1.ListToolGroupsResponse\"/\xaa\xfd\x1b\x14registry.groups.list\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/tool-groups\x12\xb1\x01\n" +
-	"\x0fUpdateToolGroup\x12,.windlass.registry.v1.UpdateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"O\xaa\xfd\x1b\x16registry.groups.update\x82\xd3\xe4\x93\x02/:\n" +
-	"tool_group2!/v1/tool-groups/{tool_group.name}\x12\xa8\x01\n" +
-	"\x0fDeleteToolGroup\x12,.windlass.registry.v1.DeleteToolGroupRequest\x1a-.windlass.registry.v1.DeleteToolGroupResponse\"8\xaa\xfd\x1b\x16registry.groups.delete\x82\xd3\xe4\x93\x02\x18*\x16/v1/tool-groups/{name}\x12\xb4\x01\n" +
+	"\x0eListToolGroups\x12+.windlass.registry.v1.ListToolGroupsRequest\x1a,.windlass.registry.v1.ListToolGroupsResponse\"/\xaa\xfd\x1b\x14registry.groups.list\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/tool-groups\x12\xb5\x01\n" +
+	"\x0fUpdateToolGroup\x12,.windlass.registry.v1.UpdateToolGroupRequest\x1a\x1f.windlass.registry.v1.ToolGroup\"S\xaa\xfd\x1b\x16registry.groups.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02/:\n" +
+	"tool_group2!/v1/tool-groups/{tool_group.name}\x12\xac\x01\n" +
+	"\x0fDeleteToolGroup\x12,.windlass.registry.v1.DeleteToolGroupRequest\x1a-.windlass.registry.v1.DeleteToolGroupResponse\"<\xaa\xfd\x1b\x16registry.groups.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x18*\x16/v1/tool-groups/{name}\x12\xb4\x01\n" +
 	"\x10ExplainToolGroup\x12-.windlass.registry.v1.ExplainToolGroupRequest\x1a..windlass.registry.v1.ExplainToolGroupResponse\"A\xaa\xfd\x1b\x17registry.groups.explain\x82\xd3\xe4\x93\x02 \x12\x1e/v1/tool-groups/{name}:explain\x12\x99\x01\n" +
 	"\x12EvaluateToolGroups\x12/.windlass.registry.v1.EvaluateToolGroupsRequest\x1a0.windlass.registry.v1.EvaluateToolGroupsResponse\" \xaa\xfd\x1b\x18registry.groups.evaluate\xb0\xfd\x1b\x01B\xe5\x01\n" +
 	"\x18com.windlass.registry.v1B\vGroupsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"

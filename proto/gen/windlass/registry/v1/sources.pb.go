@@ -2499,19 +2499,19 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x18SOURCE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SOURCE_STATE_PENDING\x10\x01\x12\x16\n" +
 	"\x12SOURCE_STATE_READY\x10\x02\x12\x1c\n" +
-	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\xde\n" +
+	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\xee\n" +
 	"\n" +
-	"\rSourceService\x12\x8f\x01\n" +
-	"\fCreateSource\x12).windlass.registry.v1.CreateSourceRequest\x1a\x1c.windlass.registry.v1.Source\"6\xaa\xfd\x1b\x17registry.sources.create\x82\xd3\xe4\x93\x02\x15:\x06source\"\v/v1/sources\x12\x8a\x01\n" +
+	"\rSourceService\x12\x93\x01\n" +
+	"\fCreateSource\x12).windlass.registry.v1.CreateSourceRequest\x1a\x1c.windlass.registry.v1.Source\":\xaa\xfd\x1b\x17registry.sources.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x06source\"\v/v1/sources\x12\x8a\x01\n" +
 	"\tGetSource\x12&.windlass.registry.v1.GetSourceRequest\x1a\x1c.windlass.registry.v1.Source\"7\xaa\xfd\x1b\x14registry.sources.get\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/sources/{source_id}\x12\x90\x01\n" +
-	"\vListSources\x12(.windlass.registry.v1.ListSourcesRequest\x1a).windlass.registry.v1.ListSourcesResponse\",\xaa\xfd\x1b\x15registry.sources.list\x82\xd3\xe4\x93\x02\r\x12\v/v1/sources\x12\x9b\x01\n" +
-	"\fUpdateSource\x12).windlass.registry.v1.UpdateSourceRequest\x1a\x1c.windlass.registry.v1.Source\"B\xaa\xfd\x1b\x17registry.sources.update\x82\xd3\xe4\x93\x02!:\x06source2\x17/v1/sources/{source.id}\x12\xa1\x01\n" +
-	"\fDeleteSource\x12).windlass.registry.v1.DeleteSourceRequest\x1a*.windlass.registry.v1.DeleteSourceResponse\":\xaa\xfd\x1b\x17registry.sources.delete\x82\xd3\xe4\x93\x02\x19*\x17/v1/sources/{source_id}\x12\x99\x01\n" +
+	"\vListSources\x12(.windlass.registry.v1.ListSourcesRequest\x1a).windlass.registry.v1.ListSourcesResponse\",\xaa\xfd\x1b\x15registry.sources.list\x82\xd3\xe4\x93\x02\r\x12\v/v1/sources\x12\x9f\x01\n" +
+	"\fUpdateSource\x12).windlass.registry.v1.UpdateSourceRequest\x1a\x1c.windlass.registry.v1.Source\"F\xaa\xfd\x1b\x17registry.sources.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02!:\x06source2\x17/v1/sources/{source.id}\x12\xa5\x01\n" +
+	"\fDeleteSource\x12).windlass.registry.v1.DeleteSourceRequest\x1a*.windlass.registry.v1.DeleteSourceResponse\">\xaa\xfd\x1b\x17registry.sources.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19*\x17/v1/sources/{source_id}\x12\x99\x01\n" +
 	"\n" +
 	"SyncSource\x12'.windlass.registry.v1.SyncSourceRequest\x1a .windlass.registry.v1.SyncResult\"@\xaa\xfd\x1b\x15registry.sources.sync\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/sources/{source_id}:sync\x12\x9e\x01\n" +
 	"\n" +
-	"DiffSource\x12'.windlass.registry.v1.DiffSourceRequest\x1a(.windlass.registry.v1.DiffSourceResponse\"=\xaa\xfd\x1b\x15registry.sources.diff\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/sources/{source_id}:diff\x12\xab\x01\n" +
-	"\fAcceptSource\x12).windlass.registry.v1.AcceptSourceRequest\x1a*.windlass.registry.v1.AcceptSourceResponse\"D\xaa\xfd\x1b\x17registry.sources.accept\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sources/{source_id}:accept\x12n\n" +
+	"DiffSource\x12'.windlass.registry.v1.DiffSourceRequest\x1a(.windlass.registry.v1.DiffSourceResponse\"=\xaa\xfd\x1b\x15registry.sources.diff\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/sources/{source_id}:diff\x12\xaf\x01\n" +
+	"\fAcceptSource\x12).windlass.registry.v1.AcceptSourceRequest\x1a*.windlass.registry.v1.AcceptSourceResponse\"H\xaa\xfd\x1b\x17registry.sources.accept\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sources/{source_id}:accept\x12n\n" +
 	"\bGetLogin\x12%.windlass.registry.v1.GetLoginRequest\x1a\x1b.windlass.registry.v1.Login\"\x1e\xaa\xfd\x1b\x16registry.sources.login\xb0\xfd\x1b\x01B\xe6\x01\n" +
 	"\x18com.windlass.registry.v1B\fSourcesProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 

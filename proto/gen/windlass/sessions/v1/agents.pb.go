@@ -1307,18 +1307,18 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x1aAPPLIED_ACTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16APPLIED_ACTION_CREATED\x10\x01\x12\x1a\n" +
 	"\x16APPLIED_ACTION_UPDATED\x10\x02\x12\x1c\n" +
-	"\x18APPLIED_ACTION_UNCHANGED\x10\x032\xb9\b\n" +
-	"\fAgentService\x12\x89\x01\n" +
-	"\vCreateAgent\x12(.windlass.sessions.v1.CreateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"3\xaa\xfd\x1b\x16sessions.agents.create\x82\xd3\xe4\x93\x02\x13:\x05agent\"\n" +
+	"\x18APPLIED_ACTION_UNCHANGED\x10\x032\xc9\b\n" +
+	"\fAgentService\x12\x8d\x01\n" +
+	"\vCreateAgent\x12(.windlass.sessions.v1.CreateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"7\xaa\xfd\x1b\x16sessions.agents.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x13:\x05agent\"\n" +
 	"/v1/agents\x12\x84\x01\n" +
 	"\bGetAgent\x12%.windlass.sessions.v1.GetAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"4\xaa\xfd\x1b\x13sessions.agents.get\x82\xd3\xe4\x93\x02\x17\x12\x15/v1/agents/{agent_id}\x12\x8b\x01\n" +
 	"\n" +
 	"ListAgents\x12'.windlass.sessions.v1.ListAgentsRequest\x1a(.windlass.sessions.v1.ListAgentsResponse\"*\xaa\xfd\x1b\x14sessions.agents.list\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/agents\x12\x94\x01\n" +
-	"\vUpdateAgent\x12(.windlass.sessions.v1.UpdateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\">\xaa\xfd\x1b\x16sessions.agents.update\x82\xd3\xe4\x93\x02\x1e:\x05agent2\x15/v1/agents/{agent.id}\x12\x9b\x01\n" +
-	"\vDeleteAgent\x12(.windlass.sessions.v1.DeleteAgentRequest\x1a).windlass.sessions.v1.DeleteAgentResponse\"7\xaa\xfd\x1b\x16sessions.agents.delete\x82\xd3\xe4\x93\x02\x17*\x15/v1/agents/{agent_id}\x12\xb7\x01\n" +
-	"\x12ListAgentRevisions\x12/.windlass.sessions.v1.ListAgentRevisionsRequest\x1a0.windlass.sessions.v1.ListAgentRevisionsResponse\">\xaa\xfd\x1b\x13sessions.agents.get\x82\xd3\xe4\x93\x02!\x12\x1f/v1/agents/{agent_id}/revisions\x12\x98\x01\n" +
-	"\vApplyBundle\x12(.windlass.sessions.v1.ApplyBundleRequest\x1a).windlass.sessions.v1.ApplyBundleResponse\"4\xaa\xfd\x1b\x15sessions.agents.apply\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/agents:applyB\xe5\x01\n" +
+	"/v1/agents\x12\x98\x01\n" +
+	"\vUpdateAgent\x12(.windlass.sessions.v1.UpdateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"B\xaa\xfd\x1b\x16sessions.agents.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1e:\x05agent2\x15/v1/agents/{agent.id}\x12\x9f\x01\n" +
+	"\vDeleteAgent\x12(.windlass.sessions.v1.DeleteAgentRequest\x1a).windlass.sessions.v1.DeleteAgentResponse\";\xaa\xfd\x1b\x16sessions.agents.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x17*\x15/v1/agents/{agent_id}\x12\xb7\x01\n" +
+	"\x12ListAgentRevisions\x12/.windlass.sessions.v1.ListAgentRevisionsRequest\x1a0.windlass.sessions.v1.ListAgentRevisionsResponse\">\xaa\xfd\x1b\x13sessions.agents.get\x82\xd3\xe4\x93\x02!\x12\x1f/v1/agents/{agent_id}/revisions\x12\x9c\x01\n" +
+	"\vApplyBundle\x12(.windlass.sessions.v1.ApplyBundleRequest\x1a).windlass.sessions.v1.ApplyBundleResponse\"8\xaa\xfd\x1b\x15sessions.agents.apply\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/agents:applyB\xe5\x01\n" +
 	"\x18com.windlass.sessions.v1B\vAgentsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (

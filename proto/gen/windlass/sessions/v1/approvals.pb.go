@@ -977,13 +977,13 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\x18APPROVAL_STATUS_NOT_DONE\x10\b\x12\x1c\n" +
 	"\x18APPROVAL_STATUS_GIVEN_UP\x10\t\x12\x1d\n" +
 	"\x19APPROVAL_STATUS_CANCELLED\x10\n" +
-	"2\xf0\x06\n" +
+	"2\xfc\x06\n" +
 	"\x0fApprovalService\x12\x9a\x01\n" +
 	"\rListApprovals\x12*.windlass.sessions.v1.ListApprovalsRequest\x1a+.windlass.sessions.v1.ListApprovalsResponse\"0\xaa\xfd\x1b\x17sessions.approvals.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/approvals\x12\x96\x01\n" +
-	"\vGetApproval\x12(.windlass.sessions.v1.GetApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"=\xaa\xfd\x1b\x16sessions.approvals.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/approvals/{approval_id}\x12\xa9\x01\n" +
-	"\x0eDecideApproval\x12+.windlass.sessions.v1.DecideApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"J\xaa\xfd\x1b\x19sessions.approvals.decide\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:decide\x12\xce\x01\n" +
-	"\x14BatchDecideApprovals\x121.windlass.sessions.v1.BatchDecideApprovalsRequest\x1a2.windlass.sessions.v1.BatchDecideApprovalsResponse\"O\xaa\xfd\x1b\x19sessions.approvals.decide\xc2\xfd\x1b\x0fDecideApprovals\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/approvals:decide\x12\xa9\x01\n" +
-	"\x0eAnswerApproval\x12+.windlass.sessions.v1.AnswerApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"J\xaa\xfd\x1b\x19sessions.approvals.answer\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:answerB\xe8\x01\n" +
+	"\vGetApproval\x12(.windlass.sessions.v1.GetApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"=\xaa\xfd\x1b\x16sessions.approvals.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/approvals/{approval_id}\x12\xad\x01\n" +
+	"\x0eDecideApproval\x12+.windlass.sessions.v1.DecideApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.decide\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:decide\x12\xd2\x01\n" +
+	"\x14BatchDecideApprovals\x121.windlass.sessions.v1.BatchDecideApprovalsRequest\x1a2.windlass.sessions.v1.BatchDecideApprovalsResponse\"S\xaa\xfd\x1b\x19sessions.approvals.decide\xc2\xfd\x1b\x0fDecideApprovals\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/approvals:decide\x12\xad\x01\n" +
+	"\x0eAnswerApproval\x12+.windlass.sessions.v1.AnswerApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.answer\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:answerB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eApprovalsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (

@@ -604,13 +604,13 @@ const file_windlass_sessions_v1_budgets_proto_rawDesc = "" +
 	"updateMask\"@\n" +
 	"\x13DeleteBudgetRequest\x12)\n" +
 	"\tbudget_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bbudgetId\"\x16\n" +
-	"\x14DeleteBudgetResponse2\x83\x06\n" +
-	"\rBudgetService\x12\x8f\x01\n" +
-	"\fCreateBudget\x12).windlass.sessions.v1.CreateBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\"6\xaa\xfd\x1b\x17sessions.budgets.create\x82\xd3\xe4\x93\x02\x15:\x06budget\"\v/v1/budgets\x12\x8a\x01\n" +
+	"\x14DeleteBudgetResponse2\x8f\x06\n" +
+	"\rBudgetService\x12\x93\x01\n" +
+	"\fCreateBudget\x12).windlass.sessions.v1.CreateBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\":\xaa\xfd\x1b\x17sessions.budgets.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x06budget\"\v/v1/budgets\x12\x8a\x01\n" +
 	"\tGetBudget\x12&.windlass.sessions.v1.GetBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\"7\xaa\xfd\x1b\x14sessions.budgets.get\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/budgets/{budget_id}\x12\x90\x01\n" +
-	"\vListBudgets\x12(.windlass.sessions.v1.ListBudgetsRequest\x1a).windlass.sessions.v1.ListBudgetsResponse\",\xaa\xfd\x1b\x15sessions.budgets.list\x82\xd3\xe4\x93\x02\r\x12\v/v1/budgets\x12\x9b\x01\n" +
-	"\fUpdateBudget\x12).windlass.sessions.v1.UpdateBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\"B\xaa\xfd\x1b\x17sessions.budgets.update\x82\xd3\xe4\x93\x02!:\x06budget2\x17/v1/budgets/{budget.id}\x12\xa1\x01\n" +
-	"\fDeleteBudget\x12).windlass.sessions.v1.DeleteBudgetRequest\x1a*.windlass.sessions.v1.DeleteBudgetResponse\":\xaa\xfd\x1b\x17sessions.budgets.delete\x82\xd3\xe4\x93\x02\x19*\x17/v1/budgets/{budget_id}B\xe6\x01\n" +
+	"\vListBudgets\x12(.windlass.sessions.v1.ListBudgetsRequest\x1a).windlass.sessions.v1.ListBudgetsResponse\",\xaa\xfd\x1b\x15sessions.budgets.list\x82\xd3\xe4\x93\x02\r\x12\v/v1/budgets\x12\x9f\x01\n" +
+	"\fUpdateBudget\x12).windlass.sessions.v1.UpdateBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\"F\xaa\xfd\x1b\x17sessions.budgets.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02!:\x06budget2\x17/v1/budgets/{budget.id}\x12\xa5\x01\n" +
+	"\fDeleteBudget\x12).windlass.sessions.v1.DeleteBudgetRequest\x1a*.windlass.sessions.v1.DeleteBudgetResponse\">\xaa\xfd\x1b\x17sessions.budgets.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19*\x17/v1/budgets/{budget_id}B\xe6\x01\n" +
 	"\x18com.windlass.sessions.v1B\fBudgetsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (

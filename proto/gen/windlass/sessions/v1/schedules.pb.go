@@ -1013,16 +1013,16 @@ const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\x14FIRE_OUTCOME_SKIPPED\x10\x04\x12\x17\n" +
 	"\x13FIRE_OUTCOME_MISSED\x10\x05\x12\x17\n" +
 	"\x13FIRE_OUTCOME_FAILED\x10\x06\x12\x15\n" +
-	"\x11FIRE_OUTCOME_GONE\x10\a2\xba\n" +
+	"\x11FIRE_OUTCOME_GONE\x10\a2\xce\n" +
 	"\n" +
-	"\x0fScheduleService\x12\x9b\x01\n" +
-	"\x0eCreateSchedule\x12+.windlass.sessions.v1.CreateScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"<\xaa\xfd\x1b\x19sessions.schedules.create\x82\xd3\xe4\x93\x02\x19:\bschedule\"\r/v1/schedules\x12\x96\x01\n" +
+	"\x0fScheduleService\x12\x9f\x01\n" +
+	"\x0eCreateSchedule\x12+.windlass.sessions.v1.CreateScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"@\xaa\xfd\x1b\x19sessions.schedules.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19:\bschedule\"\r/v1/schedules\x12\x96\x01\n" +
 	"\vGetSchedule\x12(.windlass.sessions.v1.GetScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"=\xaa\xfd\x1b\x16sessions.schedules.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/schedules/{schedule_id}\x12\x9a\x01\n" +
-	"\rListSchedules\x12*.windlass.sessions.v1.ListSchedulesRequest\x1a+.windlass.sessions.v1.ListSchedulesResponse\"0\xaa\xfd\x1b\x17sessions.schedules.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/schedules\x12\xa9\x01\n" +
-	"\x0eUpdateSchedule\x12+.windlass.sessions.v1.UpdateScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"J\xaa\xfd\x1b\x19sessions.schedules.update\x82\xd3\xe4\x93\x02':\bschedule2\x1b/v1/schedules/{schedule.id}\x12\xad\x01\n" +
-	"\x0eDeleteSchedule\x12+.windlass.sessions.v1.DeleteScheduleRequest\x1a,.windlass.sessions.v1.DeleteScheduleResponse\"@\xaa\xfd\x1b\x19sessions.schedules.delete\x82\xd3\xe4\x93\x02\x1d*\x1b/v1/schedules/{schedule_id}\x12\xa6\x01\n" +
-	"\rPauseSchedule\x12*.windlass.sessions.v1.PauseScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"I\xaa\xfd\x1b\x19sessions.schedules.update\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/schedules/{schedule_id}:pause\x12\xa9\x01\n" +
-	"\x0eResumeSchedule\x12+.windlass.sessions.v1.ResumeScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"J\xaa\xfd\x1b\x19sessions.schedules.update\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/schedules/{schedule_id}:resume\x12\xa1\x01\n" +
+	"\rListSchedules\x12*.windlass.sessions.v1.ListSchedulesRequest\x1a+.windlass.sessions.v1.ListSchedulesResponse\"0\xaa\xfd\x1b\x17sessions.schedules.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/schedules\x12\xad\x01\n" +
+	"\x0eUpdateSchedule\x12+.windlass.sessions.v1.UpdateScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"N\xaa\xfd\x1b\x19sessions.schedules.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\bschedule2\x1b/v1/schedules/{schedule.id}\x12\xb1\x01\n" +
+	"\x0eDeleteSchedule\x12+.windlass.sessions.v1.DeleteScheduleRequest\x1a,.windlass.sessions.v1.DeleteScheduleResponse\"D\xaa\xfd\x1b\x19sessions.schedules.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1d*\x1b/v1/schedules/{schedule_id}\x12\xaa\x01\n" +
+	"\rPauseSchedule\x12*.windlass.sessions.v1.PauseScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"M\xaa\xfd\x1b\x19sessions.schedules.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/schedules/{schedule_id}:pause\x12\xad\x01\n" +
+	"\x0eResumeSchedule\x12+.windlass.sessions.v1.ResumeScheduleRequest\x1a\x1e.windlass.sessions.v1.Schedule\"N\xaa\xfd\x1b\x19sessions.schedules.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/schedules/{schedule_id}:resume\x12\xa1\x01\n" +
 	"\vRunSchedule\x12(.windlass.sessions.v1.RunScheduleRequest\x1a\".windlass.sessions.v1.ScheduleFire\"D\xaa\xfd\x1b\x16sessions.schedules.run\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/schedules/{schedule_id}:runB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eSchedulesProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 

@@ -1038,18 +1038,18 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x05turns\x18\x02 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x125\n" +
 	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12/\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x12\x1a\n" +
-	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\x99\n" +
+	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\xa1\n" +
 	"\n" +
 	"\x0eSessionService\x12\x8f\x01\n" +
 	"\rCreateSession\x12*.windlass.sessions.v1.CreateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"3\xaa\xfd\x1b\x18sessions.sessions.create\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12\x90\x01\n" +
 	"\n" +
 	"GetSession\x12'.windlass.sessions.v1.GetSessionRequest\x1a\x1d.windlass.sessions.v1.Session\":\xaa\xfd\x1b\x15sessions.sessions.get\x82\xd3\xe4\x93\x02\x1b\x12\x19/v1/sessions/{session_id}\x12\x95\x01\n" +
 	"\fListSessions\x12).windlass.sessions.v1.ListSessionsRequest\x1a*.windlass.sessions.v1.ListSessionsResponse\".\xaa\xfd\x1b\x16sessions.sessions.list\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/sessions\x12\xa2\x01\n" +
-	"\rUpdateSession\x12*.windlass.sessions.v1.UpdateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"F\xaa\xfd\x1b\x18sessions.sessions.update\x82\xd3\xe4\x93\x02$:\asession2\x19/v1/sessions/{session.id}\x12\xa7\x01\n" +
-	"\rDeleteSession\x12*.windlass.sessions.v1.DeleteSessionRequest\x1a+.windlass.sessions.v1.DeleteSessionResponse\"=\xaa\xfd\x1b\x18sessions.sessions.delete\x82\xd3\xe4\x93\x02\x1b*\x19/v1/sessions/{session_id}\x12\xab\x01\n" +
+	"\rUpdateSession\x12*.windlass.sessions.v1.UpdateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"F\xaa\xfd\x1b\x18sessions.sessions.update\x82\xd3\xe4\x93\x02$:\asession2\x19/v1/sessions/{session.id}\x12\xab\x01\n" +
+	"\rDeleteSession\x12*.windlass.sessions.v1.DeleteSessionRequest\x1a+.windlass.sessions.v1.DeleteSessionResponse\"A\xaa\xfd\x1b\x18sessions.sessions.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1b*\x19/v1/sessions/{session_id}\x12\xab\x01\n" +
 	"\fListMessages\x12).windlass.sessions.v1.ListMessagesRequest\x1a*.windlass.sessions.v1.ListMessagesResponse\"D\xaa\xfd\x1b\x16sessions.messages.list\x82\xd3\xe4\x93\x02$\x12\"/v1/sessions/{session_id}/messages\x12\x9b\x01\n" +
-	"\vForkSession\x12(.windlass.sessions.v1.ForkSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"C\xaa\xfd\x1b\x16sessions.sessions.fork\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sessions/{session_id}:fork\x12\xae\x01\n" +
-	"\rExportSession\x12*.windlass.sessions.v1.ExportSessionRequest\x1a+.windlass.sessions.v1.ExportSessionResponse\"D\xaa\xfd\x1b\x18sessions.sessions.export\x82\xd3\xe4\x93\x02\"\x12 /v1/sessions/{session_id}:exportB\xe7\x01\n" +
+	"\vForkSession\x12(.windlass.sessions.v1.ForkSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"C\xaa\xfd\x1b\x16sessions.sessions.fork\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sessions/{session_id}:fork\x12\xb2\x01\n" +
+	"\rExportSession\x12*.windlass.sessions.v1.ExportSessionRequest\x1a+.windlass.sessions.v1.ExportSessionResponse\"H\xaa\xfd\x1b\x18sessions.sessions.export\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\"\x12 /v1/sessions/{session_id}:exportB\xe7\x01\n" +
 	"\x18com.windlass.sessions.v1B\rSessionsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (

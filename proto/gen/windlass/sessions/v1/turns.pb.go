@@ -1805,7 +1805,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\bTurnView\x12\x19\n" +
 	"\x15TURN_VIEW_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTURN_VIEW_BASIC\x10\x01\x12\x12\n" +
-	"\x0eTURN_VIEW_FULL\x10\x022\xe9\f\n" +
+	"\x0eTURN_VIEW_FULL\x10\x022\xed\f\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
@@ -1816,8 +1816,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\vGetTurnTree\x12(.windlass.sessions.v1.GetTurnTreeRequest\x1a\x1e.windlass.sessions.v1.TurnTree\"6\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/turns/{turn_id}/tree\x12\x8e\x01\n" +
 	"\tRerunTurn\x12&.windlass.sessions.v1.RerunTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"=\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:rerun\x12\x9a\x01\n" +
 	"\fCompareTurns\x12).windlass.sessions.v1.CompareTurnsRequest\x1a$.windlass.sessions.v1.TurnComparison\"9\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}:compare\x12\x9a\x01\n" +
-	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa1\x01\n" +
-	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"@\xaa\xfd\x1b\x16sessions.turns.resolve\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
+	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa5\x01\n" +
+	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"D\xaa\xfd\x1b\x16sessions.turns.resolve\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
 	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12\x82\x01\n" +
 	"\tWatchTurn\x12&.windlass.sessions.v1.WatchTurnRequest\x1a'.windlass.sessions.v1.WatchTurnResponse\"\"\xaa\xfd\x1b\x15sessions.events.watch\xc2\xfd\x1b\x05Watch0\x01B\xe4\x01\n" +
 	"\x18com.windlass.sessions.v1B\n" +

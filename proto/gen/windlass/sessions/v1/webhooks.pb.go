@@ -1427,16 +1427,16 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\x1bDELIVERY_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17DELIVERY_STATUS_PENDING\x10\x01\x12\x1d\n" +
 	"\x19DELIVERY_STATUS_DELIVERED\x10\x02\x12\x1a\n" +
-	"\x16DELIVERY_STATUS_FAILED\x10\x032\xec\n" +
+	"\x16DELIVERY_STATUS_FAILED\x10\x032\xfc\n" +
 	"\n" +
-	"\x0eWebhookService\x12\x95\x01\n" +
-	"\rCreateWebhook\x12*.windlass.sessions.v1.CreateWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\"9\xaa\xfd\x1b\x18sessions.webhooks.create\x82\xd3\xe4\x93\x02\x17:\awebhook\"\f/v1/webhooks\x12\x90\x01\n" +
+	"\x0eWebhookService\x12\x99\x01\n" +
+	"\rCreateWebhook\x12*.windlass.sessions.v1.CreateWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\"=\xaa\xfd\x1b\x18sessions.webhooks.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x17:\awebhook\"\f/v1/webhooks\x12\x90\x01\n" +
 	"\n" +
 	"GetWebhook\x12'.windlass.sessions.v1.GetWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\":\xaa\xfd\x1b\x15sessions.webhooks.get\x82\xd3\xe4\x93\x02\x1b\x12\x19/v1/webhooks/{webhook_id}\x12\x95\x01\n" +
-	"\fListWebhooks\x12).windlass.sessions.v1.ListWebhooksRequest\x1a*.windlass.sessions.v1.ListWebhooksResponse\".\xaa\xfd\x1b\x16sessions.webhooks.list\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/webhooks\x12\xa2\x01\n" +
-	"\rUpdateWebhook\x12*.windlass.sessions.v1.UpdateWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\"F\xaa\xfd\x1b\x18sessions.webhooks.update\x82\xd3\xe4\x93\x02$:\awebhook2\x19/v1/webhooks/{webhook.id}\x12\xa7\x01\n" +
-	"\rDeleteWebhook\x12*.windlass.sessions.v1.DeleteWebhookRequest\x1a+.windlass.sessions.v1.DeleteWebhookResponse\"=\xaa\xfd\x1b\x18sessions.webhooks.delete\x82\xd3\xe4\x93\x02\x1b*\x19/v1/webhooks/{webhook_id}\x12\xa3\x01\n" +
-	"\rRotateWebhook\x12*.windlass.sessions.v1.RotateWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\"G\xaa\xfd\x1b\x18sessions.webhooks.rotate\x82\xd3\xe4\x93\x02%:\x01*\" /v1/webhooks/{webhook_id}:rotate\x12\xce\x01\n" +
+	"\fListWebhooks\x12).windlass.sessions.v1.ListWebhooksRequest\x1a*.windlass.sessions.v1.ListWebhooksResponse\".\xaa\xfd\x1b\x16sessions.webhooks.list\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/webhooks\x12\xa6\x01\n" +
+	"\rUpdateWebhook\x12*.windlass.sessions.v1.UpdateWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\"J\xaa\xfd\x1b\x18sessions.webhooks.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02$:\awebhook2\x19/v1/webhooks/{webhook.id}\x12\xab\x01\n" +
+	"\rDeleteWebhook\x12*.windlass.sessions.v1.DeleteWebhookRequest\x1a+.windlass.sessions.v1.DeleteWebhookResponse\"A\xaa\xfd\x1b\x18sessions.webhooks.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1b*\x19/v1/webhooks/{webhook_id}\x12\xa7\x01\n" +
+	"\rRotateWebhook\x12*.windlass.sessions.v1.RotateWebhookRequest\x1a\x1d.windlass.sessions.v1.Webhook\"K\xaa\xfd\x1b\x18sessions.webhooks.rotate\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02%:\x01*\" /v1/webhooks/{webhook_id}:rotate\x12\xce\x01\n" +
 	"\x15ListWebhookDeliveries\x122.windlass.sessions.v1.ListWebhookDeliveriesRequest\x1a3.windlass.sessions.v1.ListWebhookDeliveriesResponse\"L\xaa\xfd\x1b\x1csessions.webhooks.deliveries\x82\xd3\xe4\x93\x02&\x12$/v1/webhooks/{webhook_id}/deliveries\x12\xd0\x01\n" +
 	"\x10RedeliverWebhook\x12-.windlass.sessions.v1.RedeliverWebhookRequest\x1a%.windlass.sessions.v1.WebhookDelivery\"f\xaa\xfd\x1b\x1bsessions.webhooks.redeliver\x82\xd3\xe4\x93\x02A:\x01*\"</v1/webhooks/{webhook_id}/deliveries/{delivery_id}:redeliverB\xe7\x01\n" +
 	"\x18com.windlass.sessions.v1B\rWebhooksProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"

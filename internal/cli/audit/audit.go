@@ -1,0 +1,229 @@
+// Package audit has the commands for the audit trail.
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/insight"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/usage"
+	"github.com/windlass-dev/windlass/libs/enum"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+const path = "/v1/audit"
+
+// Command returns "windlass audit".
+func Command(a *app.App, run insight.Runner) *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Short: "List audit records, the newest first", Args: cobra.NoArgs, RunE: run(list),
+		Example: "  windlass audit list --action 'registry.*' --since 24h\n  windlass audit list --outcome refused --subject corp:alice",
+	}
+	list.Flags().Int("limit", 100, "list so many at most, 0 = all")
+	filterFlags(list)
+	export := &cobra.Command{
+		Use: "export", Short: "Print audit records as CloudEvents, one per line, the oldest first", Args: cobra.NoArgs,
+		Example: "  windlass audit export --since 24h > audit.jsonl", RunE: run(func(c insight.Call) error { return export(a, c) }),
+	}
+	filterFlags(export)
+	verify := &cobra.Command{
+		Use: "verify", Short: "Check that no audit record was removed, changed or moved", Args: cobra.NoArgs, RunE: run(verify),
+		Long: "Compute the chain of hashes of the audit trail again. The exit code is 1 if it is broken.\n" +
+			"Keep the number of records and the hash that it prints somewhere else, and give them to later checks: somebody who can write to the\n" +
+			"database can make a whole new chain, but not one with the old hash.",
+		Example: "  windlass audit verify\n  windlass audit verify --seq 1234 --hash 9f86d081884c7d65…",
+	}
+	verify.Flags().Int64("seq", 0, "place of a record whose hash was kept")
+	verify.Flags().String("hash", "", "hash of that record")
+	return usage.Group("audit", "Audit trail: who did what, and what was refused", nil, list, export, verify)
+}
+
+func filterFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.String("since", "", "only records from this time on, or from so long ago, such as 2h")
+	f.String("until", "", "only records before this time, or before so long ago")
+	f.String("subject", "", "only records about this subject")
+	f.String("action", "", "only this action; a * at the end stands for any text, such as 'registry.*'")
+	f.String("resource", "", "only records about this resource")
+	f.String("outcome", "", "only this outcome: allowed, refused, done or failed")
+	f.String("turn", "", "only records about this turn")
+}
+
+// query returns the filters of a command.
+func query(c insight.Call) (url.Values, error) {
+	out := url.Values{}
+	for name, field := range map[string]string{
+		"since": "since", "until": "until", "subject": "subject", "action": "action", "resource": "resource", "outcome": "outcome",
+		"turn": "turn_id",
+	} {
+		v := flag(c, name)
+		if v == "" {
+			continue
+		}
+		switch name {
+		case "since", "until":
+			at, err := when(v)
+			if err != nil {
+				return nil, app.Usage("--%s: %s", name, err)
+			}
+			v = at.UTC().Format(time.RFC3339Nano)
+		case "outcome":
+			if enum.Parse[policyv1.AuditOutcome](v) == 0 {
+				return nil, app.Usage("--outcome is %q: use allowed, refused, done or failed", v)
+			}
+		}
+		out.Set(field, v)
+	}
+	return out, nil
+}
+
+// when reads a time, or how long ago it was.
+func when(text string) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(-d), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, fmt.Errorf("%q is neither a time such as 2026-01-02T15:04:05Z nor a duration such as 2h", text)
+	}
+	return at, nil
+}
+
+func flag(c insight.Call, name string) string { return c.Cmd.Flags().Lookup(name).Value.String() }
+
+func list(c insight.Call) error {
+	q, err := query(c)
+	if err != nil {
+		return err
+	}
+	limit, err := c.Cmd.Flags().GetInt("limit")
+	if err != nil || limit < 0 {
+		return app.Usage("--limit must not be negative")
+	}
+	items, _, err := c.Client.List(c.Ctx, path, "records", q, limit)
+	if err != nil {
+		return err
+	}
+	var names []string
+	rows := make([][]string, len(items))
+	for i, item := range items {
+		r, err := read(item)
+		if err != nil {
+			return err
+		}
+		names = append(names, r.GetId())
+		rows[i] = []string{
+			fmt.Sprint(r.GetSeq()), c.Ago(r.GetTime().AsTime()), r.GetSubject(), r.GetAction(), output.Cell(r.GetResource()),
+			enum.Name(r.GetOutcome()), output.Cell(r.GetReason()),
+		}
+	}
+	raw, err := json.Marshal(items)
+	if err != nil {
+		return fmt.Errorf("encode the list: %w", err)
+	}
+	return c.Print(strings.Join(names, "\n"), raw, func(w io.Writer) error {
+		return output.Rows(w, []string{"SEQ", "AGE", "SUBJECT", "ACTION", "RESOURCE", "OUTCOME", "REASON"}, rows)
+	})
+}
+
+func read(raw json.RawMessage) (*policyv1.AuditRecord, error) {
+	var r policyv1.AuditRecord
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("the answer is not what a Windlass server says: %w", err)
+	}
+	return &r, nil
+}
+
+// cloudEvent is a record as an event of CloudEvents 1.0.
+type cloudEvent struct {
+	SpecVersion     string          `json:"specversion"`
+	ID              string          `json:"id"`
+	Source          string          `json:"source"`
+	Type            string          `json:"type"`
+	Subject         string          `json:"subject,omitempty"`
+	Time            string          `json:"time"`
+	DataContentType string          `json:"datacontenttype"`
+	Data            json.RawMessage `json:"data"`
+}
+
+// exportPage is how many records one request of an export reads.
+const exportPage = "500"
+
+// export writes page by page, so that its memory is bounded.
+func export(a *app.App, c insight.Call) error {
+	q, err := query(c)
+	if err != nil {
+		return err
+	}
+	q.Set("oldest_first", "true")
+	q.Set("page_size", exportPage)
+	lines := json.NewEncoder(a.Out)
+	lines.SetEscapeHTML(false)
+	for {
+		raw, err := c.Client.Do(c.Ctx, client.Request{Path: path, Query: q}, nil)
+		if err != nil {
+			return err
+		}
+		var page struct {
+			Records []json.RawMessage `json:"records"`
+			Next    string            `json:"next_page_token"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
+		}
+		for _, item := range page.Records {
+			r, err := read(item)
+			if err != nil {
+				return err
+			}
+			if err := lines.Encode(cloudEvent{
+				SpecVersion: "1.0", ID: r.GetId(), Source: "/windlass/policy", Type: "dev.windlass.audit.recorded.v1", Subject: r.GetResource(),
+				Time: r.GetTime().AsTime().Format(time.RFC3339Nano), DataContentType: "application/json", Data: item,
+			}); err != nil {
+				return fmt.Errorf("write the export: %w", err)
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.Set("page_token", page.Next)
+	}
+}
+
+func verify(c insight.Call) error {
+	q := url.Values{}
+	if seq := flag(c, "seq"); seq != "0" {
+		q.Set("seq", seq)
+	}
+	if hash := flag(c, "hash"); hash != "" {
+		q.Set("hash", hash)
+	}
+	var v policyv1.VerifyAuditResponse
+	raw, err := c.Client.Do(c.Ctx, client.Request{Path: path + ":verify", Query: q}, &v)
+	if err != nil {
+		return err
+	}
+	if err := c.Print(v.GetHash(), raw, func(w io.Writer) error {
+		if !v.GetIntact() {
+			return nil
+		}
+		_, err := fmt.Fprintf(w, "the audit trail is intact: %d records, the last one with the hash %s\n", v.GetRecords(), v.GetHash())
+		return err
+	}); err != nil {
+		return err
+	}
+	if !v.GetIntact() {
+		return fmt.Errorf("the audit trail is broken at record %d: %s", v.GetBrokenAt(), v.GetProblem())
+	}
+	return nil
+}
