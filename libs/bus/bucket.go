@@ -27,6 +27,7 @@ type Bucket struct {
 	bus    *Bus
 	stream jetstream.Stream
 	prefix string
+	keys   *keys
 }
 
 // Value is the value of a key.
@@ -61,11 +62,15 @@ func (b *Bus) Bucket(ctx context.Context, cfg BucketConfig) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", cfg.Name, classify(err))
 	}
+	k.keys = b.keysOf(asking, cfg.Name, k.prefix, k.stream)
 	return k, nil
 }
 
 // Get returns the value of a key; false if it has none. Errors: ErrUnavailable.
 func (k *Bucket) Get(ctx context.Context, key string) (Value, bool, error) {
+	if _, connected := k.bus.Connection(); connected && !k.keys.has(key) {
+		return Value{}, false, nil
+	}
 	m, err := k.stream.GetLastMsgForSubject(ctx, k.prefix+key)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
@@ -80,6 +85,7 @@ func (k *Bucket) Get(ctx context.Context, key string) (Value, bool, error) {
 
 // Put sets the value of a key and waits until every Get finds it. It returns the value's revision. Errors: ErrUnavailable.
 func (k *Bucket) Put(ctx context.Context, key string, data []byte) (uint64, error) {
+	k.keys.add(key)
 	m := nats.NewMsg(k.prefix + key)
 	m.Data = data
 	if k.bus.signer != nil {

@@ -84,6 +84,38 @@ func TestBucketRemovesTheOldest(t *testing.T) {
 	}
 }
 
+// TestBucketOfAnEarlierProcess: what is known of the keys of a bucket includes those on disk, and all users of the bucket share it.
+func TestBucketOfAnEarlierProcess(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (*bus.Bus, *bus.Bucket) {
+		b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, bucket(t, b, 0)
+	}
+	b, k := open()
+	if _, err := k.Put(t.Context(), "old", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b, k = open()
+	defer func() {
+		if err := b.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	other := bucket(t, b, 0)
+	if _, err := other.Put(t.Context(), "new", []byte("2")); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, k, "old") + get(t, k, "new") + get(t, k, "none"); got != "12" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestBucketAway(t *testing.T) {
 	b := embedded(t)
 	k := bucket(t, b, 0)

@@ -70,6 +70,7 @@ type Bus struct {
 	subs     map[*Subscription]struct{}
 	closing  bool // no new subscriptions
 	streams  []KeptConfig
+	keys     map[string]*keys // by bucket; none unless local is set
 	onReconn []func()
 	closed   chan struct{} // the connection is closed for good
 }
