@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -13,6 +14,8 @@ type sqlTools struct {
 	db eventDB
 	// called reads tools by tenant and name, one for each call.
 	called *sqldb.Fresh[[2]string, Tool]
+	// offered reads a few tools with their definitions, by tenant and names.
+	offered *sqldb.Fresh[[2]string, []Tool]
 }
 
 // chunk limits the number of placeholders in one statement.
@@ -67,13 +70,18 @@ func (q sqlTools) ToolTexts(ctx context.Context, tenant, after string, limit int
 
 func (q eventDB) tools() sqlTools {
 	const (
-		kept       = 1024
+		calledKept, offeredKept = 1024, 64
+
 		selectTool = `SELECT ` + toolColumns + `, ` + sourceColumns + toolTables + ` WHERE t.tenant = $1 AND t.name = $2 AND t.present = $3`
 	)
-	return sqlTools{q, sqldb.NewFresh(q.DB, kept, []string{"tools", "sources", "tool_definitions"},
-		func(ctx context.Context, key [2]string) (Tool, error) {
-			return sqldb.One(ctx, q.Reader(), scanTool, selectTool, key[0], key[1], true)
-		})}
+	out, tables := sqlTools{db: q}, []string{"tools", "sources", "tool_definitions"}
+	out.called = sqldb.NewFresh(q.DB, calledKept, tables, func(ctx context.Context, key [2]string) (Tool, error) {
+		return sqldb.One(ctx, q.Reader(), scanTool, selectTool, key[0], key[1], true)
+	})
+	out.offered = sqldb.NewFresh(q.DB, offeredKept, tables, func(ctx context.Context, key [2]string) ([]Tool, error) {
+		return out.read(ctx, key[0], strings.Split(key[1], " "))
+	})
+	return out
 }
 
 func (q sqlTools) Tool(ctx context.Context, tenant, name string) (Tool, error) {
@@ -81,6 +89,15 @@ func (q sqlTools) Tool(ctx context.Context, tenant, name string) (Tool, error) {
 }
 
 func (q sqlTools) Tools(ctx context.Context, tenant string, names []string) ([]Tool, error) {
+	const few = 16 // definitions can be large
+	if len(names) == 0 || len(names) > few || slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, " ") }) {
+		return q.read(ctx, tenant, names)
+	}
+	found, err := q.offered.Get(ctx, [2]string{tenant, strings.Join(names, " ")})
+	return slices.Clone(found), err
+}
+
+func (q sqlTools) read(ctx context.Context, tenant string, names []string) ([]Tool, error) {
 	return inChunks(names, func(part []string) ([]Tool, error) {
 		args := []any{tenant, true}
 		return sqldb.All(ctx, q.db.Reader(), scanFullTool, `SELECT `+toolColumns+`, `+sourceColumns+`, `+definitionColumns+toolTables+`
