@@ -23,7 +23,7 @@ const endTimeout = 2 * time.Second
 
 // pace is the shortest time between two transactions that number events, so that many events share one. An event after a quiet time gets
 // its number at once.
-const pace = 20 * time.Millisecond
+const pace = 50 * time.Millisecond
 
 // pruneEvery is the time between two deletions of old events.
 const pruneEvery = 10 * time.Minute

@@ -57,8 +57,8 @@ func (t *Table) Added() {
 	}
 }
 
-// Write runs f in a transaction of write, with a function that adds events to it, and calls Added when they are committed. Events are written
-// at the end of the transaction.
+// Write runs f in a transaction of write, with a function that adds events to it, and calls Added when they are committed. Events are
+// written at the end of the transaction.
 func (t *Table) Write(ctx context.Context, write func(context.Context, func(sqldb.Tx) error) error,
 	f func(tx sqldb.Tx, add func(Event, error) error) error,
 ) error {
@@ -120,10 +120,7 @@ func (t *Table) Sequence(ctx context.Context) ([]Event, error) {
 // numbers given before, and everything that was committed before.
 func (t *Table) sequence(ctx context.Context, tenant string) (out []Event, err error) {
 	err = t.db.Write(ctx, func(tx sqldb.Tx) error {
-		if _, err := sqldb.Exec(ctx, tx, t.insertHead, tenant, 0, 0); err != nil {
-			return err
-		}
-		h, err := sqldb.One(ctx, tx, scanHead, `SELECT seq, time_us FROM `+t.heads+` WHERE tenant = $1`+t.db.ForUpdate(), tenant)
+		h, err := t.lockHead(ctx, tx, tenant)
 		if err != nil {
 			return err
 		}
@@ -137,6 +134,19 @@ func (t *Table) sequence(ctx context.Context, tenant string) (out []Event, err e
 			sqldb.Micros(last.Time))
 	})
 	return out, err
+}
+
+// lockHead locks and returns the end of a tenant's log, and makes it for the first event.
+func (t *Table) lockHead(ctx context.Context, tx sqldb.Tx, tenant string) (head, error) {
+	query := `SELECT seq, time_us FROM ` + t.heads + ` WHERE tenant = $1` + t.db.ForUpdate()
+	h, err := sqldb.One(ctx, tx, scanHead, query, tenant)
+	if !errors.Is(err, sqldb.ErrNotFound) {
+		return h, err
+	}
+	if _, err := sqldb.Exec(ctx, tx, t.insertHead, tenant, 0, 0); err != nil {
+		return head{}, err
+	}
+	return sqldb.One(ctx, tx, scanHead, query, tenant)
 }
 
 func scanNumbered(row sqldb.Scanner) (e Event, err error) {

@@ -19,8 +19,8 @@ type Inserts struct {
 	texts   [len(insertSizes)]string
 }
 
-// insertSizes are the numbers of rows that one statement inserts. There are few, so that the statements stay prepared, and all parameters of
-// one stay below the limits of both engines.
+// insertSizes are the numbers of rows that one statement inserts. There are few, so that the statements stay prepared, and all parameters
+// of one stay below the limits of both engines.
 var insertSizes = [...]int{32, 8, 1}
 
 // NewInserts returns the statements that insert rows: a value for each of the columns, which are separated by commas.
