@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -29,6 +30,14 @@ type observer struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
 	open     metric.Int64UpDownCounter
+	// kept holds the attributes of responses, by kind: methods and patterns are of a bounded number, and so are statuses.
+	kept sync.Map
+}
+
+// kind is what the attributes of a response depend on.
+type kind struct {
+	method, pattern string
+	status          int
 }
 
 func newObserver(log *slog.Logger) (*observer, error) {
@@ -138,12 +147,23 @@ func (o *observer) finish(r *http.Request, x *exchange, span trace.Span, took ti
 		}
 	}
 	if !x.stream {
-		o.duration.Record(ctx, took.Seconds(), metric.WithAttributeSet(attribute.NewSet(
-			semconv.HTTPRequestMethodKey.String(method(r.Method)), semconv.HTTPRoute(x.pattern), semconv.HTTPResponseStatusCode(x.status))))
+		o.duration.Record(ctx, took.Seconds(), o.attributes(kind{method(r.Method), x.pattern, x.status}))
 	}
 	if o.log.Enabled(ctx, slog.LevelDebug) {
 		o.log.DebugContext(ctx, "request served", "method", r.Method, "route", x.pattern, "status", x.status, "took_ms", took.Milliseconds())
 	}
+}
+
+func (o *observer) attributes(k kind) metric.RecordOption {
+	if kept, ok := o.kept.Load(k); ok {
+		if option, ok := kept.(metric.MeasurementOption); ok {
+			return option
+		}
+	}
+	option := metric.WithAttributeSet(attribute.NewSet(
+		semconv.HTTPRequestMethodKey.String(k.method), semconv.HTTPRoute(k.pattern), semconv.HTTPResponseStatusCode(k.status)))
+	o.kept.Store(k, option)
+	return option
 }
 
 // method keeps callers from creating arbitrary values of a metric attribute.

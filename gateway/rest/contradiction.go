@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 
 // checkPath rejects a body that names another resource than the path. A resource that the path gives by name may have its ID in the body.
 func checkPath(data []byte, route Route, vars map[string]string) error {
-	if len(vars) == 0 || len(data) == 0 {
+	if len(vars) == 0 || len(data) == 0 || !mentions(data, route, vars) {
 		return nil
 	}
 	var fields map[string]json.RawMessage
@@ -36,6 +37,23 @@ func checkPath(data []byte, route Route, vars map[string]string) error {
 	}
 	return nil
 }
+
+// mentions reports whether a body may have a field that the path gives; most have none, and are not parsed for it. A name can be written with
+// escapes.
+func mentions(data []byte, route Route, vars map[string]string) bool {
+	if bytes.IndexByte(data, '\\') >= 0 {
+		return true
+	}
+	for name := range vars {
+		fd := route.bodyMessage().Fields().ByTextName(strings.TrimPrefix(name, route.Body+"."))
+		if fd != nil && (quoted(data, fd.TextName()) || quoted(data, fd.JSONName())) {
+			return true
+		}
+	}
+	return false
+}
+
+func quoted(data []byte, name string) bool { return bytes.Contains(data, []byte(`"`+name+`"`)) }
 
 // text returns a JSON string's value, "" for anything else.
 func text(raw json.RawMessage) string {

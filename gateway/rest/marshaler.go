@@ -65,7 +65,7 @@ func (marshaler) Unmarshal(data []byte, v any) error {
 // NewDecoder implements runtime.Marshaler. A missing body is io.EOF, which generated code treats as an empty message.
 func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 	return runtime.DecoderFunc(func(v any) error {
-		data, err := io.ReadAll(r)
+		data, err := whole(r)
 		if err != nil {
 			return fmt.Errorf("read body: %w", err)
 		}
@@ -74,6 +74,15 @@ func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 		}
 		return m.Unmarshal(data, v)
 	})
+}
+
+// whole reads a body; one that was read already is not copied.
+func whole(r io.Reader) ([]byte, error) {
+	if b, ok := r.(*body); ok && b.Len() == len(b.data) {
+		_, _ = b.Seek(0, io.SeekEnd) // it never fails
+		return b.data, nil
+	}
+	return io.ReadAll(r) //nolint:wrapcheck // the caller does
 }
 
 // NewEncoder implements runtime.Marshaler.

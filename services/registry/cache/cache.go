@@ -66,6 +66,7 @@ type Cache struct {
 	id         string // of this replica, to know its own messages
 	memory     *lru.Cache[Key, remembered]
 	operations metric.Int64Counter
+	counted    sync.Map // the attributes of operations
 	failures   atomic.Int64
 	puts       puts
 
@@ -141,7 +142,13 @@ func (c *Cache) usable() *bus.Bucket {
 }
 
 func (c *Cache) count(ctx context.Context, operation string) {
-	c.operations.Add(ctx, 1, metric.WithAttributes(attribute.String("operation", operation)))
+	kept, ok := c.counted.Load(operation)
+	option, isOption := kept.(metric.MeasurementOption)
+	if !ok || !isOption {
+		option = metric.WithAttributeSet(attribute.NewSet(attribute.String("operation", operation)))
+		c.counted.Store(operation, option)
+	}
+	c.operations.Add(ctx, 1, option)
 }
 
 // failed counts a failure of the bus, which is otherwise invisible. That a caller left is none.
