@@ -38,8 +38,8 @@ func checkPath(data []byte, route Route, vars map[string]string) error {
 	return nil
 }
 
-// mentions reports whether a body may have a field that the path gives; most have none, and are not parsed for it. A name can be written with
-// escapes.
+// mentions reports whether a body may have a field that the path gives; most have none, and are not parsed for it. A name can be written
+// with escapes.
 func mentions(data []byte, route Route, vars map[string]string) bool {
 	if bytes.IndexByte(data, '\\') >= 0 {
 		return true
