@@ -142,8 +142,7 @@ func (p *Process) build(parts []component) error {
 	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
 		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names, Tokens: p.tokens,
-		TLS: secured, NoReflection: !p.cfg.Mesh.Reflection,
-		Auditor: p.auditor,
+		TLS: secured, NoReflection: !p.cfg.Mesh.Reflection, Auditor: p.auditor,
 	}); err != nil {
 		return err
 	}

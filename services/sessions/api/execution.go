@@ -225,7 +225,7 @@ func (s *Execution) ResolveAuthorizations(
 	if err != nil {
 		return nil, err
 	}
-	return &executionv1.ResolveAuthorizationsResponse{Resolved: uint32(n)}, nil //nolint:gosec // a count of rows
+	return &executionv1.ResolveAuthorizationsResponse{Resolved: uint32(n)}, nil
 }
 
 // FireSchedule implements ExecutionService.
