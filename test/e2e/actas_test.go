@@ -29,7 +29,8 @@ func (p *logins) as(user string) *harness.Client {
 }
 
 // TestAgentsActAsTheirUsers: alice of finance finds and calls a tool, with a token of the issuer. bob does not see it, and a direct call
-// finds nothing. An administrator changes the policy while a turn of alice runs, and the turn's next call is refused. All of it is on record.
+// finds nothing. An administrator changes the policy while a turn of alice runs, and the turn's next call is refused. All of it is on
+// record.
 func TestAgentsActAsTheirUsers(t *testing.T) {
 	t.Parallel()
 	p := newLogins(t)
