@@ -174,7 +174,7 @@ func nameOf(m proto.Message) string {
 	r := m.ProtoReflect()
 	for i := range r.Descriptor().Fields().Len() {
 		f := r.Descriptor().Fields().Get(i)
-		if n := string(f.Name()); n == "name" || n == "id" || strings.HasSuffix(n, "_id") {
+		if n := string(f.Name()); n == "name" || n == "id" || n == "source" || strings.HasSuffix(n, "_id") {
 			if v := text(m, f.Name(), maxResource); v != "" {
 				return v
 			}

@@ -267,6 +267,12 @@ func TestUsersConnectASource(t *testing.T) {
 	if out, err := invoke("bob"); err != nil || !strings.Contains(out, "you are bob") {
 		t.Errorf("bob after alice deleted hers: %v %s", err, out)
 	}
+	trail := p.says("admin", "audit", "list", "--action", "policy.connections.*")
+	for _, action := range []string{"policy.connections.create", "policy.connections.delete"} {
+		if !strings.Contains(trail, action) || !strings.Contains(trail, "dev:alice") {
+			t.Errorf("the audit trail has no %s of alice:\n%s", action, trail)
+		}
+	}
 	p.leaks(api)
 }
 

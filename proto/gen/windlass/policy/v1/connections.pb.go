@@ -1437,13 +1437,13 @@ const file_windlass_policy_v1_connections_proto_rawDesc = "" +
 	"\"CONNECTION_ATTEMPT_STATE_CONSENTED\x10\x02\x12&\n" +
 	"\"CONNECTION_ATTEMPT_STATE_CONNECTED\x10\x03\x12#\n" +
 	"\x1fCONNECTION_ATTEMPT_STATE_FAILED\x10\x04\x12$\n" +
-	" CONNECTION_ATTEMPT_STATE_EXPIRED\x10\x052\x81\f\n" +
-	"\x11ConnectionService\x12\xa3\x01\n" +
-	"\x0fBeginConnection\x12*.windlass.policy.v1.BeginConnectionRequest\x1a%.windlass.policy.v1.ConnectionAttempt\"=\xaa\xfd\x1b\x19policy.connections.create\x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/v1/connections:begin\x12\xb9\x01\n" +
+	" CONNECTION_ATTEMPT_STATE_EXPIRED\x10\x052\x89\f\n" +
+	"\x11ConnectionService\x12\xa7\x01\n" +
+	"\x0fBeginConnection\x12*.windlass.policy.v1.BeginConnectionRequest\x1a%.windlass.policy.v1.ConnectionAttempt\"A\xaa\xfd\x1b\x19policy.connections.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/v1/connections:begin\x12\xb9\x01\n" +
 	"\x14GetConnectionAttempt\x12/.windlass.policy.v1.GetConnectionAttemptRequest\x1a%.windlass.policy.v1.ConnectionAttempt\"I\xaa\xfd\x1b\x19policy.connections.create\x82\xd3\xe4\x93\x02&\x12$/v1/connection-attempts/{attempt_id}\x12\x9e\x01\n" +
 	"\x0fListConnections\x12*.windlass.policy.v1.ListConnectionsRequest\x1a+.windlass.policy.v1.ListConnectionsResponse\"2\xaa\xfd\x1b\x17policy.connections.list\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/connections\x12\x95\x01\n" +
-	"\rGetConnection\x12(.windlass.policy.v1.GetConnectionRequest\x1a\x1e.windlass.policy.v1.Connection\":\xaa\xfd\x1b\x16policy.connections.get\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/connections/{source}\x12\xac\x01\n" +
-	"\x10DeleteConnection\x12+.windlass.policy.v1.DeleteConnectionRequest\x1a,.windlass.policy.v1.DeleteConnectionResponse\"=\xaa\xfd\x1b\x19policy.connections.delete\x82\xd3\xe4\x93\x02\x1a*\x18/v1/connections/{source}\x12\xae\x01\n" +
+	"\rGetConnection\x12(.windlass.policy.v1.GetConnectionRequest\x1a\x1e.windlass.policy.v1.Connection\":\xaa\xfd\x1b\x16policy.connections.get\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/connections/{source}\x12\xb0\x01\n" +
+	"\x10DeleteConnection\x12+.windlass.policy.v1.DeleteConnectionRequest\x1a,.windlass.policy.v1.DeleteConnectionResponse\"A\xaa\xfd\x1b\x19policy.connections.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1a*\x18/v1/connections/{source}\x12\xae\x01\n" +
 	"\x19DescribeConnectionAttempt\x124.windlass.policy.v1.DescribeConnectionAttemptRequest\x1a5.windlass.policy.v1.DescribeConnectionAttemptResponse\"$\xaa\xfd\x1b\x1cpolicy.connections.authorize\xb0\xfd\x1b\x01\x12\xa8\x01\n" +
 	"\x17DecideConnectionAttempt\x122.windlass.policy.v1.DecideConnectionAttemptRequest\x1a3.windlass.policy.v1.DecideConnectionAttemptResponse\"$\xaa\xfd\x1b\x1cpolicy.connections.authorize\xb0\xfd\x1b\x01\x12\xae\x01\n" +
 	"\x19CompleteConnectionAttempt\x124.windlass.policy.v1.CompleteConnectionAttemptRequest\x1a5.windlass.policy.v1.CompleteConnectionAttemptResponse\"$\xaa\xfd\x1b\x1cpolicy.connections.authorize\xb0\xfd\x1b\x01\x12\x94\x01\n" +

@@ -931,14 +931,14 @@ const file_windlass_policy_v1_grants_proto_rawDesc = "" +
 	"\x17GRANT_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12GRANT_STATE_ACTIVE\x10\x01\x12\x17\n" +
 	"\x13GRANT_STATE_EXPIRED\x10\x02\x12\x17\n" +
-	"\x13GRANT_STATE_REVOKED\x10\x032\xb0\a\n" +
+	"\x13GRANT_STATE_REVOKED\x10\x032\xb8\a\n" +
 	"\fGrantService\x12\x85\x01\n" +
 	"\n" +
 	"ListGrants\x12%.windlass.policy.v1.ListGrantsRequest\x1a&.windlass.policy.v1.ListGrantsResponse\"(\xaa\xfd\x1b\x12policy.grants.list\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/grants\x12~\n" +
-	"\bGetGrant\x12#.windlass.policy.v1.GetGrantRequest\x1a\x19.windlass.policy.v1.Grant\"2\xaa\xfd\x1b\x11policy.grants.get\x82\xd3\xe4\x93\x02\x17\x12\x15/v1/grants/{grant_id}\x12\x91\x01\n" +
-	"\vRevokeGrant\x12&.windlass.policy.v1.RevokeGrantRequest\x1a\x19.windlass.policy.v1.Grant\"?\xaa\xfd\x1b\x14policy.grants.revoke\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/grants/{grant_id}:revoke\x12\x92\x01\n" +
-	"\vRenewGrants\x12&.windlass.policy.v1.RenewGrantsRequest\x1a'.windlass.policy.v1.RenewGrantsResponse\"2\xaa\xfd\x1b\x13policy.grants.renew\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/grants:renew\x12|\n" +
+	"\bGetGrant\x12#.windlass.policy.v1.GetGrantRequest\x1a\x19.windlass.policy.v1.Grant\"2\xaa\xfd\x1b\x11policy.grants.get\x82\xd3\xe4\x93\x02\x17\x12\x15/v1/grants/{grant_id}\x12\x95\x01\n" +
+	"\vRevokeGrant\x12&.windlass.policy.v1.RevokeGrantRequest\x1a\x19.windlass.policy.v1.Grant\"C\xaa\xfd\x1b\x14policy.grants.revoke\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/grants/{grant_id}:revoke\x12\x96\x01\n" +
+	"\vRenewGrants\x12&.windlass.policy.v1.RenewGrantsRequest\x1a'.windlass.policy.v1.RenewGrantsResponse\"6\xaa\xfd\x1b\x13policy.grants.renew\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/grants:renew\x12|\n" +
 	"\vCreateGrant\x12&.windlass.policy.v1.CreateGrantRequest\x1a'.windlass.policy.v1.CreateGrantResponse\"\x1c\xaa\xfd\x1b\x14policy.grants.create\xb0\xfd\x1b\x01\x12s\n" +
 	"\tEndGrants\x12$.windlass.policy.v1.EndGrantsRequest\x1a%.windlass.policy.v1.EndGrantsResponse\"\x19\xaa\xfd\x1b\x11policy.grants.end\xb0\xfd\x1b\x01\x12|\n" +
 	"\vRedeemGrant\x12&.windlass.policy.v1.RedeemGrantRequest\x1a'.windlass.policy.v1.RedeemGrantResponse\"\x1c\xaa\xfd\x1b\x14policy.grants.redeem\xb0\xfd\x1b\x01B\xd7\x01\n" +
