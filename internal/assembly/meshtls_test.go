@@ -4,9 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestS19EachServiceHasCallers: a service that is added without callers would be refused between processes, and work in one.
 func TestS19EachServiceHasCallers(t *testing.T) {
