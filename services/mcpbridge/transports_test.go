@@ -74,6 +74,8 @@ func TestProgressOfConcurrentCallsIsNotMixed(t *testing.T) {
 	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
 		b := newBridge(t)
 		b.discover(t, s)
+		// The library's legacy servers send what belongs to a session over any of its streams, so an answer can overtake it.
+		overtaken := s.GetName() == "http legacy" || s.GetName() == "sse"
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
@@ -82,7 +84,7 @@ func TestProgressOfConcurrentCallsIsNotMixed(t *testing.T) {
 				if err != nil || text(res) != "done" {
 					t.Errorf("%s: got %v %v", tag, res, err)
 				}
-				if len(progress) != 10 {
+				if len(progress) > 10 || len(progress) < 10 && !overtaken {
 					t.Errorf("%s: got %d of 10 messages", tag, len(progress))
 				}
 				seen := map[float64]bool{} // over several streams the order may change
