@@ -125,6 +125,7 @@ func (w *world) restart(cfg account.Config) {
 	if err := w.Close(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
+	w.web.CloseIdleConnections() // a POST over one that the server has closed is not sent again
 	w.start(cfg, strings.TrimPrefix(w.url, "http://"))
 }
 
