@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/windlass-dev/windlass/gateway/bff"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/config"
 )
@@ -30,6 +31,8 @@ type Config struct {
 	WriteTimeout time.Duration `yaml:"write_timeout" doc:"Time a reader of an event stream has to read what is sent; a slower one is disconnected and resumes by cursor."`
 	// CORSOrigins may call from a browser.
 	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
+	// Login is the login of browsers.
+	Login bff.Config `yaml:"login"`
 	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
 	TemporalUI, TemporalNamespace string `yaml:"-"`
 	// Issuers and Scopes are set by the assembly: the URLs of those whose tokens are accepted, and what the tokens need.
@@ -43,7 +46,7 @@ func DefaultConfig() Config {
 	s := sse.DefaultConfig()
 	return Config{
 		Addr: "127.0.0.1:8080", URL: "http://127.0.0.1:8080", MaxBody: 2 << 20, Timeout: 75 * time.Second, MaxTimeout: 10 * time.Minute,
-		Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout,
+		Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout, Login: bff.DefaultConfig(),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/gateway/bff"
 	"github.com/windlass-dev/windlass/gateway/connect"
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/openapi"
@@ -69,6 +70,8 @@ type Deps struct {
 	Authorizer rpc.Authorizer
 	// Connections calls policy as the gateway itself, for the pages on which users connect sources; nil means that they are not served.
 	Connections Conn
+	// Login logs browsers in; nil means that they cannot.
+	Login *bff.BFF
 	// Kill ends the process as SIGKILL does, for people at the console who want to see turns survive that. Nil means that the console does
 	// not offer it.
 	Kill func()
@@ -163,7 +166,7 @@ func (g *Gateway) build() error {
 		})
 	}
 	g.console, err = console.New(console.Config{
-		TemporalUI: g.cfg.TemporalUI, Namespace: g.cfg.TemporalNamespace, Kill: g.deps.Kill != nil,
+		TemporalUI: g.cfg.TemporalUI, Namespace: g.cfg.TemporalNamespace, Kill: g.deps.Kill != nil, Login: g.deps.Login != nil,
 	})
 	return err
 }
@@ -197,6 +200,9 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	g.streams.Drain()
 	if g.deps.MCP != nil {
 		g.deps.MCP.Drain()
+	}
+	if g.deps.Login != nil {
+		defer g.deps.Login.Close()
 	}
 	if err := g.server.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("stop HTTP server: %w", err), g.server.Close())

@@ -49,6 +49,16 @@ func (g *Gateway) known(r *http.Request) (*policyv1.Principal, error) {
 	if g.cfg.MCPLogin && isMCP(r.URL.Path) {
 		credentials.Peer = authn.Peer{}
 	}
+	if g.deps.Login != nil && len(credentials.Authorization) == 0 {
+		token, present, err := g.deps.Login.Token(r)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // for the caller
+		}
+		if present { // and then the connection does not count, whatever is wrong with the token
+			r.Header.Set("Authorization", "Bearer "+token) // serveAs takes it out again
+			credentials.Authorization = r.Header.Values("Authorization")
+		}
+	}
 	p, err := g.deps.Authenticator.Authenticate(r.Context(), credentials)
 	if err != nil {
 		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
@@ -78,6 +88,7 @@ func (g *Gateway) serveAs(w http.ResponseWriter, r *http.Request, caller *policy
 	// The mesh carries the principal. The token goes along sealed, for roles that act as the user.
 	token := authn.Token(r.Header.Values("Authorization"))
 	r.Header.Del("Authorization")
+	r.Header.Del("Cookie")
 	ctx := callertoken.With(authn.With(r.Context(), caller), g.deps.Tokens.Seal(token, caller))
 	ctx, err := g.deps.ProviderData.Receive(ctx, r.Header)
 	if err != nil {

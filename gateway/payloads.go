@@ -38,7 +38,7 @@ func (g *Gateway) payloads(w http.ResponseWriter, r *http.Request) {
 		}
 		r = r.Clone(r.Context()) // the check of origins below does not know this one
 		r.Header.Del("Origin")
-		r.Header.Del("Sec-Fetch-Site")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
 	if r.Method != http.MethodPost {
 		problem.MethodNotAllowed(w, r, http.MethodPost)

@@ -43,6 +43,13 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.connect.ServeHTTP(w, r)
 		return
 	}
+	if g.deps.Login != nil {
+		if h := g.deps.Login.Handler(path); h != nil {
+			matched(r.Context(), path)
+			h.ServeHTTP(w, r)
+			return
+		}
+	}
 	h := g.resources.Document(path)
 	if h != nil {
 		path = protected.Path

@@ -35,6 +35,8 @@ type Console struct{ page []byte }
 type Config struct {
 	// TemporalUI is the URL of the Temporal UI, "" for none: pages link each turn to its workflow there, which is in Namespace.
 	TemporalUI, Namespace string
+	// Login means that browsers can log in, so that the pages offer it.
+	Login bool
 	// Kill means that POST KillPath ends the process, so that the pages offer it.
 	Kill bool
 }
@@ -48,7 +50,10 @@ func New(cfg Config) (*Console, error) {
 	if err != nil || cfg.TemporalUI != "" && u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("temporal.ui %q is no http URL", cfg.TemporalUI)
 	}
-	page := struct{ Temporal, Workflows, Kill string }{Temporal: cfg.TemporalUI}
+	page := struct{ Temporal, Workflows, Kill, Login string }{Temporal: cfg.TemporalUI}
+	if cfg.Login {
+		page.Login = "/login"
+	}
 	if cfg.TemporalUI != "" {
 		page.Workflows = u.JoinPath("namespaces", cfg.Namespace, "workflows").String() + "/"
 	}

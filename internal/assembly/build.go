@@ -243,8 +243,7 @@ func (p *Process) buildWorker() error {
 func (p *Process) buildGateway() error {
 	conns := gateway.Deps{
 		Authenticator: p.authenticator, Tokens: p.tokens, ProviderData: p.sealer, Metrics: p.opts.Metrics, Scrape: p.cfg.Telemetry.Metrics,
-		Log: p.log, Ready: p.ready,
-		Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
+		Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
 		Payloads: p.codec.Handler(), Authorizer: p.authorizer,
 	}
 	for role, conn := range map[string]*gateway.Conn{
@@ -271,6 +270,9 @@ func (p *Process) buildGateway() error {
 	cfg.TemporalUI, cfg.TemporalNamespace = p.cfg.Temporal.UI, p.cfg.Temporal.Namespace
 	cfg.MCPLogin = p.cfg.Identity.MCPLogin
 	cfg.Issuers, cfg.Scopes = p.cfg.Identity.authorization()
+	if conns.Login, err = newLogin(p, conns.Health[Policy]); err != nil {
+		return err
+	}
 	g, err := gateway.New(cfg, conns)
 	if err != nil {
 		return err

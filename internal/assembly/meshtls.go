@@ -74,6 +74,7 @@ func callers() map[string][]string {
 	out := map[string][]string{
 		"windlass.policy.v1.PolicyService":          {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
 		"windlass.policy.v1.AuditService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
+		"windlass.login.v1.LoginService":            {Gateway},
 		"windlass.policy.v1.SecretService":          {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
 		"windlass.policy.v1.ConnectionService":      {Gateway, Sessions, Registry, MCPBridge, Worker},
 		"windlass.policy.v1.GrantService":           {Gateway, Sessions, Registry, Worker},

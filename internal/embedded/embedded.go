@@ -100,6 +100,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopIssuer()) }()
+	if err := o.consoleLogin(issuerURL, dir.Path(IssuerDir)); err != nil {
+		return err
+	}
 
 	ready := Ready{
 		URL: "http://" + web.Addr().String(), GRPC: grpc.Addr().String(), Issuer: issuerURL, DataDir: dir.Path(), PID: os.Getpid(),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/issuer/registration"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 	"github.com/windlass-dev/windlass/services/policy"
 )
@@ -86,6 +88,33 @@ func (o *Options) startIssuer(dir *datadir.Dir) (url string, stop func() error, 
 		<-served
 		return err
 	}, nil
+}
+
+// consoleLogin has browsers log in at the built-in issuer, unless the configuration names another one. The issuer sends browsers to this
+// machine only.
+func (o *Options) consoleLogin(issuerURL, dir string) error {
+	c := &o.Config.Gateway.Login
+	gateway, err := url.Parse(o.Config.Gateway.URL)
+	if issuerURL == "" || c.Enabled() || err != nil || gateway.Scheme != "http" ||
+		gateway.Hostname() != "127.0.0.1" && gateway.Hostname() != "localhost" {
+		return nil //nolint:nilerr // the gateway reports its URL
+	}
+	accounts, err := issuer.Accounts(dir)
+	if err != nil {
+		return err
+	}
+	c.Issuer, c.ClientID = issuerURL, account.ConsoleClient
+	for _, client := range accounts.Clients {
+		if client.ID == c.ClientID {
+			c.ClientSecret = secret.New(client.Secret)
+		}
+	}
+	for _, client := range o.Config.Identity.Issuer.Clients { // the data directory has generated secrets only
+		if client.ID == c.ClientID && !client.Secret.IsZero() {
+			c.ClientSecret = client.Secret
+		}
+	}
+	return nil
 }
 
 func (o *Options) newIssuer(dir *datadir.Dir, l net.Listener) (*issuer.Issuer, error) {

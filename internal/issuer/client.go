@@ -36,12 +36,9 @@ func (c client) IsScopeAllowed(scope string) bool     { return slices.Contains(c
 func (c client) IDTokenUserinfoClaimsAssertion() bool { return false }
 func (c client) ClockSkew() time.Duration             { return 0 }
 
-func (c client) ApplicationType() op.ApplicationType {
-	if c.Public {
-		return op.ApplicationTypeNative
-	}
-	return op.ApplicationTypeWeb
-}
+// ApplicationType is that of programs on the user's machine, whose redirects may have any port (RFC 8252, section 7.3). The console is one
+// of them, although it has a secret.
+func (c client) ApplicationType() op.ApplicationType { return op.ApplicationTypeNative }
 
 func (c client) AuthMethod() oidc.AuthMethod {
 	if c.Public {

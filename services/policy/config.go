@@ -100,7 +100,8 @@ func defaultServiceRules() []Rule {
 			Permissions: []string{"policy.permissions.get", "policy.denials.record", "policy.audit.record"},
 		},
 		{
-			Name: "mesh-gateway", Roles: []string{"gateway"}, Permissions: []string{"health.get", "policy.connections.authorize"},
+			Name: "mesh-gateway", Roles: []string{"gateway"},
+			Permissions: []string{"health.get", "policy.logins.use", "policy.connections.authorize"},
 		},
 		{
 			Name: "mesh-policy", Roles: []string{"policy"},

@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	loginv1 "github.com/windlass-dev/windlass/proto/gen/windlass/login/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/audit"
@@ -31,6 +32,7 @@ import (
 	connections "github.com/windlass-dev/windlass/services/policy/connection/api"
 	"github.com/windlass-dev/windlass/services/policy/grant"
 	grantapi "github.com/windlass-dev/windlass/services/policy/grant/api"
+	"github.com/windlass-dev/windlass/services/policy/login"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
@@ -81,6 +83,7 @@ type Service struct {
 	trail   *trail.Trail
 	audit   *audit.Service
 	inputs  time.Duration // how long unused ones are kept
+	logins  *login.Server
 	log     *slog.Logger
 
 	connections *connections.Server // nil: not served
@@ -121,6 +124,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Master != nil {
 		masters = append([]keyset.Master{deps.Master}, masters...)
 	}
+	s.logins = login.New(deps.DB)
 	s.secrets = &secrets{vault: vault.New(deps.DB, masters...), store: s.store, now: deps.DB.Now, log: deps.Log}
 	if err := s.secrets.vault.Check(context.Background()); err != nil {
 		return nil, fmt.Errorf("policy.vault: %w", err)
@@ -160,6 +164,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	policyv1.RegisterPolicyServiceServer(r, s)
 	policyv1.RegisterSecretServiceServer(r, s.secrets)
 	policyv1.RegisterAccessPolicyServiceServer(r, s.policies)
+	loginv1.RegisterLoginServiceServer(r, s.logins)
 	if s.connections != nil {
 		policyv1.RegisterConnectionServiceServer(r, s.connections)
 	}

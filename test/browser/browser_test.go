@@ -4,6 +4,8 @@ package browser
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +44,30 @@ func TestConsole(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// TestUsersLogInWithThePage: alice and bob log in at the built-in issuer, and each sees their own conversations.
+func TestUsersLogInWithThePage(t *testing.T) {
+	t.Parallel()
+	testnpm.Browser(t)
+	up := harness.Up(t, t.TempDir(), nil)
+	agents(up.Client)
+	list := exec.CommandContext(t.Context(), harness.Bin(t, "windlass"), "user", "list", "-o", "json", "--data-dir", up.DataDir)
+	out, err := list.Output()
+	harness.Must(t, err)
+	var users []struct{ Name, Password string }
+	harness.Must(t, json.Unmarshal(out, &users))
+	passwords := map[string]string{}
+	for _, u := range users {
+		passwords[u.Name] = u.Password
+	}
+	text, err := json.Marshal(passwords)
+	harness.Must(t, err)
+	cmd := harness.Page(t, "testdata/login.mjs", up)
+	cmd.Env = append(cmd.Env, "PASSWORDS="+string(text))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 // Off as the address means that no issuer is started.
 const Off = "off"
 
+// ConsoleClient is the client of the gateway, at which browsers log in.
+const ConsoleClient = "windlass-console"
+
 // Audience is what tokens for the mesh are addressed to.
 const Audience = "windlass"
 
@@ -120,6 +123,12 @@ func defaultClients(audiences []string) []Client {
 		{
 			ID: MeshClient, Grants: []string{Exchange, Refresh}, Scopes: login, Audiences: []string{Audience},
 			ExchangeAudiences: audiences,
+		},
+		{
+			ID: ConsoleClient, Grants: []string{Code, Refresh}, Scopes: login, Audiences: []string{Audience},
+			Redirects: []string{
+				"http://127.0.0.1/login/callback", "http://localhost/login/callback", "http://127.0.0.1/", "http://localhost/",
+			},
 		},
 		{
 			ID: "robot", Grants: []string{ClientCredentials}, Scopes: []string{"profile"}, Audiences: []string{Audience},

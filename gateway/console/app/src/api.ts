@@ -24,6 +24,7 @@ export const post = <T>(path: string, body: unknown = {}) => call<T>("POST", pat
 export const part = encodeURIComponent;
 
 export interface Agent { id: string; display_name: string; description: string }
+export interface Me { tenant: string; subject: string; roles: string[] }
 export interface Session { id: string; agent_id: string; title: string; active_turn_id: string; update_time: string; parent_turn_id: string }
 export interface Turn { id: string; session_id: string; status: string; pending: { detail: string; action: string } | null }
 export interface Approval {

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useSignal } from "@preact/signals";
 import { follow, path } from "./route";
-import { agents, models, ready, start, temporal, tools, unreached, waiting } from "./store";
+import { agents, logIn, logOut, login, me, models, ready, start, temporal, tools, unreached, waiting } from "./store";
 import { Chat, SessionList } from "./view/chat";
 import { Inbox } from "./view/inbox";
 import { TurnPage } from "./view/turn";
@@ -23,6 +23,7 @@ function App() {
           <a href="/openapi.json" target="_blank">API</a>
           {temporal && <a href={temporal} target="_blank" rel="noreferrer">Temporal</a>}
         </nav>
+        <User />
       </header>
       <Trouble />
       <div class="body">
@@ -35,6 +36,30 @@ function App() {
         </main>
       </div>
     </>
+  );
+}
+
+/** User says who is logged in. */
+function User() {
+  const failed = useSignal("");
+  const out = () => { logOut().catch((e: Error) => { failed.value = e.message; }); };
+  const who = me.value;
+  if (who === null) return null;
+  if (who === "") {
+    return (
+      <div class="user">
+        <span role="status">You are not logged in.</span>
+        {login && <><button type="button" onClick={logIn}>Log in</button><button type="button" class="quiet" onClick={out}>Go on without</button></>}
+      </div>
+    );
+  }
+  const known = who.subject.includes(":");
+  return (
+    <div class="user">
+      <span title={`tenant ${who.tenant}${who.roles?.length ? `, ${who.roles.join(", ")}` : ""}`}>{who.subject}</span>
+      {login && (known ? <button type="button" class="quiet" onClick={out}>Log out</button> : <button type="button" class="quiet" onClick={logIn}>Log in</button>)}
+      {failed.value && <span role="alert">{failed.value}</span>}
+    </div>
   );
 }
 

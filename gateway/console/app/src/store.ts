@@ -1,15 +1,19 @@
 // What all views share.
 import { computed, signal } from "@preact/signals";
-import { get, type Agent, type Approval, type Ready, type Session } from "./api";
+import { get, post, Failed, type Agent, type Approval, type Me, type Ready, type Session } from "./api";
 
 /** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
 export const { kill = "" } = document.body.dataset;
+/** login is the path at which browsers log in, "" where that is not offered. */
+export const { login = "" } = document.body.dataset;
 /** temporal is the URL of the Temporal UI, and workflows that of its page of a workflow up to the id. "" if there is none. */
 export const { temporal = "", workflows = "" } = document.body.dataset;
 export const agents = signal<Agent[] | null>(null);
 export const sessions = signal<Session[]>([]);
 export const approvals = signal<Approval[]>([]);
 export const ready = signal<Ready | null>(null);
+/** me is the caller, null while that is not known, and "" if the server does not know them. */
+export const me = signal<Me | "" | null>(null);
 export const unreached = signal(false);
 export const tools = signal<string[]>([]);
 export const models = signal<string[]>([]);
@@ -42,6 +46,26 @@ export const loadInventory = () => quietly(async () => {
   models.value = m.models.map((x) => x.name + (x.default ? " · default" : ""));
 });
 
+export const loadMe = () => quietly(async () => {
+  try {
+    me.value = await get<Me>("/v1/me");
+  } catch (e) {
+    if (!(e instanceof Failed) || e.status !== 401) throw e;
+    me.value = "";
+  }
+});
+
+/** logIn leaves for the issuer, and comes back to this page. */
+export function logIn() {
+  location.assign(`${login}?return_to=${encodeURIComponent(location.pathname + location.search)}`);
+}
+
+/** logOut ends the login here, and leaves for the issuer to end it there. */
+export async function logOut() {
+  const { location: next } = await post<{ location: string }>("/logout");
+  location.assign(next);
+}
+
 export async function loadReady() {
   try {
     ready.value = await (await fetch("/readyz")).json();
@@ -58,6 +82,7 @@ function every(millis: number, f: () => void) {
 
 export function start() {
   every(10_000, loadReady);
+  every(60_000, loadMe);
   every(30_000, loadInventory);
   every(10_000, loadSessions);
   every(5_000, loadApprovals);
