@@ -41,6 +41,7 @@ const (
 	ofSources  = "it has the whole definition of a source in its request"
 	ticketed   = "a ticket or state that nobody can guess names the attempt"
 	ofToken    = "a turn of the local user, who has no token, has no grant; the tests of grants have those of other users"
+	ofCookie   = "the hash of a cookie that nobody can guess names the login"
 	ofMesh     = "it is about the mesh"
 	claimed    = `"ttl":"2s"`
 	ofTurn     = `{"turn_id":"{turn}"}`
@@ -203,6 +204,12 @@ var reaches = map[string]reach{
 	"ConnectionService.GetConnectionAttempt":      not("its test has attempts of several users"),
 	"ConnectionService.DescribeConnectionAttempt": not(ticketed), "ConnectionService.DecideConnectionAttempt": not(ticketed),
 	"ConnectionService.CompleteConnectionAttempt": not(ticketed), "ConnectionService.ResolveConnection": not(namesIt),
+
+	"AuditService.ListAuditRecords": empty(`{"turn_id":"{turn}"}`, `{"subject":"local"}`), "AuditService.RecordAudit": not(namesIt),
+	"AuditService.VerifyAudit": not("it is about the chain of the caller's tenant"),
+
+	"LoginService.CreateLogin": not(ofCookie), "LoginService.GetLogin": not(ofCookie), "LoginService.LeaseLogin": not(ofCookie),
+	"LoginService.UpdateLogin": not(ofCookie), "LoginService.DeleteLogin": not(ofCookie),
 
 	"GrantService.ListGrants": empty(`{}`), "GrantService.GetGrant": not(ofToken), "GrantService.RevokeGrant": not(ofToken),
 	"GrantService.RenewGrants": not("it is about the caller's grants"), "GrantService.CreateGrant": not(namesIt),

@@ -29,7 +29,7 @@ export async function session(agent, input, more = {}) {
   return { session: s.id, turn: t.id };
 }
 
-/** browse runs a scenario in a page. What the page logs as an error fails it, unless allowed says that it may. */
+/** browse runs a scenario in a page. What the page throws or logs as an error fails it, unless allowed says that it may. */
 export async function browse(scenario, { allowed = () => false, ...options } = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
@@ -43,7 +43,7 @@ export async function browse(scenario, { allowed = () => false, ...options } = {
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
     const complaints = [];
-    page.on("pageerror", (e) => complaints.push(String(e)));
+    page.on("pageerror", (e) => { if (!allowed(String(e))) complaints.push(String(e)); });
     page.on("dialog", (d) => { complaints.push("dialog: " + d.message()); d.dismiss(); });
     page.on("console", (m) => { if (m.type() === "error" && !allowed(m.text())) complaints.push(m.text()); });
     await scenario(page, context);
