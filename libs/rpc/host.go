@@ -19,8 +19,8 @@ func ForeignHost(host, setting string) error {
 		Hint("If that is its name, add it to %s.", setting)
 }
 
-// addressed refuses calls over the network that are for another host, or that a browser makes. Roles of the mesh, who have its key, may use
-// any name.
+// addressed refuses calls over the network that are for another host, or that a browser makes. Roles of the mesh, who have its key or a
+// certificate, may use any name.
 func (s *Server) addressed(ctx context.Context) error {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -30,7 +30,7 @@ func (s *Server) addressed(ctx context.Context) error {
 		return nil
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
-	if len(md.Get(authn.Header)) > 0 {
+	if c, ok := certificate(ctx); len(md.Get(authn.Header)) > 0 || ok && c.err == nil {
 		return nil
 	}
 	if len(md.Get("origin")) > 0 || len(md.Get("sec-fetch-site")) > 0 {

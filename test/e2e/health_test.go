@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -44,6 +45,7 @@ func isReady(status int, got harness.JSON) bool {
 func doctor(t *testing.T, c *harness.Client, code int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), harness.Bin(t, "windlass"), append([]string{"doctor", "--server", c.Base}, args...)...)
+	cmd.Env = append(os.Environ(), "WINDLASS_TOKEN="+c.Token())
 	out, _ := cmd.CombinedOutput() // the exit code tells
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		t.Errorf("doctor %v ends with %d, want %d:\n%s", args, got, code, out)

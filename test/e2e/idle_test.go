@@ -23,13 +23,13 @@ func TestIdleStreamsAreCheap(t *testing.T) {
 	for i := range sessions {
 		sessions[i] = m.Client.Session("a")
 	}
-	host := strings.TrimPrefix(m.Client.Base, "http://")
+	host, token := strings.TrimPrefix(m.Client.Base, "http://"), m.Client.Token()
 	begin := time.Now()
-	all := []*stream{watch(t, host, sessions[0])} // the first stream pays for what all share
+	all := []*stream{watch(t, host, token, sessions[0])} // the first stream pays for what all share
 	gateway, service := m.Process("gateway"), m.Process("sessions")
 	gatewayBefore, serviceBefore := gateway.RSS(), service.RSS()
 	for i := range streams {
-		all = append(all, watch(t, host, sessions[i%len(sessions)]))
+		all = append(all, watch(t, host, token, sessions[i%len(sessions)]))
 	}
 	gatewayEach, serviceEach := (gateway.RSS()-gatewayBefore)/streams, (service.RSS()-serviceBefore)/streams
 	t.Logf("%d idle streams opened in %v: %d bytes each in the gateway, %d in sessions", streams, time.Since(begin).Round(time.Millisecond),
@@ -60,7 +60,7 @@ type stream struct {
 }
 
 // watch opens a session's event stream and reads until it is established.
-func watch(t *testing.T, host, session string) *stream {
+func watch(t *testing.T, host, token, session string) *stream {
 	t.Helper()
 	conn, err := net.Dial("tcp", host)
 	if err != nil {
@@ -71,7 +71,8 @@ func watch(t *testing.T, host, session string) *stream {
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\n\r\n", session, host); err != nil {
+	const request = "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n"
+	if _, err := fmt.Fprintf(conn, request, session, host, token); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil)

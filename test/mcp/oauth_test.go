@@ -213,7 +213,7 @@ func freePort(t *testing.T) string {
 func testLoginWithInspector(t *testing.T, up *logins) {
 	inspector := testnpm.Inspector(t)
 	list := []string{"--method", "tools/list"}
-	evaluate := []string{"--method", "tools/call", "--tool-name", "calculator__evaluate", "--tool-arg", "expression=6*7"}
+	evaluate := []string{"--method", "tools/call", "--tool-name", "calculator__evaluate", "--tool-arg", "expression=1234*5678"}
 	for _, row := range []struct {
 		name, user    string
 		args          []string
@@ -222,8 +222,8 @@ func testLoginWithInspector(t *testing.T, up *logins) {
 	}{
 		{"alice's tools", "alice", list, `"calculator__evaluate"`, "faulty__echo", false},
 		{"bob's tools", "bob", list, `"faulty__echo"`, "calculator__evaluate", false},
-		{"alice calls", "alice", evaluate, "42", "", false},
-		{"bob calls", "bob", evaluate, "calculator__evaluate", "42", true},
+		{"alice calls", "alice", evaluate, "7006652", "", false},
+		{"bob calls", "bob", evaluate, "calculator__evaluate", "7006652", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			args := append(slices.Concat(inspector[1:], []string{

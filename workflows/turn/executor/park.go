@@ -118,7 +118,11 @@ func (h *Host) resume(ctx context.Context, r Round, sink Sink) (*Answer, error) 
 	if p == nil || !h.take(turn, p) {
 		return nil, errStale
 	}
-	same := func(a, b *turnv1.ToolCall) bool { return proto.Equal(a, b) }
+	same := func(a, b *turnv1.ToolCall) bool {
+		asked := proto.CloneOf(b)
+		asked.Tainted = a.GetTainted() // our mark, which the executor does not know
+		return proto.Equal(a, asked)
+	}
 	if !slices.EqualFunc(p.calls, r.Asked, same) || p.hash != identity(r) || r.Invocation.GetAttempt() > 1 {
 		p.link.cut()
 		h.leave()

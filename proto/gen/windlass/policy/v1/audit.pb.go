@@ -775,11 +775,11 @@ const file_windlass_policy_v1_audit_proto_rawDesc = "" +
 	"request_id\x18\x0e \x01(\tR\trequestId\x12\x1d\n" +
 	"\n" +
 	"links_hash\x18\x0f \x01(\tR\tlinksHash\x12\x12\n" +
-	"\x04hash\x18\x10 \x01(\tR\x04hash\"\xb0\x03\n" +
+	"\x04hash\x18\x10 \x01(\tR\x04hash\"\xba\x03\n" +
 	"\x17ListAuditRecordsRequest\x12\x1b\n" +
-	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\x120\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\"\n" +
 	"\asubject\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\asubject\x12 \n" +
