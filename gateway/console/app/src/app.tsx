@@ -47,7 +47,7 @@ function User() {
   if (who === null) return null;
   if (who === "") {
     return (
-      <div class="user">
+      <div class="account">
         <span role="status">You are not logged in.</span>
         {login && <><button type="button" onClick={logIn}>Log in</button><button type="button" class="quiet" onClick={out}>Go on without</button></>}
       </div>
@@ -55,7 +55,7 @@ function User() {
   }
   const known = who.subject.includes(":");
   return (
-    <div class="user">
+    <div class="account">
       <span title={`tenant ${who.tenant}${who.roles?.length ? `, ${who.roles.join(", ")}` : ""}`}>{who.subject}</span>
       {login && (known ? <button type="button" class="quiet" onClick={out}>Log out</button> : <button type="button" class="quiet" onClick={logIn}>Log in</button>)}
       {failed.value && <span role="alert">{failed.value}</span>}
