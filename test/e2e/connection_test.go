@@ -269,7 +269,7 @@ func TestUsersConnectASource(t *testing.T) {
 	}
 	trail := p.says("admin", "audit", "list", "--action", "policy.connections.*")
 	for _, action := range []string{"policy.connections.create", "policy.connections.delete"} {
-		if !strings.Contains(trail, action) || !strings.Contains(trail, "dev:alice") {
+		if !strings.Contains(trail, action) || !strings.Contains(trail, "done") || !strings.Contains(trail, "dev:alice") {
 			t.Errorf("the audit trail has no %s of alice:\n%s", action, trail)
 		}
 	}

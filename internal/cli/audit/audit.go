@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/windlass-dev/windlass/gateway/codec"
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/insight"
@@ -138,7 +138,7 @@ func list(c insight.Call) error {
 
 func read(raw json.RawMessage) (*policyv1.AuditRecord, error) {
 	var r policyv1.AuditRecord
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, &r); err != nil {
+	if err := codec.UnmarshalKnown(raw, &r); err != nil {
 		return nil, fmt.Errorf("the answer is not what a Windlass server says: %w", err)
 	}
 	return &r, nil
