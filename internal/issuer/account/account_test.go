@@ -27,7 +27,7 @@ func TestPasswordsAreGeneratedOnceAndKept(t *testing.T) {
 	}
 	_, first := open(account.DefaultConfig())
 	d, second := open(account.DefaultConfig())
-	if len(first.Users) != 4 || len(first.Clients) != 3 {
+	if len(first.Users) != 4 || len(first.Clients) != 4 {
 		t.Fatalf("accounts %+v", first)
 	}
 	seen := map[string]bool{}
