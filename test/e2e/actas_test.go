@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,24 +29,27 @@ func (p *logins) as(user string) *harness.Client {
 	return c
 }
 
-// TestAgentsActAsTheirUsers: alice of finance finds and calls a tool, with a token of the issuer. bob does not see it, and a direct call
-// finds nothing. An administrator changes the policy while a turn of alice runs, and the turn's next call is refused. All of it is on
-// record.
+// TestAgentsActAsTheirUsers: alice of finance finds and calls a tool, and the service gets a token for itself with alice as subject and the
+// mesh as actor. bob does not see the tool, and a direct call finds nothing. An administrator changes the policy while a turn of alice
+// runs, and the turn's next call is refused. All of it is in the audit trail.
 func TestAgentsActAsTheirUsers(t *testing.T) {
 	t.Parallel()
 	p := newLogins(t)
-	called, goOn, headers := make(chan bool), make(chan bool), make(chan http.Header, 10)
+	called, goOn, headers := make(chan map[string]any), make(chan bool), make(chan http.Header, 10)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers <- r.Header
-		called <- true
+		called <- claimsIn(r.Header.Get("Authorization"))
 		<-goOn
 		_, _ = io.WriteString(w, "order 7")
 	}))
 	t.Cleanup(api.Close)
-	alice, bob, admin := p.as("alice"), p.as("bob"), p.as("admin")
-	admin.Must("POST", "/v1/sources", harness.JSON{"name": "orders", "kind": "http", "base_url": api.URL, "endpoints": []harness.JSON{
-		{"name": "search", "method": "POST", "path": "/search"},
-	}})
+	canary := p.tokens("alice").AccessToken
+	alice, bob, admin := harness.NewClient(t, p.Client.Base), p.as("bob"), p.as("admin")
+	alice.HTTP = &http.Client{Transport: withToken{canary}}
+	admin.Must("POST", "/v1/sources", harness.JSON{
+		"name": "orders", "kind": "http", "base_url": api.URL, "auth": harness.JSON{"kind": "exchange", "audience": "orders"},
+		"endpoints": []harness.JSON{{"name": "search", "method": "POST", "path": "/search"}},
+	})
 	admin.Must("POST", "/v1/agents", harness.JSON{"id": "clerk", "model": "builtin/scripted", "tools": []string{"orders__*"}})
 	admin.Must("POST", "/v1/access-policies", harness.JSON{
 		"name": "orders-for-finance", "effect": "deny", "tools": []string{"orders__*"},
@@ -62,30 +66,42 @@ func TestAgentsActAsTheirUsers(t *testing.T) {
 	}
 
 	turn := alice.Turn(alice.Session("clerk"), "call:orders__search {} then call:orders__search {}")
-	<-called // a second call would wait here for ever
+	claims := <-called // a second call would wait here for ever
 	admin.Must("PATCH", "/v1/access-policies/orders-for-finance", harness.JSON{"expression": "true"})
 	goOn <- true
 	if ended := alice.Wait(turn); ended.Str("status") != "completed" || !strings.Contains(ended.Str("output"), "orders__search") {
 		t.Errorf("alice's turn: %v", ended)
 	}
+	actor, _ := claims["act"].(map[string]any)
+	if fmt.Sprint(claims["aud"]) != "[orders]" || claims["sub"] != "alice" || actor["sub"] != "windlass-mesh" {
+		t.Errorf("the service got a token %v", claims)
+	}
 	for key, values := range <-headers {
-		if strings.Contains(strings.Join(values, " "), "eyJ") {
-			t.Errorf("a token reached the service in %s", key)
+		if strings.Contains(strings.Join(values, " "), canary) {
+			t.Errorf("alice's own token reached the service in %s", key)
 		}
 	}
+	p.actsOnRecord()
+}
 
-	decided := map[string]bool{}
-	list, _ := admin.Must("GET", "/v1/decisions?page_size=1000", nil)["decisions"].([]any)
-	for _, d := range list {
-		each, _ := d.(map[string]any)
-		decision := harness.JSON(each)
-		if decision.Str("resource") == "orders__search" {
-			decided[fmt.Sprintf("%s %v", decision.Str("subject"), decision["allowed"])] = true
-		}
+// actsOnRecord checks that each act of TestAgentsActAsTheirUsers is in the audit trail with the user who did it.
+func (p *logins) actsOnRecord() {
+	p.t.Helper()
+	p.logIn("admin")
+	var records []struct{ Subject, Action, Resource, Outcome string }
+	if err := json.Unmarshal([]byte(p.says("admin", "audit", "list", "-o", "json")), &records); err != nil {
+		p.t.Fatal(err)
 	}
-	for _, want := range []string{"dev:alice true", "dev:alice false", "dev:bob false"} {
-		if !decided[want] {
-			t.Errorf("%q is not on record: %v", want, decided)
+	found := map[string]bool{}
+	for _, r := range records {
+		found[strings.Join([]string{r.Subject, r.Action, r.Resource, r.Outcome}, " ")] = true
+	}
+	for _, want := range []string{
+		"dev:alice tool.call orders__search allowed", "dev:bob tool.call orders__search refused",
+		"dev:admin policy.access_policies.update orders-for-finance done", "dev:alice tool.call orders__search refused",
+	} {
+		if !found[want] {
+			p.t.Errorf("%q is not on record: %v", want, records)
 		}
 	}
 }

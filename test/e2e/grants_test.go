@@ -19,22 +19,26 @@ type ordersAPI struct {
 	*httptest.Server
 	mu   sync.Mutex
 	seen []map[string]any
-	raw  []string
+}
+
+// claimsIn returns the claims of the JWT in an Authorization header, unverified; none if there is no JWT.
+func claimsIn(authorization string) map[string]any {
+	claims := map[string]any{}
+	if parts := strings.Split(strings.TrimPrefix(authorization, "Bearer "), "."); len(parts) == 3 {
+		if raw, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
+			_ = json.Unmarshal(raw, &claims)
+		}
+	}
+	return claims
 }
 
 func newOrdersAPI(t *testing.T) *ordersAPI {
 	t.Helper()
 	a := &ordersAPI{}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		claims := map[string]any{}
-		if parts := strings.Split(token, "."); len(parts) == 3 {
-			if raw, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
-				_ = json.Unmarshal(raw, &claims)
-			}
-		}
+		claims := claimsIn(r.Header.Get("Authorization"))
 		a.mu.Lock()
-		a.seen, a.raw = append(a.seen, claims), append(a.raw, token)
+		a.seen = append(a.seen, claims)
 		a.mu.Unlock()
 		fmt.Fprintf(w, "orders of %v", claims["sub"])
 	}))
