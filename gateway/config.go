@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/gateway/bff"
@@ -15,6 +16,8 @@ import (
 type Config struct {
 	// Addr is host:port of the HTTP listener, which the assembly opens.
 	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 picks a free port."`
+	// TLS is for clients that connect without a proxy in front.
+	TLS TLSConfig `yaml:"tls"`
 	// URL is where browsers find the gateway.
 	URL string `yaml:"url" doc:"URL of this gateway for browsers and MCP clients. Tokens for an endpoint name it by this URL (RFC 8707), whatever host a request names. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
 	// Hosts are the names of the gateway.
@@ -41,6 +44,20 @@ type Config struct {
 	MCPLogin bool `yaml:"-"`
 }
 
+// TLSConfig names the certificate of the HTTP listener.
+type TLSConfig struct {
+	Cert string `yaml:"cert" doc:"PEM file with the certificate of the HTTP listener and those of its authorities. Empty: HTTP in clear text, for this machine or behind a proxy that ends TLS. The files are read again when they change."`
+	Key  string `yaml:"key" doc:"PEM file with the certificate's private key."`
+}
+
+// Scheme is that of the HTTP listener: http or https.
+func (c Config) Scheme() string {
+	if c.TLS != (TLSConfig{}) {
+		return "https"
+	}
+	return "http"
+}
+
 // DefaultConfig returns the defaults, which serve this machine only.
 func DefaultConfig() Config {
 	s := sse.DefaultConfig()
@@ -54,6 +71,9 @@ func (c Config) check() error {
 	var errs []error
 	if u, err := url.Parse(c.URL); c.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		errs = append(errs, fmt.Errorf("gateway.url %q is no http URL", c.URL))
+	}
+	if c.Scheme() == "https" && strings.HasPrefix(c.URL, "http:") {
+		errs = append(errs, fmt.Errorf("gateway.url is %s, but with gateway.tls browsers need an https address: set it to that", c.URL))
 	}
 	if c.MaxBody < 1<<10 || c.MaxBody > 16<<20 {
 		errs = append(errs, fmt.Errorf("gateway.max_body is %s: use 1KiB to 16MiB", c.MaxBody))

@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/hostname"
+	"github.com/windlass-dev/windlass/libs/meshtls"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -123,6 +124,13 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.handler = g.seen.middleware(ops.Guard(names, "gateway.hosts", routes))
 	g.server = newServer(g.handler, deps.Log)
+	if cfg.Scheme() == "https" {
+		files, err := meshtls.KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+		if err != nil {
+			return nil, fmt.Errorf("gateway.tls: %w", err)
+		}
+		g.server.TLSConfig = meshtls.Public(files)
+	}
 	return g, nil
 }
 
@@ -174,6 +182,7 @@ func (g *Gateway) build() error {
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler: h, Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -186,9 +195,13 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 // Handler returns the gateway's handler, for tests or another server.
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
-// Serve accepts requests on l until Stop, and then returns nil.
+// Serve accepts requests on l until Stop, and then returns nil. With gateway.tls, it accepts TLS only.
 func (g *Gateway) Serve(l net.Listener) error {
-	if err := g.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	serve := g.server.Serve
+	if g.server.TLSConfig != nil {
+		serve = func(l net.Listener) error { return g.server.ServeTLS(l, "", "") }
+	}
+	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
 	}
 	return nil

@@ -94,7 +94,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer closeAll(web, grpc)
-	o.Config.Gateway.URL = cmp.Or(o.Config.Gateway.URL, "http://"+web.Addr().String())
+	webURL := o.Config.Gateway.Scheme() + "://" + web.Addr().String()
+	o.Config.Gateway.URL = cmp.Or(o.Config.Gateway.URL, webURL)
 	issuerURL, stopIssuer, err := o.startIssuer(dir)
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 
 	ready := Ready{
-		URL: "http://" + web.Addr().String(), GRPC: grpc.Addr().String(), Issuer: issuerURL, DataDir: dir.Path(), PID: os.Getpid(),
+		URL: webURL, GRPC: grpc.Addr().String(), Issuer: issuerURL, DataDir: dir.Path(), PID: os.Getpid(),
 		TokenFile: o.Config.Identity.TokenFile,
 	}
 	ready.Temporal, ready.TemporalUI = o.Config.Temporal.Address, o.Config.Temporal.UI

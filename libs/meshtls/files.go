@@ -30,6 +30,18 @@ type stamp struct {
 	size    int64
 }
 
+// KeyPair is FromFiles for a server whose clients need no certificate.
+func KeyPair(cert, key string) (*Files, error) {
+	if cert == "" || key == "" {
+		return nil, errors.New("cert and key go together: set both")
+	}
+	f := &Files{cert: cert, key: key}
+	if err := f.read(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
 // FromFiles reads the files once, so that a wrong one is an error at the start. serverName may be empty, see Source.
 func FromFiles(cert, key, ca, serverName string) (*Files, error) {
 	if cert == "" || key == "" || ca == "" {
@@ -75,6 +87,9 @@ func (f *Files) refresh() {
 
 func (f *Files) stamps() (out [3]stamp, err error) {
 	for i, name := range []string{f.cert, f.key, f.ca} {
+		if name == "" {
+			continue
+		}
 		info, err := os.Stat(name)
 		if err != nil {
 			return out, fmt.Errorf("read certificates: %w", err)
@@ -93,14 +108,25 @@ func (f *Files) read() error {
 	if err != nil {
 		return fmt.Errorf("read certificate %s and key %s: %w", f.cert, f.key, err)
 	}
-	raw, err := os.ReadFile(f.ca)
+	pool, err := f.authorities()
 	if err != nil {
-		return fmt.Errorf("read authorities: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(raw) {
-		return fmt.Errorf("%s holds no certificate", f.ca)
+		return err
 	}
 	f.pair, f.pool, f.seen = &pair, pool, seen
 	return nil
+}
+
+func (f *Files) authorities() (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if f.ca == "" {
+		return pool, nil
+	}
+	raw, err := os.ReadFile(f.ca)
+	if err != nil {
+		return nil, fmt.Errorf("read authorities: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(raw) {
+		return nil, fmt.Errorf("%s holds no certificate", f.ca)
+	}
+	return pool, nil
 }

@@ -42,6 +42,13 @@ func Server(s Source) *tls.Config {
 	}
 }
 
+// Public returns the configuration of a server for clients without a certificate, such as browsers: TLS 1.2 or later.
+func Public(s Source) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.Certificate() },
+	}
+}
+
 // Client returns the configuration of a client, which shows its certificate to servers that ask. Without a ServerName, it checks the name
 // or address that is dialled, against the authorities of now instead of those of each connection.
 func Client(s Source) (*tls.Config, error) {

@@ -4,6 +4,7 @@ package peercred
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/netip"
 )
@@ -39,6 +40,9 @@ func (p Peer) String() string {
 // Of asks the kernel who is at the other end of a connection that this process accepted. Ask once, when the connection is new: a peer that
 // has closed its socket is Unknown.
 func Of(conn net.Conn) Peer {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
 	local, ok := addrPort(conn.LocalAddr())
 	if !ok {
 		return Unknown

@@ -123,7 +123,7 @@ func runDaemon(cmd *cobra.Command, a *app.App, file string, args []string) (err 
 	}
 	ready := daemonReady{Ready: true, Roles: args, PID: os.Getpid()}
 	if web != nil {
-		ready.HTTP = "http://" + web.Addr().String()
+		ready.HTTP = cfg.Gateway.Scheme() + "://" + web.Addr().String()
 	}
 	return p.Run(ctx, stopTimeout, func() {
 		if err := json.NewEncoder(a.Out).Encode(ready); err != nil {

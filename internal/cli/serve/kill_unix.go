@@ -25,7 +25,8 @@ func killed(log *slog.Logger) func(embedded.Ready) {
 
 // withAddresses adds the addresses of a running mesh to the arguments it was started with: of a flag that occurs twice the last one counts.
 func withAddresses(args []string, r embedded.Ready) []string {
-	added := []string{"--http-addr", strings.TrimPrefix(r.URL, "http://"), "--grpc-addr", r.GRPC}
+	_, web, _ := strings.Cut(r.URL, "://")
+	added := []string{"--http-addr", web, "--grpc-addr", r.GRPC}
 	if r.Issuer != "" {
 		added = append(added, "--issuer-addr", strings.TrimPrefix(r.Issuer, "http://"))
 	}
