@@ -127,3 +127,41 @@ func TestWrongExchanges(t *testing.T) {
 		}
 	}
 }
+
+func TestWrongCredentialsForSyncs(t *testing.T) {
+	w, api := newWorld(t), newPetAPI(t)
+	r := w.start(config())
+	each := &registryv1.SourceAuth{Kind: "exchange", Audience: "a"}
+	bearer := &registryv1.SourceAuth{Kind: "bearer", Secret: "${secret:x}"}
+	for name, row := range map[string]struct {
+		src  *registryv1.Source
+		want string
+	}{
+		"a source of the mesh's own credential": {
+			&registryv1.Source{Kind: "graphql", Url: api.URL, Auth: bearer, SyncAuth: bearer}, "source.sync_auth: ",
+		},
+		"a user's": {
+			&registryv1.Source{Kind: "graphql", Url: api.URL, Auth: each, SyncAuth: each}, "source.sync_auth.kind",
+		},
+		"a secret in clear": {&registryv1.Source{
+			Kind: "graphql", Url: api.URL, Auth: each, SyncAuth: &registryv1.SourceAuth{Kind: "bearer", Secret: "x"},
+		}, "source.sync_auth.secret"},
+		"nothing to read": {&registryv1.Source{
+			Kind: "http", BaseUrl: api.URL, Auth: each, SyncAuth: bearer, Endpoints: []*registryv1.Endpoint{{Name: "x", Path: "/x"}},
+		}, "source.sync_auth: "},
+		"a document elsewhere": {&registryv1.Source{
+			Kind: "openapi", Url: "https://docs.example/o.json", BaseUrl: api.URL, Auth: each, SyncAuth: bearer,
+		}, "source.sync_auth: "},
+		"a query of a gRPC call": {&registryv1.Source{
+			Kind: "grpc", Url: "grpc://127.0.0.1:1", Auth: each, SyncAuth: &registryv1.SourceAuth{
+				Kind: "api_key", In: "query", Name: "key", Secret: "${secret:x}",
+			},
+		}, "source.sync_auth.name"},
+	} {
+		row.src.Name = "x"
+		_, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: row.src, ValidateOnly: true})
+		if err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -42,6 +42,8 @@ type SourceConfig struct {
 	Agents []string `yaml:"agents" doc:"Agents of a source of kind agent: globs over their IDs; empty = all."`
 	// Auth is its credential.
 	Auth *AuthConfig `yaml:"auth" doc:"Credential for an API, for an MCP server over HTTP, or for Temporal."`
+	// SyncAuth is its credential for syncs.
+	SyncAuth *AuthConfig `yaml:"sync_auth" doc:"Credential for syncs of a source whose auth is of each user: reads its document or list of tools, never calls them."`
 	// Command is program and arguments of an MCP server.
 	Command []string `yaml:"command" doc:"Program and arguments of an MCP server over stdio."`
 	// Env is the program's environment.
@@ -207,7 +209,8 @@ func (c SourceConfig) source() (store.Source, error) {
 		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation, ClientRequests: c.ClientRequests, BaseURL: c.BaseURL,
 		SessionContext: c.SessionContext,
 		Pin:            c.Pin, Trusted: c.TrustedTools, Exclude: c.Exclude, MaxCalls: c.MaxCalls, MaxRate: c.MaxCallsPerSecond,
-		Auth: (*store.Auth)(c.Auth), Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
+		Auth: (*store.Auth)(c.Auth), SyncAuth: (*store.Auth)(c.SyncAuth),
+		Operations: (*store.OperationFilter)(c.Operations), Temporal: (*store.Temporal)(c.Temporal),
 		Cache: (*store.ResultCache)(c.Cache), ProviderData: (*store.ProviderData)(c.ProviderData),
 		KeyHeader: c.KeyHeader, Agents: c.Agents,
 	}, Document: cmp.Or(c.Document, c.DescriptorSet)}

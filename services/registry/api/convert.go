@@ -20,8 +20,9 @@ func sourceFromProto(p *registryv1.Source) store.Source {
 		Cache:   cacheFromProto(p.GetCache()),
 		Trusted: p.GetTrustedTools(),
 		Exclude: p.GetExclude(), MaxCalls: p.GetMaxCalls(), MaxRate: p.GetMaxCallsPerSecond(),
-		Auth: authFromProto(p.GetAuth()), ProviderData: providerDataFromProto(p.GetProviderData()),
-		Endpoints: endpointsFromProto(p.GetEndpoints()), KeyHeader: p.GetKeyHeader(),
+		Auth: authFromProto(p.GetAuth()), SyncAuth: authFromProto(p.GetSyncAuth()),
+		ProviderData: providerDataFromProto(p.GetProviderData()),
+		Endpoints:    endpointsFromProto(p.GetEndpoints()), KeyHeader: p.GetKeyHeader(),
 		Temporal: temporalFromProto(p.GetTemporal()), Workflows: workflowsFromProto(p.GetWorkflows()), Agents: p.GetAgents(),
 	}, Document: documentFromProto(p)}
 	for tool, effect := range p.GetEffects() {

@@ -45,13 +45,7 @@ func apiToProto(src store.Source, p *registryv1.Source) {
 	if f := s.Operations; f != nil {
 		p.Operations = &registryv1.OperationFilter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
 	}
-	if a := s.Auth; a != nil {
-		p.Auth = &registryv1.SourceAuth{
-			Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
-			Scopes: a.Scopes, Audience: a.Audience, AuthorizationUrl: a.AuthorizationURL, RevocationUrl: a.RevocationURL, Issuer: a.Issuer,
-			Resource: a.Resource,
-		}
-	}
+	p.Auth, p.SyncAuth = authToProto(s.Auth), authToProto(s.SyncAuth)
 	if d := s.ProviderData; d != nil {
 		p.ProviderData = &registryv1.SourceProviderData{Meta: d.Meta, Headers: d.Headers, Optional: d.Optional}
 	}
@@ -102,6 +96,17 @@ func providerDataFromProto(p *registryv1.SourceProviderData) *store.ProviderData
 		return nil
 	}
 	return &store.ProviderData{Meta: p.GetMeta(), Headers: p.GetHeaders(), Optional: p.GetOptional()}
+}
+
+func authToProto(a *store.Auth) *registryv1.SourceAuth {
+	if a == nil {
+		return nil
+	}
+	return &registryv1.SourceAuth{
+		Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
+		Scopes: a.Scopes, Audience: a.Audience, AuthorizationUrl: a.AuthorizationURL, RevocationUrl: a.RevocationURL, Issuer: a.Issuer,
+		Resource: a.Resource,
+	}
 }
 
 func authFromProto(p *registryv1.SourceAuth) *store.Auth {

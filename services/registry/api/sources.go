@@ -223,7 +223,7 @@ var sourceFields = fieldmask.Resource{
 		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation",
 		"client_requests", "session_context", "labels", "pin",
 		"document", "descriptor_set", "key_header", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second", "exclude",
-		"cache", "temporal", "workflows", "provider_data", "agents", "trusted_tools",
+		"sync_auth", "cache", "temporal", "workflows", "provider_data", "agents", "trusted_tools",
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -85,6 +86,31 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 	if message := wrongURL(a.TokenURL); a.TokenURL != "" && (message != "" || credential.Origin(a.TokenURL) == "") {
 		bad("source.auth.token_url", message)
 	}
+}
+
+// validateSyncAuth checks the credential for syncs.
+func validateSyncAuth(s store.Source, bad func(field, message string)) {
+	if s.Spec.SyncAuth == nil {
+		return
+	}
+	a := *s.Spec.SyncAuth
+	const field = "source.sync_auth"
+	switch {
+	case !s.Spec.UserLogin() && !s.Spec.Exchange():
+		bad(field, "only a source whose auth is of each user has it (oauth2_authorization_code or exchange); others are synced with their auth")
+		return
+	case s.Kind == store.HTTP || s.Document != "" || s.Kind == store.OpenAPI && s.Spec.URL == "":
+		bad(field, "nothing is read from this source when it is synced")
+	case s.Kind == store.OpenAPI && s.Spec.BaseURL != "" && credential.Origin(s.Spec.BaseURL) != credential.Origin(s.Spec.URL):
+		bad(field, "it is sent only to the origin of base_url, where the document is not")
+	case s.Kind == store.GRPC && a.Kind == credential.APIKey && (a.In == "query" || wrongMetadata(a.Name) != ""):
+		bad(field+".name", "a gRPC call takes the key in metadata: use header")
+	}
+	if a.Kind == credential.AuthorizationCode || a.Kind == credential.Exchange {
+		bad(field+".kind", "no user syncs: use api_key, basic, bearer or oauth2_client_credentials")
+		return
+	}
+	validateAuth(s, a, func(path, message string) { bad(strings.Replace(path, "source.auth", field, 1), message) })
 }
 
 var storedSecret = regexp.MustCompile(`^\$\{secret:[A-Za-z][A-Za-z0-9_.-]{0,127}\}$`)

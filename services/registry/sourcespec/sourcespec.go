@@ -33,6 +33,7 @@ func Validate(s store.Source) error {
 		bad("source.name", `"`+reserved+`" is the name of an MCP endpoint of Windlass`)
 	}
 	validateKind(s, bad)
+	validateSyncAuth(s, bad)
 	validateProviderData(s, bad)
 	validateRequests(s, bad)
 	fields = append(fields, place(s).CheckHeaders("source.headers", s.Spec.Headers)...)

@@ -213,6 +213,8 @@ type Spec struct {
 	Operations *OperationFilter `json:"operations,omitempty"`
 	// Auth is its credential; nil = none.
 	Auth *Auth `json:"auth,omitempty"`
+	// SyncAuth is the credential for syncs of a source whose Auth is of each user; nil = none.
+	SyncAuth *Auth `json:"sync_auth,omitempty"`
 	// ProviderData says which credentials of a request its calls get; nil = none.
 	ProviderData *ProviderData `json:"provider_data,omitempty"`
 	// MaxCalls is the number of calls in parallel, 0 = the service's default; MaxRate the calls per second, 0 = unlimited.

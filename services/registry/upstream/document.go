@@ -135,7 +135,7 @@ func (a *apis) document(ctx context.Context, s store.Source, login as) (document
 		URL: s.Spec.URL, MaxBytes: int64(a.cfg.Documents.MaxBytes), Authorize: func(*http.Request) error { return nil },
 	}
 	if credential.Origin(s.Spec.URL) == home(s.Spec) {
-		set, err := a.credentials.For(ownerAs(s, login))
+		set, err := a.credentials.For(syncOwner(s, login))
 		if err != nil {
 			return nil, "", err
 		}
@@ -207,7 +207,7 @@ func (a *apis) remember(s store.Source, v version) {
 func digestOf(s store.Source, document []byte) (string, error) {
 	spec := store.Spec{
 		URL: s.Spec.URL, BaseURL: s.Spec.BaseURL, Operations: s.Spec.Operations, Auth: s.Spec.Auth, Headers: s.Spec.Headers,
-		Exclude: s.Spec.Exclude,
+		SyncAuth: s.Spec.SyncAuth, Exclude: s.Spec.Exclude,
 	}
 	text, err := json.Marshal(spec)
 	if err != nil {

@@ -55,7 +55,7 @@ func (a *apis) reflect(ctx context.Context, s store.Source, recent bool) (set []
 	if wrong != "" {
 		return nil, nil, fault.Invalid("source.url", "%s", wrong)
 	}
-	credentials, err := a.credentials.For(owner(s))
+	credentials, err := a.credentials.For(syncOwner(s, as{}))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -88,7 +88,7 @@ func (l logins) discover(ctx context.Context, s store.Source,
 ) (inv store.Inventory, err error) {
 	open := s.Kind == store.OpenAPI && (s.Spec.URL == "" || s.LoginSubject == "" || credential.Origin(s.Spec.URL) != home(s.Spec))
 	switch {
-	case open || !s.Spec.UserLogin(): // a document elsewhere is not behind the login
+	case open || !s.Spec.UserLogin() || s.Spec.SyncAuth != nil: // a document elsewhere is not behind the login
 		return discover(ctx, s, as{})
 	case s.LoginSubject == "":
 		return inv, login.Nobody(s)
@@ -104,6 +104,16 @@ func (l logins) discover(ctx context.Context, s store.Source,
 func ownerAs(s store.Source, a as) credential.Owner {
 	o := owner(s)
 	o.UserToken = a.token.Value.Reveal()
+	return o
+}
+
+// syncOwner says whose credentials a sync has: those of a user if it has a login, and otherwise none of a user. Only syncs may use it: a
+// call for a user must not fall back to the mesh's own credential.
+func syncOwner(s store.Source, a as) credential.Owner {
+	o := ownerAs(s, a)
+	if a.subject == "" && (s.Spec.UserLogin() || s.Spec.Exchange()) {
+		o.Auth = s.Spec.SyncAuth
+	}
 	return o
 }
 

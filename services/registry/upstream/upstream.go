@@ -165,6 +165,9 @@ func discoverMCP(ctx context.Context, u *Upstream, s store.Source, a as) (store.
 	if err != nil {
 		return store.Inventory{}, err
 	}
+	if a.subject == "" {
+		server.Auth = authOf(syncOwner(s, a).Auth)
+	}
 	resp, err := u.bridge.Discover(ctx, &mcpbridgev1.DiscoverRequest{Server: server})
 	if err != nil && errors.Is(refusedToken(s, err), errRefused) {
 		return store.Inventory{}, errRefused

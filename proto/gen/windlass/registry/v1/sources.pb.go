@@ -339,7 +339,7 @@ type SourceAuth struct {
 	// or issuer has metadata (RFC 8414 or OpenID Connect), or an MCP server says so itself (RFC 9728). Not for gRPC servers.
 	// "exchange" (audience or resource, and optionally scopes and issuer): calls are made with a token of the user for whom they are made, which the
 	// user's issuer gives in exchange for the user's own (RFC 8693; see GrantService). It is for exactly that audience. Documents and lists of tools
-	// are read without a token.
+	// are read with sync_auth of the source, or without a credential.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Where an API key is sent: "header" or, not for MCP, "query"; where client ID and secret are sent: "header" (default, RFC 6749, section 2.3.1) or "body".
 	In string `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
@@ -1048,6 +1048,10 @@ type Source struct {
 	Operations *OperationFilter `protobuf:"bytes,18,opt,name=operations,proto3" json:"operations,omitempty"`
 	// Credential for an API, for an MCP server over HTTP, or for Temporal.
 	Auth *SourceAuth `protobuf:"bytes,19,opt,name=auth,proto3" json:"auth,omitempty"`
+	// Credential for syncs of a source whose auth is of each user ("oauth2_authorization_code" or "exchange"): the source's document, list of tools
+	// or services is read with it. Calls never use it. Its kind is "api_key", "basic", "bearer" or "oauth2_client_credentials". Unset = syncs use no
+	// credential with "exchange", and with "oauth2_authorization_code" the login of the user who created, changed or synced the source last.
+	SyncAuth *SourceAuth `protobuf:"bytes,62,opt,name=sync_auth,json=syncAuth,proto3" json:"sync_auth,omitempty"`
 	// Endpoints of a source of kind "http", each of which is a tool.
 	Endpoints []*Endpoint `protobuf:"bytes,33,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// Descriptors of the services of a gRPC server: an encoded google.protobuf.FileDescriptorSet with all imports. Empty = the server is asked
@@ -1277,6 +1281,13 @@ func (x *Source) GetOperations() *OperationFilter {
 func (x *Source) GetAuth() *SourceAuth {
 	if x != nil {
 		return x.Auth
+	}
+	return nil
+}
+
+func (x *Source) GetSyncAuth() *SourceAuth {
+	if x != nil {
+		return x.SyncAuth
 	}
 	return nil
 }
@@ -2378,7 +2389,7 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
 	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
-	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xe3\x15\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xa2\x16\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -2404,7 +2415,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\x12 \x01(\v2%.windlass.registry.v1.OperationFilterR\n" +
 	"operations\x124\n" +
-	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12G\n" +
+	"\x04auth\x18\x13 \x01(\v2 .windlass.registry.v1.SourceAuthR\x04auth\x12=\n" +
+	"\tsync_auth\x18> \x01(\v2 .windlass.registry.v1.SourceAuthR\bsyncAuth\x12G\n" +
 	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x121\n" +
 	"\x0edescriptor_set\x18' \x01(\fB\n" +
 	"\xbaH\az\x05\x18\x80\x80\x80\x04R\rdescriptorSet\x12'\n" +
@@ -2589,45 +2601,46 @@ var file_windlass_registry_v1_sources_proto_depIdxs = []int32{
 	34, // 15: windlass.registry.v1.Source.labels:type_name -> windlass.registry.v1.Source.LabelsEntry
 	1,  // 16: windlass.registry.v1.Source.operations:type_name -> windlass.registry.v1.OperationFilter
 	3,  // 17: windlass.registry.v1.Source.auth:type_name -> windlass.registry.v1.SourceAuth
-	2,  // 18: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
-	7,  // 19: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
-	8,  // 20: windlass.registry.v1.Source.temporal:type_name -> windlass.registry.v1.Temporal
-	9,  // 21: windlass.registry.v1.Source.workflows:type_name -> windlass.registry.v1.Workflow
-	6,  // 22: windlass.registry.v1.Source.provider_data:type_name -> windlass.registry.v1.SourceProviderData
-	0,  // 23: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
-	37, // 24: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
-	37, // 25: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
-	37, // 26: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
-	10, // 27: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	10, // 28: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
-	10, // 29: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
-	38, // 30: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	22, // 31: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
-	24, // 32: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
-	36, // 33: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
-	11, // 34: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
-	12, // 35: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
-	13, // 36: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
-	15, // 37: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
-	16, // 38: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
-	18, // 39: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
-	20, // 40: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
-	23, // 41: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
-	4,  // 42: windlass.registry.v1.SourceService.GetLogin:input_type -> windlass.registry.v1.GetLoginRequest
-	10, // 43: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
-	10, // 44: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
-	14, // 45: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
-	10, // 46: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
-	17, // 47: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
-	19, // 48: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
-	21, // 49: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
-	25, // 50: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
-	5,  // 51: windlass.registry.v1.SourceService.GetLogin:output_type -> windlass.registry.v1.Login
-	43, // [43:52] is the sub-list for method output_type
-	34, // [34:43] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	3,  // 18: windlass.registry.v1.Source.sync_auth:type_name -> windlass.registry.v1.SourceAuth
+	2,  // 19: windlass.registry.v1.Source.endpoints:type_name -> windlass.registry.v1.Endpoint
+	7,  // 20: windlass.registry.v1.Source.cache:type_name -> windlass.registry.v1.ResultCache
+	8,  // 21: windlass.registry.v1.Source.temporal:type_name -> windlass.registry.v1.Temporal
+	9,  // 22: windlass.registry.v1.Source.workflows:type_name -> windlass.registry.v1.Workflow
+	6,  // 23: windlass.registry.v1.Source.provider_data:type_name -> windlass.registry.v1.SourceProviderData
+	0,  // 24: windlass.registry.v1.Source.state:type_name -> windlass.registry.v1.SourceState
+	37, // 25: windlass.registry.v1.Source.sync_time:type_name -> google.protobuf.Timestamp
+	37, // 26: windlass.registry.v1.Source.create_time:type_name -> google.protobuf.Timestamp
+	37, // 27: windlass.registry.v1.Source.update_time:type_name -> google.protobuf.Timestamp
+	10, // 28: windlass.registry.v1.CreateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	10, // 29: windlass.registry.v1.ListSourcesResponse.sources:type_name -> windlass.registry.v1.Source
+	10, // 30: windlass.registry.v1.UpdateSourceRequest.source:type_name -> windlass.registry.v1.Source
+	38, // 31: windlass.registry.v1.UpdateSourceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	22, // 32: windlass.registry.v1.DiffSourceResponse.tools:type_name -> windlass.registry.v1.DriftedTool
+	24, // 33: windlass.registry.v1.AcceptSourceRequest.tools:type_name -> windlass.registry.v1.DefinitionChoice
+	36, // 34: windlass.registry.v1.Source.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	11, // 35: windlass.registry.v1.SourceService.CreateSource:input_type -> windlass.registry.v1.CreateSourceRequest
+	12, // 36: windlass.registry.v1.SourceService.GetSource:input_type -> windlass.registry.v1.GetSourceRequest
+	13, // 37: windlass.registry.v1.SourceService.ListSources:input_type -> windlass.registry.v1.ListSourcesRequest
+	15, // 38: windlass.registry.v1.SourceService.UpdateSource:input_type -> windlass.registry.v1.UpdateSourceRequest
+	16, // 39: windlass.registry.v1.SourceService.DeleteSource:input_type -> windlass.registry.v1.DeleteSourceRequest
+	18, // 40: windlass.registry.v1.SourceService.SyncSource:input_type -> windlass.registry.v1.SyncSourceRequest
+	20, // 41: windlass.registry.v1.SourceService.DiffSource:input_type -> windlass.registry.v1.DiffSourceRequest
+	23, // 42: windlass.registry.v1.SourceService.AcceptSource:input_type -> windlass.registry.v1.AcceptSourceRequest
+	4,  // 43: windlass.registry.v1.SourceService.GetLogin:input_type -> windlass.registry.v1.GetLoginRequest
+	10, // 44: windlass.registry.v1.SourceService.CreateSource:output_type -> windlass.registry.v1.Source
+	10, // 45: windlass.registry.v1.SourceService.GetSource:output_type -> windlass.registry.v1.Source
+	14, // 46: windlass.registry.v1.SourceService.ListSources:output_type -> windlass.registry.v1.ListSourcesResponse
+	10, // 47: windlass.registry.v1.SourceService.UpdateSource:output_type -> windlass.registry.v1.Source
+	17, // 48: windlass.registry.v1.SourceService.DeleteSource:output_type -> windlass.registry.v1.DeleteSourceResponse
+	19, // 49: windlass.registry.v1.SourceService.SyncSource:output_type -> windlass.registry.v1.SyncResult
+	21, // 50: windlass.registry.v1.SourceService.DiffSource:output_type -> windlass.registry.v1.DiffSourceResponse
+	25, // 51: windlass.registry.v1.SourceService.AcceptSource:output_type -> windlass.registry.v1.AcceptSourceResponse
+	5,  // 52: windlass.registry.v1.SourceService.GetLogin:output_type -> windlass.registry.v1.Login
+	44, // [44:53] is the sub-list for method output_type
+	35, // [35:44] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_sources_proto_init() }
