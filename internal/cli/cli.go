@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/login"
+	"github.com/windlass-dev/windlass/internal/cli/support"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 	"github.com/windlass-dev/windlass/internal/cli/version"
 )
@@ -53,7 +54,7 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 			root.AddCommand(c)
 		}
 	}
-	add("run", doctorCommand(a), topCommand(a), versionCommand(a))
+	add("run", doctorCommand(a), topCommand(a), versionCommand(a), support.Command(a, runner(a)))
 	add("run", initCommand(a), mcpCommand(a), login.User(a))
 	add("run", login.Commands(a, func(cmd *cobra.Command) string { return serverOf(a, cmd) })...)
 	add("talk", chatCommand(a), runCommand(a), decideCommand(a), applyCommand(a))

@@ -25,8 +25,9 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-func nounCommands(a *app.App) []*cobra.Command {
-	runner := func(do func(insight.Call) error) func(*cobra.Command, []string) error {
+// runner lets the commands of other packages call the server.
+func runner(a *app.App) insight.Runner {
+	return func(do func(insight.Call) error) func(*cobra.Command, []string) error {
 		return run(a, func(c *call) error {
 			return do(insight.Call{
 				Ctx: c.ctx, Cmd: c.cmd, Args: c.args, Client: c.client, Print: c.print,
@@ -34,6 +35,10 @@ func nounCommands(a *app.App) []*cobra.Command {
 			})
 		})
 	}
+}
+
+func nounCommands(a *app.App) []*cobra.Command {
+	runner := runner(a)
 	var out []*cobra.Command
 	for _, n := range nouns() {
 		cmd := n.command(a)

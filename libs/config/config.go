@@ -36,6 +36,8 @@ type Options struct {
 	Flags *pflag.FlagSet
 	// FlagKeys maps flag names to key paths, for example "http-addr" to "gateway.http_addr".
 	FlagKeys map[string]string
+	// KeepReferences leaves ${env:NAME} in texts as it is, for a configuration that is shown. References in other values are still replaced.
+	KeepReferences bool
 	// Into is a pointer to the struct to fill. Required.
 	Into any
 }

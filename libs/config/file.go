@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -72,7 +73,7 @@ func (r *yamlReader) value(y *yaml.Node, n *node, path []string) any {
 		}
 		return out
 	default:
-		return r.scalar(y, path)
+		return r.scalar(y, n, path)
 	}
 }
 
@@ -104,7 +105,7 @@ func (r *yamlReader) mapping(y *yaml.Node, n *node, path []string) any {
 	return out
 }
 
-func (r *yamlReader) scalar(y *yaml.Node, path []string) any {
+func (r *yamlReader) scalar(y *yaml.Node, n *node, path []string) any {
 	if y.Tag == "!!null" {
 		r.remember(path, y, false)
 		return nil
@@ -117,6 +118,10 @@ func (r *yamlReader) scalar(y *yaml.Node, path []string) any {
 	if y.Tag != "!!str" {
 		r.remember(path, y, false)
 		return number{Text: y.Value, Value: out}
+	}
+	if r.l.opts.KeepReferences && (n == nil || n.typ.Kind() == reflect.String || n.typ.Kind() == reflect.Interface) {
+		r.remember(path, y, false)
+		return y.Value
 	}
 	text, expanded, missing := expand(y.Value, r.l.lookup)
 	for _, name := range missing {

@@ -9,6 +9,8 @@
 //   - kill: the process kills itself at this line;
 //   - stall: the line blocks until the file NAME.taken in WINDLASS_FAULT_DIR is removed;
 //   - error: Fail returns an error (Hit ignores it);
+//   - panic: the line panics;
+//   - profile: the profiles of the process are written to the folder, POINT.PROFILE.DEBUG.profile;
 //
 // and a suffix ":N" delays it to the N-th hit. An armed action happens once: with a folder, once among all processes that share it,
 // including restarted ones.

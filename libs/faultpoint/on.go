@@ -3,11 +3,13 @@
 package faultpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,10 +72,10 @@ func parse(action string) (what string, nth int, err error) {
 		}
 	}
 	switch what {
-	case "kill", "stall", "error":
+	case "kill", "stall", "error", "panic", "profile":
 		return what, nth, nil
 	}
-	return "", 0, errors.New("the action must be kill, stall or error")
+	return "", 0, errors.New("the action must be kill, stall, error, panic or profile")
 }
 
 // Hit passes a point. It may block or never return.
@@ -95,6 +97,10 @@ func (c *control) fail(p Point) error {
 		select {} // wait for the signal
 	case "stall":
 		c.stall(p)
+	case "profile":
+		c.profile(p)
+	case "panic":
+		panic("fault point " + string(p))
 	case "error":
 		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "fault point %s", p)
 	}
@@ -170,6 +176,22 @@ func (c *control) stall(p Point) {
 	for range tick.C {
 		if _, err := os.Stat(c.path(p) + taken); errors.Is(err, fs.ErrNotExist) {
 			return
+		}
+	}
+}
+
+// profile writes what the runtime profiles of this process are, in binary form and as text.
+func (c *control) profile(p Point) {
+	for _, profile := range pprof.Profiles() {
+		for _, debug := range []int{0, 1, 2} {
+			var raw bytes.Buffer
+			err := profile.WriteTo(&raw, debug)
+			if err == nil {
+				err = os.WriteFile(fmt.Sprintf("%s.%s.%d.profile", c.path(p), profile.Name(), debug), raw.Bytes(), 0o600)
+			}
+			if err != nil {
+				panic("faultpoint: cannot write a profile: " + err.Error())
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,8 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/test/harness"
@@ -212,6 +217,7 @@ func TestS17CanariesAreNowhere(t *testing.T) {
 		t.Errorf("windlass doctor: %v", err)
 	}
 	absent(t, "windlass doctor", string(report))
+	m.bundled(t, up, config, api, env)
 	if code := up.Stop(); code != 0 {
 		t.Errorf("a clean stop exits with %d", code)
 	}
@@ -219,6 +225,47 @@ func TestS17CanariesAreNowhere(t *testing.T) {
 	absent(t, "an answer of the API", m.answers.text.String())
 	absent(t, "a span", m.spans.Text())
 	absentInFiles(t, up.DataDir)
+}
+
+// bundled searches a support bundle, with the log so far.
+func (m *canaryMesh) bundled(t *testing.T, up *harness.Embedded, config, api string, env []string) {
+	t.Helper()
+	dir := t.TempDir()
+	log, archive := filepath.Join(dir, "up.log"), filepath.Join(dir, "bundle.tar.gz")
+	// A log that is worse than ours: it may have lines of other programs.
+	worse := up.Log() + planted["the key of the vault"] + "\nAuthorization: Bearer " + planted["an access token"] + "\n"
+	if err := os.WriteFile(log, []byte(worse), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), harness.Bin(t, "windlass"), "support-bundle", "--file", archive, "--config", config, "--log", log,
+		"--data-dir", up.DataDir, "--server", up.Client.Base)
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "missing") {
+		t.Fatalf("windlass support-bundle: %v\n%s", err, out)
+	}
+	raw, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(unpacked(t, raw))
+	if !strings.Contains(text, "windlass-support/metrics.txt") || !strings.Contains(text, "base_url: "+api) {
+		t.Error("the bundle lacks something")
+	}
+	absent(t, "the support bundle", text)
+}
+
+// unpacked returns what is in a gzip file, such as a profile, and any other as it is.
+func unpacked(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return raw
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Error(err)
+	}
+	return text
 }
 
 // absentInFiles searches the files below a directory.
@@ -232,7 +279,7 @@ func absentInFiles(t *testing.T, dir string) {
 		raw, err := os.ReadFile(path)
 		if err == nil && len(raw) > 0 {
 			files++
-			absent(t, path, string(raw))
+			absent(t, path, string(unpacked(t, raw)))
 		}
 		return err
 	})
@@ -241,7 +288,41 @@ func absentInFiles(t *testing.T, dir string) {
 	}
 }
 
+// faulty are lines at which the roles panic, or write their profiles, while they have secrets.
+var faulty = map[faultpoint.Point]string{
+	faultpoint.PolicyDecided: "panic:2", faultpoint.ToolOpened: "panic:3", faultpoint.BridgeToolDone: "profile",
+	faultpoint.ModelAsked: "panic:2", faultpoint.ToolDone: "profile", faultpoint.CallDone: "profile",
+}
+
+// crash ends all processes with a dump of their goroutines, in the middle of a call of a tool, and searches what they have written.
+func (m *canaryMesh) crash(t *testing.T, mesh *harness.Mesh) {
+	t.Helper()
+	mesh.Arm(faultpoint.ToolClosed, "stall")
+	called := make(chan struct{})
+	go func() {
+		defer close(called)
+		_, _, _ = m.Do(t.Context(), "POST", "/v1/tools/crm__ok:invoke", harness.JSON{}) // its connection ends
+	}()
+	if !mesh.AwaitTaken(faultpoint.ToolClosed, time.Minute) {
+		t.Error("the call did not stall")
+	}
+	for _, name := range mesh.Names() {
+		p := mesh.Process(name)
+		p.Signal(syscall.SIGQUIT)
+		if code := p.Wait(); code == 0 || !strings.Contains(p.Log(), "SIGQUIT") {
+			t.Errorf("%s ends with %d and without a dump", name, code)
+		}
+	}
+	<-called
+	for _, name := range mesh.Names() {
+		if log := mesh.Process(name).Log(); log != "" {
+			absent(t, "the log of "+name, log)
+		}
+	}
+}
+
 // TestS17CanariesAreInNoProcess is the same with a process for each role, on PostgreSQL, and with histories in clear.
+// Some calls panic; profiles of the processes are searched too, and the dumps of their goroutines with which they end.
 func TestS17CanariesAreInNoProcess(t *testing.T) {
 	t.Parallel()
 	m := newCanaries(t)
@@ -249,14 +330,18 @@ func TestS17CanariesAreInNoProcess(t *testing.T) {
 	env, inference := m.settings(api)
 	url := testpg.URL(t)
 	mesh := harness.Split(t, harness.SplitOptions{
-		Env: append(env, inClear), Config: harness.JSON{"database": harness.JSON{"url": url}, "inference": inference},
+		Env: append(env, inClear), Config: harness.JSON{"database": harness.JSON{"url": url}, "inference": inference}, Faults: true,
 	})
 	m.reach(mesh.Client)
+	for p, action := range faulty {
+		mesh.Arm(p, action)
+	}
 	m.plant(t, api)
 	m.read(t)
-	for _, name := range mesh.Names() {
-		if log := mesh.Process(name).Log(); log != "" {
-			absent(t, "the log of "+name, log)
+	m.crash(t, mesh)
+	for p, action := range faulty {
+		if !mesh.Taken(p) {
+			t.Errorf("there was no %s at %s", action, p)
 		}
 	}
 	absent(t, "an answer of the API", m.answers.text.String())
