@@ -2,8 +2,10 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	"github.com/windlass-dev/windlass/services/policy/grant"
 	"github.com/windlass-dev/windlass/services/policy/shield"
@@ -25,6 +27,8 @@ type Config struct {
 	Grants grant.Config `yaml:"grants" doc:"Authorizations of turns to act for their users, where identity.issuers[].exchange is set."`
 	// ServiceRules say what the roles of the mesh may do. A changed list must keep the mesh working.
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
+	// OperatorTenant is the tenant of those who run the mesh.
+	OperatorTenant string `yaml:"operator_tenant" doc:"Tenant whose users may hold the permissions about the mesh itself, which shows objects of all tenants: metrics.get, health.get, temporal.payloads.decode and policy.secrets.rotate. To users of other tenants they are denied, whatever other rules say."`
 	// PermissionsMaxAge is how long servers may cache a response of GetPermissions.
 	PermissionsMaxAge time.Duration `yaml:"permissions_max_age" doc:"How long servers may cache a principal's permissions; a revocation takes at most that long to take effect everywhere."`
 	// MaxAccessPolicies limits the access policies of a tenant.
@@ -43,6 +47,12 @@ func (c Config) complete() (Config, error) {
 	def := DefaultConfig()
 	if c.ServiceRules == nil {
 		c.ServiceRules = def.ServiceRules
+	}
+	if c.OperatorTenant == "" {
+		c.OperatorTenant = def.OperatorTenant
+	}
+	if !authn.ValidTenant(c.OperatorTenant) {
+		return c, fmt.Errorf("policy.operator_tenant %q is no name of a tenant", c.OperatorTenant)
 	}
 	if c.PermissionsMaxAge == 0 {
 		c.PermissionsMaxAge = def.PermissionsMaxAge
@@ -84,6 +94,7 @@ func DefaultConfig() Config {
 	return Config{
 		Rules:             []Rule{{Name: "local", Subjects: []string{"local"}, Permissions: []string{"*"}, Tools: []string{"*"}}},
 		ServiceRules:      defaultServiceRules(),
+		OperatorTenant:    authn.DefaultTenant,
 		PermissionsMaxAge: 2 * time.Second,
 		MaxAccessPolicies: 1000,
 		InputRetention:    90 * 24 * time.Hour,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/glob"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -15,7 +16,16 @@ type Engine struct {
 	services   []Rule
 	approvals  []approval
 	conditions *conditions
+	operators  string
 }
+
+// ofMesh returns the permissions about the mesh itself, which shows objects of all tenants or concerns them.
+func ofMesh() []string {
+	return []string{"metrics.get", "health.get", "temporal.payloads.decode", "policy.secrets.rotate"}
+}
+
+// operatorsOnly is the name of the rule that denies them to users of other tenants than that of the operators: a key of the configuration.
+const operatorsOnly = "policy.operator_tenant"
 
 // Verdict is a decision with its reason.
 type Verdict struct {
@@ -34,7 +44,7 @@ func (v Verdict) denied() bool { return !v.Allowed && v.Rule != "" }
 
 // NewEngine validates the rules; the error names the invalid rule.
 func NewEngine(cfg Config) (*Engine, error) {
-	names := map[string]bool{}
+	names := map[string]bool{operatorsOnly: true}
 	for _, r := range append(append([]Rule(nil), cfg.Rules...), cfg.ServiceRules...) {
 		switch {
 		case r.Name == "":
@@ -59,7 +69,13 @@ func NewEngine(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions}, nil
+	operators := cfg.OperatorTenant
+	if operators == "" {
+		operators = authn.DefaultTenant
+	}
+	return &Engine{
+		users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions, operators: operators,
+	}, nil
 }
 
 // Permissions returns the globs of the principal's permissions, with "!" before denied ones, and the denying rules by glob. They are empty
@@ -150,6 +166,9 @@ func (e *Engine) about(p *policyv1.Principal) []Rule {
 		if r.speaksOf(p.GetSubject(), roles) {
 			found = append(found, r)
 		}
+	}
+	if p.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_USER && p.GetTenant() != e.operators {
+		found = append(found, Rule{Name: operatorsOnly, Permissions: ofMesh(), Deny: true})
 	}
 	return found
 }

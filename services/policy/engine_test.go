@@ -66,6 +66,39 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// TestS13WhatConcernsTheMeshIsForOperators: metrics, causes of failures and what Temporal holds name objects of all tenants.
+func TestS13WhatConcernsTheMeshIsForOperators(t *testing.T) {
+	cfg := rules()
+	cfg.Rules = append(cfg.Rules, policy.Rule{Name: "admins", Roles: []string{"admin"}, Permissions: []string{"*"}})
+	of := func(tenant string, p *policyv1.Principal) *policyv1.Principal {
+		p.Tenant = tenant
+		return p
+	}
+	for operators, tenants := range map[string]map[string]bool{
+		"": {"default": true, "acme": false}, "acme": {"default": false, "acme": true},
+	} {
+		cfg.OperatorTenant = operators
+		engine, err := policy.NewEngine(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tenant, want := range tenants {
+			who := of(tenant, authn.User("dev:carol", "admin"))
+			for _, permission := range []string{"metrics.get", "health.get", "temporal.payloads.decode", "policy.secrets.rotate"} {
+				if got := engine.Permission(who, permission); got.Allowed != want || !want && got.DeniedBy != "policy.operator_tenant" {
+					t.Errorf("operators %q, an administrator of %s, %s: %+v", operators, tenant, permission, got)
+				}
+			}
+			if !engine.Permission(who, "policy.secrets.create").Allowed {
+				t.Errorf("operators %q: an administrator of %s may not manage secrets", operators, tenant)
+			}
+			if !engine.Permission(of(tenant, authn.Service("gateway")), "health.get").Allowed {
+				t.Errorf("operators %q: the gateway may not, for %s", operators, tenant)
+			}
+		}
+	}
+}
+
 func TestTools(t *testing.T) {
 	engine, err := policy.NewEngine(rules())
 	if err != nil {

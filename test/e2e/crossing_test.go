@@ -40,7 +40,11 @@ type crossing struct {
 
 func newCrossing(t *testing.T) *crossing {
 	t.Helper()
-	up := harness.Up(t, t.TempDir(), []string{"WINDLASS_INFERENCE_DETECT=false"})
+	return crossingOf(t, harness.Up(t, t.TempDir(), []string{"WINDLASS_INFERENCE_DETECT=false"}))
+}
+
+func crossingOf(t *testing.T, up *harness.Embedded) *crossing {
+	t.Helper()
 	key, err := os.ReadFile(filepath.Join(up.DataDir, "mesh.key"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,16 +72,23 @@ func newCrossing(t *testing.T) *crossing {
 	return x
 }
 
+// canary is in the objects of the first tenant, and must be in no answer to others.
+const canary = "canary-of-the-first-tenant"
+
 // objects makes one object of each kind.
 func (x *crossing) objects() map[string]string {
 	x.t.Helper()
 	c := x.up.Client
 	made := func(path string, body harness.JSON) string { return c.Must("POST", path, body).Str("id") }
-	made("/v1/sources", harness.JSON{"name": "s13tools", "kind": "mcp", "url": babbler(x.t).URL + "/mcp"})
-	made("/v1/agents", harness.JSON{"id": "s13agent", "tools": []string{"s13tools__*"}, "model": "builtin/scripted"})
-	session := c.Session("s13agent")
-	turn := c.Turn(session, "call:s13tools__mb {} then say:done")
-	if end := c.Wait(turn); end.Str("output") != "done" {
+	tools := babbler(x.t)
+	tools.set(map[string]string{"mb": "1 MB: " + canary})
+	made("/v1/sources", harness.JSON{"name": "s13tools", "kind": "mcp", "url": tools.URL + "/mcp?" + canary})
+	made("/v1/agents", harness.JSON{
+		"id": "s13agent", "tools": []string{"s13tools__*"}, "model": "builtin/scripted", "instructions": canary, "display_name": canary,
+	})
+	session := made("/v1/sessions", harness.JSON{"agent_id": "s13agent", "title": canary, "labels": harness.JSON{"label": canary}})
+	turn := c.Turn(session, "call:s13tools__mb {} then say:"+canary)
+	if end := c.Wait(turn); end.Str("output") != canary {
 		x.t.Fatalf("turn %v", end)
 	}
 	waiting := c.Turn(guarded(c, "s13guarded", 600), once)
@@ -95,11 +106,12 @@ func (x *crossing) objects() map[string]string {
 	if len(artifacts) == 0 || len(execution) == 0 || len(decisions) == 0 {
 		x.t.Fatalf("artifacts %v, executions %v, decisions %v", artifacts, execution, decisions)
 	}
-	made("/v1/tool-groups", harness.JSON{"name": "s13group", "tools": []string{"s13tools__mb"}})
-	made("/v1/schedules", harness.JSON{"id": "s13schedule", "agent_id": "s13agent", "input": "x", "cron": "0 0 1 jan *"})
-	c.Must("POST", "/v1/secrets", harness.JSON{"name": "s13secret", "value": "the secret of a tenant"})
+	made("/v1/tool-groups", harness.JSON{"name": "s13group", "tools": []string{"s13tools__mb"}, "description": canary})
+	schedule := made("/v1/schedules", harness.JSON{"id": "s13schedule", "agent_id": "s13agent", "input": canary, "cron": "0 0 1 jan *"})
+	harness.Eventually(time.Minute, func() bool { return c.Must("GET", "/v1/schedules/"+schedule, nil)["synced"] == true })
+	c.Must("POST", "/v1/secrets", harness.JSON{"name": "s13secret", "value": canary, "description": canary})
 	c.Must("POST", "/v1/access-policies", harness.JSON{
-		"name": "s13policy", "effect": "allow", "tools": []string{"s13tools__*"},
+		"name": "s13policy", "description": canary, "effect": "allow", "tools": []string{"s13tools__*"},
 		"matchers": []harness.JSON{{"path": "department", "operator": "equals", "values": []string{"finance"}}},
 	})
 	return map[string]string{
@@ -108,7 +120,7 @@ func (x *crossing) objects() map[string]string {
 		"artifact": fmt.Sprint(artifacts[0]), "execution": execution[0].Str("id"), "decision": decisions[0].Str("id"),
 		"key": "trn/" + turn, "subject": "dev:s13-nobody",
 		"budget":  made("/v1/budgets", harness.JSON{"scope": "agent", "target": "s13agent", "period": "day", "max_tokens": "100000"}),
-		"webhook": made("/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/hook", "events": []string{"turn.completed"}}),
+		"webhook": made("/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/" + canary, "events": []string{"turn.completed"}}),
 	}
 }
 
@@ -187,6 +199,9 @@ func (x *crossing) check(t *testing.T, as, nobody *policyv1.Principal, m protore
 		}
 		if code != otherCode || scrub(got) != scrub(other) {
 			t.Errorf("%s %s as %s of %s:\n%s %s, want\n%s %s", m.FullName(), request, as.GetSubject(), as.GetTenant(), code, got, otherCode, other)
+		}
+		if strings.Contains(got, canary) {
+			t.Errorf("%s %s shows something of another tenant: %s", m.FullName(), request, got)
 		}
 		if r.want == notFound && code != codes.NotFound {
 			t.Errorf("%s %s as %s of %s: %s %s, want NOT_FOUND", m.FullName(), request, as.GetSubject(), as.GetTenant(), code, got)

@@ -25,7 +25,7 @@ import (
 type calls struct {
 	tools         registryv1.ToolServiceClient
 	names         *lru.Cache[originalName, string]
-	levels        *lru.Cache[string, string] // log levels by session
+	levels        *lru.Cache[ownSession, string] // log levels
 	pending       pending
 	agents        *orchestrator.Orchestrator
 	answerTimeout time.Duration
@@ -202,7 +202,7 @@ func (c *calls) setLogLevel(q *request) (any, *failure) {
 		return nil, invalidParams("use one of the levels " + strings.Join(levels, ", "))
 	}
 	if q.sessionID != "" {
-		c.levels.Add(q.sessionID, p.Level)
+		c.levels.Add(q.own(), p.Level)
 	}
 	return struct{}{}, nil
 }
@@ -211,7 +211,7 @@ func (c *calls) setLogLevel(q *request) (any, *failure) {
 func (c *calls) logLevel(q *request) string {
 	level := q.common.Meta.LogLevel
 	if !q.modern {
-		level, _ = c.levels.Get(q.sessionID)
+		level, _ = c.levels.Get(q.own())
 	}
 	if !slices.Contains(levels, level) {
 		return ""

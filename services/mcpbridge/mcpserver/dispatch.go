@@ -132,6 +132,12 @@ func (q *request) key(id json.RawMessage) runningKey {
 	return runningKey{subject(q.ctx), q.sessionID, string(id)}
 }
 
+// ownSession identifies the session of one caller. The caller belongs to it: the id of another caller's session leads to nothing of it.
+type ownSession struct{ caller, id string }
+
+// own returns the request's session as the caller's.
+func (q *request) own() ownSession { return ownSession{subject(q.ctx), q.sessionID} }
+
 // subject identifies the caller.
 func subject(ctx context.Context) string {
 	return authn.Tenant(ctx) + "/" + authn.From(ctx).GetSubject()

@@ -29,6 +29,7 @@ func (h *Handler) listenLegacy(w http.ResponseWriter, r *http.Request, source st
 		http.Error(w, "the stream is text/event-stream", http.StatusNotAcceptable)
 		return
 	}
+	session := ownSession{subject(ctx), r.Header.Get(mcp.HeaderSessionID)}
 	var all sync.WaitGroup
 	resync := make(chan struct{}, 1)
 	all.Go(func() {
@@ -39,7 +40,7 @@ func (h *Handler) listenLegacy(w http.ResponseWriter, r *http.Request, source st
 		})
 	})
 	all.Go(func() {
-		h.watches.watchSession(ctx, source, r.Header.Get(mcp.HeaderSessionID), func(uri string) { out.send(resourceUpdated(uri, nil)) })
+		h.watches.watchSession(ctx, source, session, func(uri string) { out.send(resourceUpdated(uri, nil)) })
 	})
 	connected := func() {
 		out.mu.Lock()

@@ -96,10 +96,10 @@ func New(cfg Config, deps Deps) (*Handler, error) {
 	if h.calls.names, err = lru.New[originalName, string](namesKept); err != nil {
 		return nil, err
 	}
-	if h.calls.levels, err = lru.New[string, string](levelsKept); err != nil {
+	if h.calls.levels, err = lru.New[ownSession, string](levelsKept); err != nil {
 		return nil, err
 	}
-	if h.watches.subscriptions, err = lru.New[string, *subscriptions](subscriptionsKept); err != nil {
+	if h.watches.subscriptions, err = lru.New[ownSession, *subscriptions](subscriptionsKept); err != nil {
 		return nil, err
 	}
 	return h, nil

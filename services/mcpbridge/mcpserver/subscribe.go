@@ -27,7 +27,7 @@ type watches struct {
 	stopping  context.Context //nolint:containedctx // of the server, not of a call
 
 	mu            sync.Mutex
-	subscriptions *lru.Cache[string, *subscriptions] // by session
+	subscriptions *lru.Cache[ownSession, *subscriptions]
 }
 
 // subscriptions are the resources that a session of the old era has subscribed to. Clients of the new era name them when they listen.
@@ -63,7 +63,7 @@ func (s *subscriptions) set(uri string, on bool) bool {
 }
 
 // subscribed returns the subscriptions of a session.
-func (w *watches) subscribed(session string) *subscriptions {
+func (w *watches) subscribed(session ownSession) *subscriptions {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, ok := w.subscriptions.Get(session)
@@ -81,7 +81,7 @@ func (w *watches) subscribe(q *request) (any, *failure) {
 	if _, _, ok := q.route(q.common.URI, uriMark); !ok {
 		return nil, noResource(q.common.URI)
 	}
-	if !w.subscribed(q.sessionID).set(q.common.URI, true) {
+	if !w.subscribed(q.own()).set(q.common.URI, true) {
 		return nil, invalidParams("the session has as many subscriptions as it may")
 	}
 	return struct{}{}, nil
@@ -89,13 +89,13 @@ func (w *watches) subscribe(q *request) (any, *failure) {
 
 func (w *watches) unsubscribe(q *request) (any, *failure) {
 	if q.sessionID != "" {
-		w.subscribed(q.sessionID).set(q.common.URI, false)
+		w.subscribed(q.own()).set(q.common.URI, false)
 	}
 	return struct{}{}, nil
 }
 
 // watchSession calls updated for the resources to which a session is subscribed, until ctx ends.
-func (w *watches) watchSession(ctx context.Context, source, session string, updated func(uri string)) {
+func (w *watches) watchSession(ctx context.Context, source string, session ownSession, updated func(uri string)) {
 	s := w.subscribed(session)
 	for {
 		uris, changed := s.now()
