@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"regexp"
+	"strconv"
 	"sync"
 )
 
@@ -15,15 +16,15 @@ type prepared struct {
 	pool *sql.DB
 
 	mu     sync.Mutex
-	stmts  map[string]*sql.Stmt
+	stmts  map[string]*statement
 	wanted []string // seen in a transaction, while the only writing connection was busy
 }
 
 func newPrepared(pool *sql.DB) *prepared {
-	return &prepared{pool: pool, stmts: map[string]*sql.Stmt{}}
+	return &prepared{pool: pool, stmts: map[string]*statement{}}
 }
 
-func (p *prepared) find(query string) *sql.Stmt {
+func (p *prepared) find(query string) *statement {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stmts[query]
@@ -51,8 +52,9 @@ func (p *prepared) prepareWanted(ctx context.Context) {
 	}
 }
 
-func (p *prepared) add(ctx context.Context, query string) *sql.Stmt {
-	stmt, err := p.pool.PrepareContext(ctx, steady(query))
+func (p *prepared) add(ctx context.Context, query string) *statement {
+	text, order := positional(steady(query))
+	stmt, err := p.pool.PrepareContext(ctx, text)
 	if err != nil {
 		return nil // running it as text reports why
 	}
@@ -62,8 +64,57 @@ func (p *prepared) add(ctx context.Context, query string) *sql.Stmt {
 		_ = stmt.Close() //nolint:sqlclosecheck // another goroutine was faster; nothing ran on it
 		return first
 	}
-	p.stmts[query] = stmt
-	return stmt
+	p.stmts[query] = &statement{stmt, order}
+	return p.stmts[query]
+}
+
+// statement is a prepared statement whose parameters have no names; order has the number of the argument for each of them, nil if they are
+// in the order of the arguments.
+type statement struct {
+	*sql.Stmt
+	order []int
+}
+
+// args returns arguments in the order of the parameters.
+func (s *statement) args(args []any) []any {
+	if s.order == nil || len(args) != len(s.order) {
+		return args
+	}
+	out := make([]any, len(args))
+	for i, n := range s.order {
+		out[i] = args[n-1]
+	}
+	return out
+}
+
+// inText matches what may be in a statement with a question mark or dollar sign that is no parameter.
+var inText = regexp.MustCompile(`'[^']*[$?][^']*'|[?]|--`) //nolint:gochecknoglobals // compiled once
+
+// positional replaces the parameters of a statement by question marks, and returns the numbers that they had; nil if these are 1, 2, 3 and
+// so on. The driver asks SQLite for the name of each parameter at each execution, which searches all names before it and copies it. A
+// statement is returned as it is if it uses a parameter twice.
+func positional(query string) (text string, order []int) {
+	if inText.MatchString(query) {
+		return query, nil
+	}
+	ascending, seen := true, map[int]bool{}
+	for _, name := range parameter.FindAllString(query, -1) {
+		n, err := strconv.Atoi(name[1:])
+		if err != nil || n < 1 || seen[n] {
+			return query, nil
+		}
+		order = append(order, n)
+		ascending, seen[n] = ascending && n == len(order), true
+	}
+	for n := range order {
+		if !seen[n+1] {
+			return query, nil
+		}
+	}
+	if ascending {
+		order = nil
+	}
+	return parameter.ReplaceAllString(query, "?"), order
 }
 
 var limit = regexp.MustCompile(`(?i)\bLIMIT (\$\d+)`) //nolint:gochecknoglobals // compiled once
@@ -81,7 +132,7 @@ type preparedTx struct {
 }
 
 // find returns the prepared statement of a query; nil if there is none. It notes the query.
-func (t preparedTx) find(query string) *sql.Stmt {
+func (t preparedTx) find(query string) *statement {
 	*t.ran = append(*t.ran, query)
 	return t.kept.find(query)
 }
@@ -90,7 +141,7 @@ func (t preparedTx) find(query string) *sql.Stmt {
 func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	ctx = unwatched(ctx)
 	if stmt := t.find(query); stmt != nil {
-		return t.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
+		return t.StmtContext(ctx, stmt.Stmt).ExecContext(ctx, stmt.args(args)...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)
 	return t.Tx.ExecContext(ctx, query, args...)
@@ -100,7 +151,7 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	ctx = unwatched(ctx)
 	if stmt := t.find(query); stmt != nil {
-		return t.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
+		return t.StmtContext(ctx, stmt.Stmt).QueryContext(ctx, stmt.args(args)...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)
 	return t.Tx.QueryContext(ctx, query, args...)
@@ -110,7 +161,7 @@ func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any)
 func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	ctx = unwatched(ctx)
 	if stmt := t.find(query); stmt != nil {
-		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
+		return t.StmtContext(ctx, stmt.Stmt).QueryRowContext(ctx, stmt.args(args)...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)
 	return t.Tx.QueryRowContext(ctx, query, args...)
@@ -124,23 +175,23 @@ type preparedReader struct {
 
 // QueryContext implements Querier.
 func (r preparedReader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt := r.stmt(ctx, query) //nolint:sqlclosecheck // the pool closes it at its end
+	stmt := r.stmt(ctx, query)
 	if stmt == nil {
 		return r.DB.QueryContext(ctx, query, args...)
 	}
-	return stmt.QueryContext(ctx, args...)
+	return stmt.QueryContext(ctx, stmt.args(args)...)
 }
 
 // QueryRowContext implements Querier.
 func (r preparedReader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	stmt := r.stmt(ctx, query) //nolint:sqlclosecheck // the pool closes it at its end
+	stmt := r.stmt(ctx, query)
 	if stmt == nil {
 		return r.DB.QueryRowContext(ctx, query, args...)
 	}
-	return stmt.QueryRowContext(ctx, args...)
+	return stmt.QueryRowContext(ctx, stmt.args(args)...)
 }
 
-func (r preparedReader) stmt(ctx context.Context, query string) *sql.Stmt {
+func (r preparedReader) stmt(ctx context.Context, query string) *statement {
 	if stmt := r.kept.find(query); stmt != nil {
 		return stmt
 	}
