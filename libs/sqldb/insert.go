@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,19 +43,27 @@ func NewInserts(table, columns string) *Inserts {
 
 // Exec inserts rows, in their order.
 func (s *Inserts) Exec(ctx context.Context, tx Tx, rows [][]any) error {
-	for i, size := range insertSizes {
-		for len(rows) >= size {
-			args := make([]any, 0, size*s.columns)
-			for _, row := range rows[:size] {
-				args = append(args, row...)
-			}
-			switch n, err := Exec(ctx, tx, s.texts[i], args...); {
-			case err != nil:
+	return Groups(rows, func(group [][]any) error {
+		args := make([]any, 0, len(group)*s.columns)
+		for _, row := range group {
+			args = append(args, row...)
+		}
+		n, err := Exec(ctx, tx, s.texts[slices.Index(insertSizes[:], len(group))], args...)
+		if err == nil && n != int64(len(group)) {
+			err = fmt.Errorf("statement inserted %d rows, not %d", n, len(group))
+		}
+		return err
+	})
+}
+
+// Groups calls f with groups of all, in their order, until it fails. The groups have few sizes, so that statements for them stay prepared.
+func Groups[T any](all []T, f func(group []T) error) error {
+	for _, size := range insertSizes {
+		for len(all) >= size {
+			if err := f(all[:size]); err != nil {
 				return err
-			case n != int64(size):
-				return fmt.Errorf("statement inserted %d rows, not %d", n, size)
 			}
-			rows = rows[size:]
+			all = all[size:]
 		}
 	}
 	return nil

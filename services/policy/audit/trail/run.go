@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// pace is the shortest time between two extensions of the chains, interval the time between two checks for what another process left.
-	pace     = 20 * time.Millisecond
+	// gather is how long new records wait for others, which then get their places in the same transaction. interval is the time between two
+	// checks for what another process left.
+	gather   = 100 * time.Millisecond
 	interval = time.Second
 	// endTimeout bounds the last extension.
 	endTimeout = 2 * time.Second
@@ -25,16 +26,20 @@ func (t *Trail) Run(ctx context.Context, log *slog.Logger) {
 	}()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	for ctx.Err() == nil {
-		began := time.Now()
+	for {
 		t.try(ctx, log)
-		if backoff.Sleep(ctx, pace-time.Since(began)) != nil {
-			return
-		}
 		select {
 		case <-t.added:
+			if backoff.Sleep(ctx, gather) != nil {
+				return
+			}
+			select {
+			case <-t.added: // meanwhile, so the next extension has it
+			default:
+			}
 		case <-tick.C:
 		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -27,22 +27,25 @@ const columns = `tenant, id, seq, time_us, subject, actor, action, resource, out
 
 var (
 	insert     = sqldb.Insert("audit_records", columns) + " ON CONFLICT (tenant, id) DO NOTHING"
+	inserts    = sqldb.NewInserts("audit_records", columns)
 	insertHead = sqldb.Insert("audit_heads", "tenant, seq, time_us, hash") + " ON CONFLICT (tenant) DO NOTHING"
 )
 
 // Add writes a record in the transaction of its fact. Call Added when it is committed.
 func Add(ctx context.Context, tx sqldb.Tx, r Record) error {
 	r.LinksHash = r.Links.hash(r.ID)
-	if err := put(ctx, tx, r); err != nil {
+	if _, err := sqldb.Exec(ctx, tx, insert, r.row()...); err != nil {
 		return fmt.Errorf("add audit record: %w", err)
 	}
 	return nil
 }
 
-func put(ctx context.Context, tx sqldb.Tx, r Record) error {
-	_, err := sqldb.Exec(ctx, tx, insert, r.Tenant, r.ID, r.Seq, sqldb.Micros(r.Time), r.Subject, r.Actor, r.Action, r.Resource, r.Outcome,
-		r.Reason, r.Links.TurnID, r.Links.SessionID, r.Links.CallID, r.Links.RequestID, r.LinksHash, r.Hash)
-	return err
+// row returns the values of columns.
+func (r Record) row() []any {
+	return []any{
+		r.Tenant, r.ID, r.Seq, sqldb.Micros(r.Time), r.Subject, r.Actor, r.Action, r.Resource, r.Outcome, r.Reason,
+		r.Links.TurnID, r.Links.SessionID, r.Links.CallID, r.Links.RequestID, r.LinksHash, r.Hash,
+	}
 }
 
 // Add commits a record before it returns.
@@ -96,7 +99,7 @@ func (t *Trail) Extend(ctx context.Context) error {
 		return fmt.Errorf("find new audit records: %w", err)
 	}
 	for _, tenant := range tenants {
-		if err := t.ExtendTenant(ctx, tenant); err != nil {
+		if err := t.extendAll(ctx, tenant); err != nil {
 			return err
 		}
 	}
@@ -105,6 +108,19 @@ func (t *Trail) Extend(ctx context.Context) error {
 
 // ExtendTenant adds to the tenant's chain all that has been committed.
 func (t *Trail) ExtendTenant(ctx context.Context, tenant string) error {
+	found, err := sqldb.One(ctx, t.db.Reader(), sqldb.Column[bool], `SELECT EXISTS (SELECT 1 FROM audit_records WHERE tenant = $1 AND seq = 0)
+		OR EXISTS (SELECT 1 FROM decisions WHERE tenant = $1 AND NOT audited)`, tenant)
+	if err != nil {
+		return fmt.Errorf("find new audit records: %w", err)
+	}
+	if !found {
+		return nil // without the lock
+	}
+	return t.extendAll(ctx, tenant)
+}
+
+// extendAll extends a chain until nothing is left.
+func (t *Trail) extendAll(ctx context.Context, tenant string) error {
 	for {
 		n, err := t.extend(ctx, tenant)
 		if err != nil {
@@ -119,15 +135,8 @@ func (t *Trail) ExtendTenant(ctx context.Context, tenant string) error {
 // extend adds to a tenant's chain. The lock on its head makes replicas wait for each other; a transaction that has it sees all records that
 // others added.
 func (t *Trail) extend(ctx context.Context, tenant string) (n int, err error) {
-	pending, err := t.pending(ctx, t.db.Reader(), tenant)
-	if err != nil || len(pending) == 0 {
-		return 0, err // without the lock
-	}
 	err = t.db.Write(ctx, func(tx sqldb.Tx) error {
-		if _, err := sqldb.Exec(ctx, tx, insertHead, tenant, 0, 0, Genesis); err != nil {
-			return err
-		}
-		end, err := sqldb.One(ctx, tx, scanHead, `SELECT seq, time_us, hash FROM audit_heads WHERE tenant = $1`+t.db.ForUpdate(), tenant)
+		end, err := t.lock(ctx, tx, tenant)
 		if err != nil {
 			return err
 		}
@@ -151,6 +160,19 @@ func (t *Trail) extend(ctx context.Context, tenant string) (n int, err error) {
 			end.hash)
 	})
 	return n, err
+}
+
+// lock locks the end of a tenant's chain.
+func (t *Trail) lock(ctx context.Context, tx sqldb.Tx, tenant string) (head, error) {
+	for {
+		end, err := sqldb.One(ctx, tx, scanHead, `SELECT seq, time_us, hash FROM audit_heads WHERE tenant = $1`+t.db.ForUpdate(), tenant)
+		if !errors.Is(err, sqldb.ErrNotFound) {
+			return end, err
+		}
+		if _, err := sqldb.Exec(ctx, tx, insertHead, tenant, 0, 0, Genesis); err != nil {
+			return head{}, err
+		}
+	}
 }
 
 // pending is a record without a place, which may be a decision.
@@ -187,24 +209,31 @@ func (t *Trail) pending(ctx context.Context, q sqldb.Querier, tenant string) ([]
 	return all[:min(len(all), atOnce)], nil
 }
 
-// place stores the places of records, in their order.
+// place stores the places of records. Decisions are copied.
 func place(ctx context.Context, tx sqldb.Tx, all []pending) error {
+	var copied [][]any
+	var decisions []any
 	for _, r := range all {
-		if !r.decision {
-			if err := sqldb.ExecOne(ctx, tx, `UPDATE audit_records SET seq = $3, time_us = $4, links_hash = $5, hash = $6
-				WHERE tenant = $1 AND id = $2`, r.Tenant, r.ID, r.Seq, sqldb.Micros(r.Time), r.LinksHash, r.Hash); err != nil {
-				return err
-			}
+		if r.decision {
+			copied, decisions = append(copied, r.row()), append(decisions, r.ID)
 			continue
 		}
-		if err := put(ctx, tx, r.Record); err != nil {
-			return err
-		}
-		if err := sqldb.ExecOne(ctx, tx, `UPDATE decisions SET audited = TRUE WHERE tenant = $1 AND id = $2`, r.Tenant, r.ID); err != nil {
+		if err := sqldb.ExecOne(ctx, tx, `UPDATE audit_records SET seq = $3, time_us = $4, links_hash = $5, hash = $6
+			WHERE tenant = $1 AND id = $2`, r.Tenant, r.ID, r.Seq, sqldb.Micros(r.Time), r.LinksHash, r.Hash); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := inserts.Exec(ctx, tx, copied); err != nil {
+		return err
+	}
+	return sqldb.Groups(decisions, func(ids []any) error {
+		n, err := sqldb.Exec(ctx, tx, `UPDATE decisions SET audited = TRUE WHERE tenant = $1 AND id IN (`+sqldb.Placeholders(2, len(ids))+`)`,
+			slices.Concat([]any{all[0].Tenant}, ids)...)
+		if err == nil && n != int64(len(ids)) {
+			err = fmt.Errorf("%d of %d decisions were marked", n, len(ids))
+		}
+		return err
+	})
 }
 
 // scanDecision reads a decision as a record.
