@@ -79,11 +79,7 @@ func eventText(ev *turnv1.Event) string {
 			d.PolicyDecided.GetReason())
 	case *turnv1.Event_ShieldTriggered:
 		s := d.ShieldTriggered
-		text := fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))
-		if s.GetReason() != "" {
-			text += ": " + s.GetReason()
-		}
-		return text
+		return fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))
 	default:
 		if text := waitText(ev); text != "" {
 			return text

@@ -211,8 +211,19 @@ func (tx *turnTx) SaveTurn(ctx context.Context, t Turn) error {
 	if err != nil {
 		return err
 	}
+	if tx.DB.Dialect() == sqldb.SQLite {
+		if n, err := sqldb.Exec(ctx, tx, updateSameTurn, args...); err != nil || n == 1 {
+			return err
+		}
+	}
 	return sqldb.ExecOne(ctx, tx, updateTurn, args...)
 }
+
+// updateSameTurn is updateTurn for a turn whose columns in indexes stay as they are, and changes no row otherwise. SQLite writes the pages
+// of an index for each statement that sets one of its columns, also to the value that it has; PostgreSQL compares the values.
+const updateSameTurn = `UPDATE turns SET cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
+	last_seq = $8, start_us = $9, usage_data = $11, end_data = $12, people_waits = $14, inputs = $16
+	WHERE tenant = $1 AND id = $2 AND +status = $3 AND +end_us = 0 AND +end_us = $10 AND +open_waits = $13 AND +paused_us = $15`
 
 // EndTurn is SaveTurn for a turn that ends. It reports whether somebody may want to know of it: the tenant has a webhook that is
 // enabled, or the turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose

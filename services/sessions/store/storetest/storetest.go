@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"a conversation is in the order of turns", conversation},
 		{"a fork's messages come first", forkedMessages},
 		{"an urgent turn is next", urgent},
+		{"what changes in a turn is saved", saves},
 		{"lists page by time and id", lists},
 		{"labels narrow lists", labels},
 		{"a blueprint is read as it was written", blueprints},
