@@ -129,6 +129,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := s.secrets.vault.Check(context.Background()); err != nil {
 		return nil, fmt.Errorf("policy.vault: %w", err)
 	}
+	if err := shields.connect(deps, s.secrets.vault); err != nil {
+		return nil, err
+	}
 	if err := s.connect(cfg, deps); err != nil {
 		return nil, err
 	}

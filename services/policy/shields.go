@@ -10,11 +10,20 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/shield"
+	"github.com/windlass-dev/windlass/services/policy/shield/ask"
+	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
 // shields are the configured shields by name.
-type shields map[string]*shield.Shield
+type shields map[string]*configured
 
+// configured is one of them: it finds things by itself, or asks.
+type configured struct {
+	*shield.Shield
+	asks *ask.Shield // nil: it does not
+}
+
+// newShields checks configurations. Those that ask need connect, too.
 func newShields(configs []shield.Config) (shields, error) {
 	out := shields{}
 	for _, c := range configs {
@@ -25,70 +34,143 @@ func newShields(configs []shield.Config) (shields, error) {
 		if out[s.Name] != nil {
 			return nil, fmt.Errorf("policy: shield %q is there twice", s.Name)
 		}
-		out[s.Name] = s
+		out[s.Name] = &configured{Shield: s}
 	}
 	return out, nil
 }
 
+// connect gives shields what they ask with.
+func (s shields) connect(deps Deps, v *vault.Vault) error {
+	with := ask.Deps{Secrets: stored{v}, Log: deps.Log}
+	if deps.Egress != nil {
+		with.Egress = deps.Egress
+	}
+	for _, one := range s {
+		if !one.Asks() {
+			continue
+		}
+		var err error
+		if one.asks, err = ask.New(one.Config, with); err != nil {
+			return fmt.Errorf("policy: %w", err)
+		}
+	}
+	return nil
+}
+
 // CheckText implements PolicyService.
-func (s *Service) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (*policyv1.CheckTextResponse, error) {
+func (s *Service) CheckText(ctx context.Context, req *policyv1.CheckTextRequest) (*policyv1.CheckTextResponse, error) {
 	asked, err := s.shields.named(req.GetShields())
 	if err != nil {
 		return nil, err
 	}
 	out := &policyv1.CheckTextResponse{}
 	for _, stage := range []string{shield.Input, shield.Tool, shield.Result, shield.Output} {
-		if slices.ContainsFunc(asked, func(s *shield.Shield) bool { return s.Looks(stage) }) {
+		if slices.ContainsFunc(asked, func(s *configured) bool { return s.Looks(stage) }) {
 			out.Stages = append(out.Stages, stage)
 		}
 	}
-	asked = slices.DeleteFunc(asked, func(s *shield.Shield) bool { return !s.Looks(req.GetStage()) })
-	for _, text := range req.GetTexts() {
-		out.Texts = append(out.Texts, checkText(asked, text))
+	texts := make([]*checking, len(req.GetTexts()))
+	for i, text := range req.GetTexts() {
+		texts[i] = &checking{original: text, now: text, CheckedText: &policyv1.CheckedText{}}
+		out.Texts = append(out.Texts, texts[i].CheckedText)
+	}
+	for _, one := range asked {
+		if !one.Looks(req.GetStage()) {
+			continue
+		}
+		if err := one.check(ctx, req, texts); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range texts {
+		t.conclude()
 	}
 	return out, nil
 }
 
-// checkText runs shields on one text. Those that redact see the previous ones' redactions, the others see the original text.
-func checkText(asked []*shield.Shield, text string) *policyv1.CheckedText {
-	out := &policyv1.CheckedText{}
-	now := text
-	for _, s := range asked {
-		about := text
+// checking is a text while shields look at it one after another.
+type checking struct {
+	*policyv1.CheckedText
+	original, now string // now is redacted
+}
+
+func (t *checking) conclude() {
+	if t.Redacted = t.now != t.original && !t.GetBlocked(); t.GetRedacted() {
+		t.Text = t.now
+	}
+}
+
+// check runs one shield. Those that redact, and those that ask, see the previous ones' redactions, the others see the original text.
+func (s *configured) check(ctx context.Context, req *policyv1.CheckTextRequest, texts []*checking) error {
+	if s.asks != nil {
+		return s.ask(ctx, req, texts)
+	}
+	for _, t := range texts {
+		about := t.original
 		if s.Action == shield.Redact {
-			about = now
+			about = t.now
 		}
-		categories, redacted := s.Check(about)
-		if len(categories) == 0 {
-			continue
+		if categories, redacted := s.Check(about); len(categories) > 0 {
+			s.hit(t, ask.Answer{Action: s.Action, Categories: categories, Text: redacted})
 		}
-		hit := &policyv1.ShieldHit{Shield: s.Name, Action: s.Action, Categories: categories}
-		switch s.Action {
-		case shield.Block:
-			out.Blocked = true
-		case shield.Redact:
-			now = redacted
-		case shield.Ask:
-			hit.Approval = asksBefore(s, categories)
-		}
-		out.Hits = append(out.Hits, hit)
 	}
-	if out.Redacted = now != text && !out.GetBlocked(); out.GetRedacted() {
-		out.Text = now
-	}
-	return out
+	return nil
 }
 
-// asksBefore returns the approval rule of a shield that asks.
-func asksBefore(s *shield.Shield, categories []string) *policyv1.ApprovalRule {
+// ask has a shield that asks check what is not blocked already.
+func (s *configured) ask(ctx context.Context, req *policyv1.CheckTextRequest, texts []*checking) error {
+	from := req.GetOrigin()
+	q := ask.Question{
+		Stage: req.GetStage(), Tenant: from.GetTenant(), Subject: from.GetSubject(), AgentID: from.GetAgentId(), TurnID: from.GetTurnId(),
+	}
+	for _, t := range texts {
+		text := t.now
+		if t.GetBlocked() {
+			text = ""
+		}
+		q.Texts = append(q.Texts, text)
+	}
+	answers, err := s.asks.Check(ctx, q)
+	if err != nil {
+		return err //nolint:wrapcheck // a fault
+	}
+	for i, a := range answers {
+		if a.Action != ask.Allow {
+			s.hit(texts[i], a)
+		}
+	}
+	return nil
+}
+
+// hit adds what a shield says of a text.
+func (s *configured) hit(t *checking, a ask.Answer) {
+	hit := &policyv1.ShieldHit{
+		Shield: s.Name, Action: a.Action, Categories: a.Categories, Reason: a.Reason, FailedOpen: a.FailedOpen,
+	}
+	switch a.Action {
+	case shield.Block:
+		t.Blocked = true
+	case shield.Redact:
+		t.now = a.Text
+	case shield.Ask:
+		hit.Approval = s.asksBefore(a)
+	}
+	t.Hits = append(t.Hits, hit)
+}
+
+// asksBefore returns the approval rule of a shield that asks for an approval.
+func (s *configured) asksBefore(a ask.Answer) *policyv1.ApprovalRule {
+	reason := fmt.Sprintf("Shield %q found in the arguments: %s.", s.Name, strings.Join(a.Categories, ", "))
+	if a.Reason != "" {
+		reason += " It says: " + a.Reason
+	}
 	return &policyv1.ApprovalRule{
-		Name: "shield:" + s.Name, ApproverRoles: s.ApproverRoles, AllowRequester: s.AllowRequester,
-		Reason: fmt.Sprintf("Shield %q found in the arguments: %s.", s.Name, strings.Join(categories, ", ")),
+		Name: "shield:" + s.Name, ApproverRoles: s.ApproverRoles, AllowRequester: s.AllowRequester, Reason: reason,
 	}
 }
 
-func (s shields) named(names []string) ([]*shield.Shield, error) {
-	var found []*shield.Shield
+func (s shields) named(names []string) ([]*configured, error) {
+	var found []*configured
 	var missing []string
 	for _, name := range names {
 		if one := s[name]; one != nil {

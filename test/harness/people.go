@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
@@ -78,4 +79,17 @@ func (m *Mesh) dial(role string) rpc.Conn {
 	}
 	m.t.Cleanup(func() { _ = conn.Close() })
 	return conn
+}
+
+// Bus opens a connection to the bus, as a process of the mesh.
+func (m *Mesh) Bus() *bus.Bus {
+	m.t.Helper()
+	b, err := bus.Open(m.t.Context(), bus.Config{
+		URL: busURL([]string{m.endpoint(partyBus)}), Key: []byte(meshKey), Credentials: bus.MeshCredentials, Name: "test",
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { _ = b.Close(context.Background()) })
+	return b
 }

@@ -79,7 +79,11 @@ func eventText(ev *turnv1.Event) string {
 			d.PolicyDecided.GetReason())
 	case *turnv1.Event_ShieldTriggered:
 		s := d.ShieldTriggered
-		return fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))
+		text := fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))
+		if s.GetReason() != "" {
+			text += ": " + s.GetReason()
+		}
+		return text
 	default:
 		if text := waitText(ev); text != "" {
 			return text

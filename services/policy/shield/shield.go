@@ -1,5 +1,5 @@
 // Package shield finds forbidden content in texts: patterns, secrets, personal data, links, invisible characters. Detectors are
-// deterministic and make no calls.
+// deterministic and make no calls; shields that ask a model or a webhook are only configured here.
 package shield
 
 import (
@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/secret"
 )
 
 // Stages that a shield can check.
@@ -31,18 +34,26 @@ const (
 type Config struct {
 	// Name is how agents refer to it.
 	Name string `yaml:"name" doc:"Name by which agents request the shield; unique."`
-	// Detector is one of those in detectors.
-	Detector string `yaml:"detector" doc:"What it looks for: pattern (a regular expression), secrets (keys, tokens, passwords), pii (e-mail, phone, IBAN, card numbers) or one of email, phone, iban, card; invisible (invisible and direction-changing characters), links (URLs to hosts that are not listed) or size (texts that are too long)."`
+	// Detector is one of those in detectors, or Webhook.
+	Detector string `yaml:"detector" doc:"What it looks for: pattern (a regular expression), secrets (keys, tokens, passwords), pii (e-mail, phone, IBAN, card numbers) or one of email, phone, iban, card; invisible (invisible and direction-changing characters), links (URLs to hosts that are not listed) or size (texts that are too long). Or who decides: webhook (your own service)."`
 	// Pattern is for the detector "pattern".
 	Pattern string `yaml:"pattern" doc:"For the detector pattern: a regular expression in RE2 syntax; (?i) at its beginning ignores case."`
 	// Hosts is for the detector "links".
 	Hosts []string `yaml:"hosts" doc:"For the detector links: hosts that URLs may have, for example docs.example.org, or *.example.org for all names below; empty = none."`
 	// MaxBytes is for the detector "size".
 	MaxBytes int `yaml:"max_bytes" doc:"For the detector size: the most bytes that a text may have."`
+	// URL and Headers are for Webhook.
+	URL     string                  `yaml:"url" doc:"For the detector webhook: URL to which the texts are posted. The egress configuration must allow it."`
+	Headers map[string]secret.Value `yaml:"headers" doc:"For the detector webhook: headers of each request, for example Authorization; a value may have ${env:NAME} and ${secret:NAME}."`
+	// Tenant owns the stored secrets in Headers; empty = default.
+	Tenant string `yaml:"tenant" doc:"For the detector webhook: tenant whose stored secrets headers refer to; empty: default. All tenants use the shield."`
+	// Timeout and OnError are for shields that ask somebody.
+	Timeout time.Duration `yaml:"timeout" doc:"For shields that ask: time for an answer, one repetition included; default 5s, at most 1m."`
+	OnError string        `yaml:"on_error" doc:"For shields that ask: what follows when there is no usable answer. closed (default): the text is not used. open: it passes, and the event shield.triggered says so."`
 	// Stage lists the stages that it checks.
 	Stage []string `yaml:"stage" doc:"Where it looks: input, tool (arguments of tool calls; also tool_arguments), result (what tools answer; also tool_results), output. Empty: everywhere that the action is possible."`
-	// Action is "block", "redact", "flag" or "ask".
-	Action string `yaml:"action" doc:"block (default), redact (what is found is replaced), flag (it is recorded, and the turn goes on) or ask (the tool call waits for an approval; stage tool only)."`
+	// Action is "block", "redact", "flag" or "ask"; empty for Webhook.
+	Action string `yaml:"action" doc:"block (default), redact (what is found is replaced), flag (it is recorded, and the turn goes on) or ask (the tool call waits for an approval; stage tool only). A webhook decides by itself: give none."`
 	// ApproverRoles and AllowRequester are for the action "ask".
 	ApproverRoles  []string `yaml:"approver_roles" doc:"For the action ask: roles of which an approver needs one; empty = anyone with the permission to decide approvals."`
 	AllowRequester bool     `yaml:"allow_requester" doc:"For the action ask: the subject that started the turn may approve the call."`
@@ -70,8 +81,15 @@ func New(c Config) (*Shield, error) {
 	if c.Name == "" {
 		return nil, errors.New("a shield has no name")
 	}
-	c.Action = cmp.Or(c.Action, Block)
-	if !slices.Contains([]string{Block, Redact, Flag, Ask}, c.Action) {
+	asks, err := c.askers()
+	if err != nil {
+		return nil, fmt.Errorf("shield %q: %w", c.Name, err)
+	}
+	c = asks
+	if c.Detector != Webhook {
+		c.Action = cmp.Or(c.Action, Block)
+	}
+	if c.Action != "" && !slices.Contains([]string{Block, Redact, Flag, Ask}, c.Action) {
 		return nil, fmt.Errorf("shield %q: there is no action %q: want block, redact, flag or ask", c.Name, c.Action)
 	}
 	stages, err := stagesOf(c)
@@ -79,10 +97,13 @@ func New(c Config) (*Shield, error) {
 		return nil, err
 	}
 	c.Stage = stages
-	if c.Action != Ask && (len(c.ApproverRoles) > 0 || c.AllowRequester) {
+	if c.Action != Ask && c.Detector != Webhook && (len(c.ApproverRoles) > 0 || c.AllowRequester) {
 		return nil, fmt.Errorf("shield %q: give approver_roles and allow_requester with the action ask, and only there", c.Name)
 	}
 	s := &Shield{Config: c}
+	if c.Asks() {
+		return s, nil
+	}
 	if s.find, err = c.detector(); err != nil {
 		return nil, fmt.Errorf("shield %q: %w", c.Name, err)
 	}
@@ -154,7 +175,7 @@ func (c Config) detector() (detector, error) {
 		return longer(c.MaxBytes), nil
 	}
 	return nil, fmt.Errorf(
-		"there is no detector %q: want pattern, secrets, pii, email, phone, iban, card, invisible, links or size", c.Detector,
+		"there is no detector %q: want pattern, secrets, pii, email, phone, iban, card, invisible, links, size or webhook", c.Detector,
 	)
 }
 
@@ -175,8 +196,11 @@ func hostNames(list []string) ([]string, error) {
 func (s *Shield) Looks(stage string) bool { return slices.Contains(s.Stage, stage) }
 
 // Check returns the sorted categories of all findings, and the text with all of them replaced. Without findings it returns no categories
-// and the text itself.
+// and the text itself. Shields that ask find nothing here.
 func (s *Shield) Check(text string) (categories []string, redacted string) {
+	if s.find == nil {
+		return nil, text
+	}
 	found := s.find(text)
 	if len(found) == 0 {
 		return nil, text

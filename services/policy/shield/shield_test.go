@@ -3,6 +3,7 @@ package shield_test
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/windlass-dev/windlass/services/policy/shield"
@@ -75,6 +76,14 @@ func TestConfigIsChecked(t *testing.T) {
 		`"a/b" is no host`:      {Name: "s", Detector: "links", Hosts: []string{"a/b"}},
 		"stage tool only":       {Name: "s", Detector: "pii", Action: "ask", Stage: []string{"tool_arguments", "input"}},
 		"give approver_roles":   {Name: "s", Detector: "pii", ApproverRoles: []string{"a"}},
+		"give timeout and":      {Name: "s", Detector: "pii", OnError: "open"},
+		"give url, headers":     {Name: "s", Detector: "pii", URL: "https://a"},
+		`url: want https://`:    {Name: "s", Detector: "webhook", URL: "https://me:secret@a/b"},
+		"HOST/PATH":             {Name: "s", Detector: "webhook", URL: "file:///etc/passwd"},
+		"give no action":        {Name: "s", Detector: "webhook", URL: "https://a", Action: "block"},
+		`on_error "maybe"`:      {Name: "s", Detector: "webhook", URL: "https://a", OnError: "maybe"},
+		"timeout 2m0s":          {Name: "s", Detector: "webhook", URL: "https://a", Timeout: 2 * time.Minute},
+		"for other detectors":   {Name: "s", Detector: "webhook", URL: "https://a", Pattern: "x"},
 	} {
 		if _, err := shield.New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 )
@@ -50,13 +51,22 @@ func directCall(ctx context.Context, tool, key string) (execute.Call, error) {
 		return execute.Call{}, fault.Invalid("idempotency_key", "control characters are not allowed")
 	}
 	p := authn.From(ctx)
-	c := execute.Call{Principal: p, Tenant: p.GetTenant(), Tool: tool, InSurface: true, Key: "direct/" + p.GetSubject() + "/" + key}
+	c := execute.Call{Principal: p, Tenant: p.GetTenant(), Tool: tool, InSurface: true, Key: directKey(p) + key}
 	c.ProviderData = providerdata.Sealed{Bytes: providerdata.Incoming(ctx), Scope: providerdata.OfCaller(p)}
 	c.Token = callertoken.From(ctx)
 	if key == "" {
 		c.Key, c.NewKey = "direct/"+ids.New(ids.Execution), true
 	}
 	return c, nil
+}
+
+// directKey returns what precedes the keys of a caller. Servers of tools see keys and know no tenants, so the tenant is part of it; that of
+// the default tenant is left out, as it was before there were others. No subject begins with a tenant: a user's has the issuer and a colon.
+func directKey(p *policyv1.Principal) string {
+	if p.GetTenant() == authn.DefaultTenant {
+		return "direct/" + p.GetSubject() + "/"
+	}
+	return "direct/" + p.GetTenant() + "/" + p.GetSubject() + "/"
 }
 
 func invoked(out execute.Outcome) *registryv1.InvokeToolResponse {

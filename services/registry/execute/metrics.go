@@ -23,8 +23,8 @@ type Metrics struct {
 
 // labels are what the attributes of a call depend on.
 type labels struct {
-	tool, source, status string
-	cached               bool
+	tenant, tool, source, status string
+	cached                       bool
 }
 
 // labelsKept bounds the attributes that are kept.
@@ -54,7 +54,7 @@ func (m *Metrics) Available(ctx context.Context, tools, sources int) {
 }
 
 // record counts one call. Tool names invented by models are not labels, since they are unbounded.
-func (m *Metrics) record(ctx context.Context, tool string, out Outcome, err error) {
+func (m *Metrics) record(ctx context.Context, tenant, tool string, out Outcome, err error) {
 	status := "ok"
 	switch {
 	case err != nil:
@@ -71,7 +71,7 @@ func (m *Metrics) record(ctx context.Context, tool string, out Outcome, err erro
 	if out.source == "" {
 		tool = "unknown"
 	}
-	options := m.attributes(labels{tool, out.source, status, out.Cached})
+	options := m.attributes(labels{tenant, tool, out.source, status, out.Cached})
 	m.calls.Add(ctx, 1, options[0])
 	if !out.Cached && out.ExecutionID != "" {
 		m.duration.Record(ctx, out.Latency.Seconds(), options[1])
@@ -83,10 +83,11 @@ func (m *Metrics) attributes(l labels) [2]metric.MeasurementOption {
 	if kept, ok := m.kept.Get(l); ok {
 		return kept
 	}
-	tool, source := attribute.String("tool", l.tool), attribute.String("source", l.source)
+	tenant, tool, source := attribute.String("tenant", l.tenant), attribute.String("tool", l.tool), attribute.String("source", l.source)
 	options := [2]metric.MeasurementOption{
-		metric.WithAttributeSet(attribute.NewSet(tool, source, attribute.String("status", l.status), attribute.Bool("cached", l.cached))),
-		metric.WithAttributeSet(attribute.NewSet(tool, source)),
+		metric.WithAttributeSet(attribute.NewSet(tenant, tool, source, attribute.String("status", l.status),
+			attribute.Bool("cached", l.cached))),
+		metric.WithAttributeSet(attribute.NewSet(tenant, tool, source)),
 	}
 	m.kept.Add(l, options)
 	return options

@@ -21,14 +21,15 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	ok := &turnv1.ToolResult{}
-	m.record(t.Context(), "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Latency: time.Second}, nil)
-	m.record(t.Context(), "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Cached: true}, nil)
-	m.record(t.Context(), "n__a", Outcome{source: "n", Result: &turnv1.ToolResult{IsError: true}, ExecutionID: "exe_2"}, nil)
-	m.record(t.Context(), "n__a", Outcome{source: "n", Fault: denied("n__a"), Code: "permission_denied"}, nil)
+	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Latency: time.Second}, nil)
+	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Cached: true}, nil)
+	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Result: &turnv1.ToolResult{IsError: true}, ExecutionID: "exe_2"}, nil)
+	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Fault: denied("n__a"), Code: "permission_denied"}, nil)
 	for i := range 100 {
-		m.record(t.Context(), fmt.Sprint("invented-", i), Outcome{Code: "not_found"}, nil)
+		m.record(t.Context(), "default", fmt.Sprint("invented-", i), Outcome{Code: "not_found"}, nil)
 	}
-	m.record(t.Context(), "n__a", Outcome{}, errors.New("boom"))
+	m.record(t.Context(), "default", "n__a", Outcome{}, errors.New("boom"))
+	m.record(t.Context(), "acme", "n__a", Outcome{source: "n", Result: ok}, nil) // a tool with the same name
 	m.Available(t.Context(), 7, 2)
 	var got metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &got); err != nil {
@@ -53,12 +54,13 @@ func TestMetrics(t *testing.T) {
 	}
 	slices.Sort(lines)
 	want := `windlass.tool.duration 2 1
-windlass.tool.invocations false  internal unknown 1
-windlass.tool.invocations false  not_found unknown 100
-windlass.tool.invocations false n ok n__a 1
-windlass.tool.invocations false n permission_denied n__a 1
-windlass.tool.invocations false n tool_error n__a 1
-windlass.tool.invocations true n ok n__a 1
+windlass.tool.invocations false  internal default unknown 1
+windlass.tool.invocations false  not_found default unknown 100
+windlass.tool.invocations false n ok acme n__a 1
+windlass.tool.invocations false n ok default n__a 1
+windlass.tool.invocations false n permission_denied default n__a 1
+windlass.tool.invocations false n tool_error default n__a 1
+windlass.tool.invocations true n ok default n__a 1
 windlass.tool_servers.available 2
 windlass.tools.available 7`
 	if strings.Join(lines, "\n") != want {

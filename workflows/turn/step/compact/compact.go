@@ -144,7 +144,7 @@ func (c compaction) hopeless(err error) bool {
 // written makes the commit of a compaction, with a note instead of the summary where there is none.
 func (c compaction) written(ctx context.Context, p *cutPlan, summary string, used *turnv1.Usage) (*step.Commit, error) {
 	w := c.w
-	checked, err := c.Shields.Check(ctx, w.Loaded.GetAgent(), shield.StageOutput, textsOf(summary)...)
+	checked, err := c.Shields.Check(ctx, w.Loaded, shield.StageOutput, textsOf(summary)...)
 	if err != nil {
 		return nil, err
 	}

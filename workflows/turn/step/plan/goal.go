@@ -46,7 +46,7 @@ func (p planning) checkGoals(ctx context.Context, goals []goal) ([]*turnv1.Event
 	for _, g := range goals {
 		texts = append(texts, g.Title, g.Goal)
 	}
-	checked, err := p.Shields.Check(ctx, p.w.Loaded.GetAgent(), shield.StageOutput, texts...)
+	checked, err := p.Shields.Check(ctx, p.w.Loaded, shield.StageOutput, texts...)
 	if err != nil || checked == nil {
 		return nil, err
 	}

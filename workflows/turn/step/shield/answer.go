@@ -21,7 +21,7 @@ func (c *Checker) Answer(ctx context.Context, w *step.Work, m *turnv1.Message) (
 		defer cancel()
 	}
 	text := conversation.Text(m)
-	checked, err := c.Check(ctx, w.Loaded.GetAgent(), StageOutput, text, m.GetReasoning())
+	checked, err := c.Check(ctx, w.Loaded, StageOutput, text, m.GetReasoning())
 	switch {
 	case err != nil && late:
 		m.Content, m.Reasoning = nil, ""

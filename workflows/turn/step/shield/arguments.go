@@ -41,7 +41,11 @@ func (c *Checker) Arguments(ctx context.Context, w *step.Work, call *turnv1.Tool
 	}
 	var texts []string
 	each(arguments, func(text string) string { texts = append(texts, text); return text })
-	checked, err := c.Check(ctx, w.Loaded.GetAgent(), StageTool, texts...)
+	checked, err := c.Check(ctx, w.Loaded, StageTool, texts...)
+	if why := Failed(err); why != "" {
+		out.Refusal = "The call was not run: " + why
+		return out, nil
+	}
 	if err != nil || checked == nil {
 		return out, err
 	}

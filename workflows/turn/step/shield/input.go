@@ -13,7 +13,7 @@ import (
 
 // Input checks the input that a turn begins with. A turn whose input is blocked ends without the model being asked.
 func (c *Checker) Input(ctx context.Context, loaded *step.Loaded) (blocked bool, _ []*turnv1.Event, _ error) {
-	checked, err := c.Check(ctx, loaded.GetAgent(), StageInput, loaded.GetTurn().GetInput())
+	checked, err := c.Check(ctx, loaded, StageInput, loaded.GetTurn().GetInput())
 	if err != nil {
 		return false, nil, err
 	}
@@ -36,7 +36,7 @@ func (c *Checker) Conversation(ctx context.Context, w *step.Work, messages []*tu
 	for _, m := range messages {
 		texts = append(texts, userTexts(m)...)
 	}
-	checked, err := c.Check(ctx, w.Loaded.GetAgent(), StageInput, texts...)
+	checked, err := c.Check(ctx, w.Loaded, StageInput, texts...)
 	if err != nil || checked == nil {
 		return messages, back, err
 	}
@@ -76,7 +76,7 @@ func (c *Checker) callbacks(ctx context.Context, w *step.Work, messages []*turnv
 	if len(texts) == 0 {
 		return messages, nil, nil
 	}
-	checked, err := c.Check(ctx, w.Loaded.GetAgent(), StageResult, texts...)
+	checked, err := c.Check(ctx, w.Loaded, StageResult, texts...)
 	if err != nil || checked == nil {
 		return messages, nil, err
 	}

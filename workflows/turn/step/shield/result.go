@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -32,9 +33,13 @@ func (c *Checker) Result(ctx context.Context, w *step.Work, call *turnv1.ToolCal
 		defer cancel()
 	}
 	checked, err := c.checkResult(ctx, w, done)
+	why := Failed(err)
 	switch {
 	case err != nil && late:
 		withhold(call, done, "it could not be checked in time")
+		return nil, nil
+	case why != "":
+		withhold(call, done, strings.TrimRight(why, "."))
 		return nil, nil
 	case err != nil || checked == nil:
 		return nil, err
@@ -60,7 +65,7 @@ func (c *Checker) checkResult(ctx context.Context, w *step.Work, done *registryv
 	if err := eachOfResult(done, func(text string) string { texts = append(texts, text); return text }); err != nil {
 		return nil, err
 	}
-	return c.Check(ctx, w.Loaded.GetAgent(), StageResult, texts...)
+	return c.Check(ctx, w.Loaded, StageResult, texts...)
 }
 
 // withhold replaces a result, and all artifacts of it, by a text for the model.

@@ -11,9 +11,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
 // TextChecker is what is needed of policy.
@@ -80,15 +83,20 @@ func (c *Checker) Looks(ctx context.Context, a *sessionsv1.Agent, stage string) 
 	return slices.Contains(resp.GetStages(), stage), nil
 }
 
-// Check asks the agent's shields about texts, one answer for each; nil when none looks there.
-func (c *Checker) Check(ctx context.Context, a *sessionsv1.Agent, stage string, texts ...string) ([]*policyv1.CheckedText, error) {
+// Check asks the shields of a turn's agent about texts, one answer for each; nil when none looks there.
+func (c *Checker) Check(ctx context.Context, loaded *step.Loaded, stage string, texts ...string) ([]*policyv1.CheckedText, error) {
+	a := loaded.GetAgent()
 	looks, err := c.Looks(ctx, a, stage)
 	if err != nil || !looks || len(texts) == 0 {
 		return nil, err
 	}
+	from := &policyv1.TextOrigin{
+		Tenant: loaded.GetPrincipal().GetTenant(), Subject: loaded.GetPrincipal().GetSubject(), AgentId: a.GetId(),
+		TurnId: loaded.GetTurn().GetId(),
+	}
 	checked := make([]*policyv1.CheckedText, 0, len(texts))
 	for part := range slices.Chunk(texts, textsAtOnce) {
-		resp, err := c.texts.CheckText(ctx, &policyv1.CheckTextRequest{Shields: a.GetShields(), Stage: stage, Texts: part})
+		resp, err := c.texts.CheckText(ctx, &policyv1.CheckTextRequest{Shields: a.GetShields(), Stage: stage, Texts: part, Origin: from})
 		if err != nil {
 			return nil, fmt.Errorf("ask shields: %w", err)
 		}
@@ -100,16 +108,27 @@ func (c *Checker) Check(ctx context.Context, a *sessionsv1.Agent, stage string, 
 	return checked, nil
 }
 
-// Triggered returns an event for each shield that found something in any of the texts.
+// Failed returns why a shield that must not be skipped could not check texts; "" if err is something else. No retry helps the step.
+func Failed(err error) string {
+	if err == nil || !fault.Is(err, faultv1.Reason_REASON_SHIELD_FAILED) {
+		return ""
+	}
+	return fault.From(err).Message
+}
+
+// Triggered returns an event for each shield and action that something in the texts led to.
 func Triggered(stage, callID string, checked []*policyv1.CheckedText) []*turnv1.Event {
 	var out []*turnv1.Event
 	at := map[string]*turnv1.ShieldTriggered{}
 	for _, found := range checked {
 		for _, h := range found.GetHits() {
-			e := at[h.GetShield()]
+			key := h.GetShield() + " " + h.GetAction()
+			e := at[key]
 			if e == nil {
-				e = &turnv1.ShieldTriggered{Shield: h.GetShield(), Stage: stage, Action: h.GetAction(), CallId: callID}
-				at[h.GetShield()] = e
+				e = &turnv1.ShieldTriggered{
+					Shield: h.GetShield(), Stage: stage, Action: h.GetAction(), CallId: callID, Reason: h.GetReason(), FailedOpen: h.GetFailedOpen(),
+				}
+				at[key] = e
 				out = append(out, &turnv1.Event{Data: &turnv1.Event_ShieldTriggered{ShieldTriggered: e}})
 			}
 			e.Categories = append(e.Categories, h.GetCategories()...)

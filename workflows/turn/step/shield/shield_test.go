@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -208,5 +210,36 @@ func TestWithoutShieldsNobodyIsAsked(t *testing.T) {
 	w.Walk()
 	if got := w.Journal.Ending(in.TurnID).GetStopReason(); got != "end" {
 		t.Errorf("stop reason %q", got)
+	}
+}
+
+// A shield that could not check a text and must not be skipped ends what would use the text, once and with its name.
+func TestAShieldThatFailsClosed(t *testing.T) {
+	down := fault.FailedPrecondition(faultv1.Reason_REASON_SHIELD_FAILED, `shield "judge" could not check the text: no answer`)
+	for _, stage := range []string{"input", "output"} {
+		w := steptest.Shielded(t, stage+"-block-x")
+		w.Model(turntest.Say("fine"))
+		ref := w.UpTo(turnv1.StepKind_STEP_KIND_BEGIN)
+		if stage == "output" {
+			ref = w.UpTo(turnv1.StepKind_STEP_KIND_INFER)
+		}
+		w.Fail("CheckText", down)
+		if out := w.Do(ref); out.GetError().GetCode() != "shield_failed" || !strings.Contains(out.GetError().GetMessage(), `shield "judge"`) {
+			t.Errorf("%s: %v", stage, out)
+		}
+	}
+	for stage, want := range map[string]string{
+		"tool":   `The call was not run: shield "judge" could not check the text: no answer`,
+		"result": `The result of the call is withheld: shield "judge" could not check the text: no answer. Calling it again`,
+	} {
+		w := steptest.Shielded(t, stage+"-block-x")
+		w.Model(turntest.CallTools("x__echo", 1))
+		ref := w.UpTo(turnv1.StepKind_STEP_KIND_TOOL)
+		w.Fail("CheckText", down)
+		w.Do(ref)
+		if r := w.Result(); r.GetCode() != "shield_blocked" || !strings.HasPrefix(r.GetResult().GetContent()[0].GetText(), want) ||
+			len(w.Called()) != map[string]int{"tool": 0, "result": 1}[stage] {
+			t.Errorf("%s: %v after %d calls", stage, r, len(w.Called()))
+		}
 	}
 }

@@ -122,6 +122,9 @@ const (
 	// "connection") and, for a connection, `connect_url` are in the metadata. A turn waits for it (event auth.required). What to do: log in
 	// (POST /v1/grants:renew), or visit connect_url; then repeat the call.
 	Reason_REASON_AUTHORIZATION_REQUIRED Reason = 60
+	// A shield that asks a model or a webhook got no usable answer, and is configured not to let texts pass unchecked (on_error: closed). The
+	// detail names the shield. What to do: repair what the shield asks, then start a new turn.
+	Reason_REASON_SHIELD_FAILED Reason = 65
 	// A limit is reached; the text says which. As the code of a turn's `limit_reached`: steps, tokens, tool calls, identical calls in a
 	// row, time or cost ended the turn, which is completed with its output so far. As an error: the depth or number of a turn's sub-agents,
 	// or the number of webhooks. What to do: raise the limit, or continue with a new turn.
@@ -179,6 +182,7 @@ var (
 		50: "REASON_EXECUTOR_UNAVAILABLE",
 		51: "REASON_EXECUTOR_FAILED",
 		60: "REASON_AUTHORIZATION_REQUIRED",
+		65: "REASON_SHIELD_FAILED",
 		36: "REASON_LIMIT_REACHED",
 		46: "REASON_UNIMPLEMENTED",
 		47: "REASON_RESPONSE_TOO_LARGE",
@@ -225,6 +229,7 @@ var (
 		"REASON_EXECUTOR_UNAVAILABLE":   50,
 		"REASON_EXECUTOR_FAILED":        51,
 		"REASON_AUTHORIZATION_REQUIRED": 60,
+		"REASON_SHIELD_FAILED":          65,
 		"REASON_LIMIT_REACHED":          36,
 		"REASON_UNIMPLEMENTED":          46,
 		"REASON_RESPONSE_TOO_LARGE":     47,
@@ -263,7 +268,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xd2\t\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xec\t\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -306,6 +311,7 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x1bREASON_EXECUTOR_UNAVAILABLE\x102\x12\x1a\n" +
 	"\x16REASON_EXECUTOR_FAILED\x103\x12!\n" +
 	"\x1dREASON_AUTHORIZATION_REQUIRED\x10<\x12\x18\n" +
+	"\x14REASON_SHIELD_FAILED\x10A\x12\x18\n" +
 	"\x14REASON_LIMIT_REACHED\x10$\x12\x18\n" +
 	"\x14REASON_UNIMPLEMENTED\x10.\x12\x1d\n" +
 	"\x19REASON_RESPONSE_TOO_LARGE\x10/\x12\x1b\n" +

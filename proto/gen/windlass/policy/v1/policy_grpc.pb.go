@@ -50,8 +50,11 @@ type PolicyServiceClient interface {
 	// CheckApprovalRules validates approval rules before they are stored: conditions must be valid CEL and evaluate to a boolean. It
 	// records nothing.
 	CheckApprovalRules(ctx context.Context, in *CheckApprovalRulesRequest, opts ...grpc.CallOption) (*CheckApprovalRulesResponse, error)
-	// CheckText applies shields to texts. Shields are local and deterministic: the same text gives the same result. It records nothing; the
-	// turn's journal records shields that found something.
+	// CheckText applies shields to texts. Shields with detectors are local and deterministic: the same text gives the same result. Those
+	// that ask a model or a webhook are neither; their answers are cached for some minutes. It records nothing; the turn's journal records
+	// shields that found something.
+	// Errors: FAILED_PRECONDITION/INVALID_BLUEPRINT for a shield that does not exist; FAILED_PRECONDITION/SHIELD_FAILED, which names the
+	// shield, when one that must not be skipped (on_error: closed) could not check a text.
 	CheckText(ctx context.Context, in *CheckTextRequest, opts ...grpc.CallOption) (*CheckTextResponse, error)
 	// RecordDenial records that an RPC was denied because the caller lacks a permission.
 	RecordDenial(ctx context.Context, in *RecordDenialRequest, opts ...grpc.CallOption) (*Decision, error)
@@ -192,8 +195,11 @@ type PolicyServiceServer interface {
 	// CheckApprovalRules validates approval rules before they are stored: conditions must be valid CEL and evaluate to a boolean. It
 	// records nothing.
 	CheckApprovalRules(context.Context, *CheckApprovalRulesRequest) (*CheckApprovalRulesResponse, error)
-	// CheckText applies shields to texts. Shields are local and deterministic: the same text gives the same result. It records nothing; the
-	// turn's journal records shields that found something.
+	// CheckText applies shields to texts. Shields with detectors are local and deterministic: the same text gives the same result. Those
+	// that ask a model or a webhook are neither; their answers are cached for some minutes. It records nothing; the turn's journal records
+	// shields that found something.
+	// Errors: FAILED_PRECONDITION/INVALID_BLUEPRINT for a shield that does not exist; FAILED_PRECONDITION/SHIELD_FAILED, which names the
+	// shield, when one that must not be skipped (on_error: closed) could not check a text.
 	CheckText(context.Context, *CheckTextRequest) (*CheckTextResponse, error)
 	// RecordDenial records that an RPC was denied because the caller lacks a permission.
 	RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error)

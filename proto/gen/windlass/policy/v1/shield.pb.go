@@ -32,7 +32,9 @@ type CheckTextRequest struct {
 	// model). Only shields for this stage are applied.
 	Stage string `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
 	// The texts; none = only return the stages.
-	Texts         []string `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
+	Texts []string `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
+	// Where the texts come from. Shields that ask a webhook pass it on.
+	Origin        *TextOrigin `protobuf:"bytes,4,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -88,7 +90,87 @@ func (x *CheckTextRequest) GetTexts() []string {
 	return nil
 }
 
-// CheckTextResponse is the result of the shields. It never contains what they found.
+func (x *CheckTextRequest) GetOrigin() *TextOrigin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+// TextOrigin says where texts come from.
+type TextOrigin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the turn.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Subject of the turn's user.
+	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// ID of the agent.
+	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// ID of the turn.
+	TurnId        string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TextOrigin) Reset() {
+	*x = TextOrigin{}
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TextOrigin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TextOrigin) ProtoMessage() {}
+
+func (x *TextOrigin) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TextOrigin.ProtoReflect.Descriptor instead.
+func (*TextOrigin) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_shield_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TextOrigin) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *TextOrigin) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *TextOrigin) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *TextOrigin) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+// CheckTextResponse is the result of the shields. It never contains what they found, unless a webhook repeats it in a reason.
 type CheckTextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One result for each text, in the order of the request.
@@ -101,7 +183,7 @@ type CheckTextResponse struct {
 
 func (x *CheckTextResponse) Reset() {
 	*x = CheckTextResponse{}
-	mi := &file_windlass_policy_v1_shield_proto_msgTypes[1]
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -113,7 +195,7 @@ func (x *CheckTextResponse) String() string {
 func (*CheckTextResponse) ProtoMessage() {}
 
 func (x *CheckTextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_shield_proto_msgTypes[1]
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -126,7 +208,7 @@ func (x *CheckTextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTextResponse.ProtoReflect.Descriptor instead.
 func (*CheckTextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_shield_proto_rawDescGZIP(), []int{1}
+	return file_windlass_policy_v1_shield_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CheckTextResponse) GetTexts() []*CheckedText {
@@ -160,7 +242,7 @@ type CheckedText struct {
 
 func (x *CheckedText) Reset() {
 	*x = CheckedText{}
-	mi := &file_windlass_policy_v1_shield_proto_msgTypes[2]
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -172,7 +254,7 @@ func (x *CheckedText) String() string {
 func (*CheckedText) ProtoMessage() {}
 
 func (x *CheckedText) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_shield_proto_msgTypes[2]
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -185,7 +267,7 @@ func (x *CheckedText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckedText.ProtoReflect.Descriptor instead.
 func (*CheckedText) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_shield_proto_rawDescGZIP(), []int{2}
+	return file_windlass_policy_v1_shield_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CheckedText) GetBlocked() bool {
@@ -226,14 +308,18 @@ type ShieldHit struct {
 	// Kinds of things found, for example "email" or "private_key".
 	Categories []string `protobuf:"bytes,3,rep,name=categories,proto3" json:"categories,omitempty"`
 	// For the action "ask": the approval that the call needs.
-	Approval      *ApprovalRule `protobuf:"bytes,4,opt,name=approval,proto3" json:"approval,omitempty"`
+	Approval *ApprovalRule `protobuf:"bytes,4,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Why, if the shield says so: what a webhook answered, or why a shield could not check the text. At most 200 characters, on one line.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// True when the shield could not check the text and is configured to let it pass (on_error: open).
+	FailedOpen    bool `protobuf:"varint,6,opt,name=failed_open,json=failedOpen,proto3" json:"failed_open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShieldHit) Reset() {
 	*x = ShieldHit{}
-	mi := &file_windlass_policy_v1_shield_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +331,7 @@ func (x *ShieldHit) String() string {
 func (*ShieldHit) ProtoMessage() {}
 
 func (x *ShieldHit) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_shield_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_shield_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +344,7 @@ func (x *ShieldHit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShieldHit.ProtoReflect.Descriptor instead.
 func (*ShieldHit) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_shield_proto_rawDescGZIP(), []int{3}
+	return file_windlass_policy_v1_shield_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ShieldHit) GetShield() string {
@@ -289,15 +375,36 @@ func (x *ShieldHit) GetApproval() *ApprovalRule {
 	return nil
 }
 
+func (x *ShieldHit) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ShieldHit) GetFailedOpen() bool {
+	if x != nil {
+		return x.FailedOpen
+	}
+	return false
+}
+
 var File_windlass_policy_v1_shield_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_shield_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/policy/v1/approval.proto\"\x96\x01\n" +
+	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/policy/v1/approval.proto\"\xce\x01\n" +
 	"\x10CheckTextRequest\x12'\n" +
 	"\ashields\x18\x01 \x03(\tB\r\xe0A\x02\xbaH\a\x92\x01\x04\b\x01\x10@R\ashields\x128\n" +
 	"\x05stage\x18\x02 \x01(\tB\"\xbaH\x1fr\x1dR\x05inputR\x04toolR\x06resultR\x06outputR\x05stage\x12\x1f\n" +
-	"\x05texts\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05texts\"b\n" +
+	"\x05texts\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05texts\x126\n" +
+	"\x06origin\x18\x04 \x01(\v2\x1e.windlass.policy.v1.TextOriginR\x06origin\"\x99\x01\n" +
+	"\n" +
+	"TextOrigin\x12 \n" +
+	"\x06tenant\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06tenant\x12\"\n" +
+	"\asubject\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\asubject\x12#\n" +
+	"\bagent_id\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\aagentId\x12 \n" +
+	"\aturn_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\"b\n" +
 	"\x11CheckTextResponse\x125\n" +
 	"\x05texts\x18\x01 \x03(\v2\x1f.windlass.policy.v1.CheckedTextR\x05texts\x12\x16\n" +
 	"\x06stages\x18\x02 \x03(\tR\x06stages\"\x8a\x01\n" +
@@ -305,14 +412,17 @@ const file_windlass_policy_v1_shield_proto_rawDesc = "" +
 	"\ablocked\x18\x01 \x01(\bR\ablocked\x12\x1a\n" +
 	"\bredacted\x18\x02 \x01(\bR\bredacted\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x121\n" +
-	"\x04hits\x18\x04 \x03(\v2\x1d.windlass.policy.v1.ShieldHitR\x04hits\"\x99\x01\n" +
+	"\x04hits\x18\x04 \x03(\v2\x1d.windlass.policy.v1.ShieldHitR\x04hits\"\xd2\x01\n" +
 	"\tShieldHit\x12\x16\n" +
 	"\x06shield\x18\x01 \x01(\tR\x06shield\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
 	"categories\x18\x03 \x03(\tR\n" +
 	"categories\x12<\n" +
-	"\bapproval\x18\x04 \x01(\v2 .windlass.policy.v1.ApprovalRuleR\bapprovalB\xd7\x01\n" +
+	"\bapproval\x18\x04 \x01(\v2 .windlass.policy.v1.ApprovalRuleR\bapproval\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x1f\n" +
+	"\vfailed_open\x18\x06 \x01(\bR\n" +
+	"failedOpenB\xd7\x01\n" +
 	"\x16com.windlass.policy.v1B\vShieldProtoP\x01ZFgithub.com/windlass-dev/windlass/proto/gen/windlass/policy/v1;policyv1\xa2\x02\x03WPX\xaa\x02\x12Windlass.Policy.V1\xca\x02\x12Windlass\\Policy\\V1\xe2\x02\x1eWindlass\\Policy\\V1\\GPBMetadata\xea\x02\x14Windlass::Policy::V1b\x06proto3"
 
 var (
@@ -327,23 +437,25 @@ func file_windlass_policy_v1_shield_proto_rawDescGZIP() []byte {
 	return file_windlass_policy_v1_shield_proto_rawDescData
 }
 
-var file_windlass_policy_v1_shield_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_windlass_policy_v1_shield_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_windlass_policy_v1_shield_proto_goTypes = []any{
 	(*CheckTextRequest)(nil),  // 0: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil), // 1: windlass.policy.v1.CheckTextResponse
-	(*CheckedText)(nil),       // 2: windlass.policy.v1.CheckedText
-	(*ShieldHit)(nil),         // 3: windlass.policy.v1.ShieldHit
-	(*ApprovalRule)(nil),      // 4: windlass.policy.v1.ApprovalRule
+	(*TextOrigin)(nil),        // 1: windlass.policy.v1.TextOrigin
+	(*CheckTextResponse)(nil), // 2: windlass.policy.v1.CheckTextResponse
+	(*CheckedText)(nil),       // 3: windlass.policy.v1.CheckedText
+	(*ShieldHit)(nil),         // 4: windlass.policy.v1.ShieldHit
+	(*ApprovalRule)(nil),      // 5: windlass.policy.v1.ApprovalRule
 }
 var file_windlass_policy_v1_shield_proto_depIdxs = []int32{
-	2, // 0: windlass.policy.v1.CheckTextResponse.texts:type_name -> windlass.policy.v1.CheckedText
-	3, // 1: windlass.policy.v1.CheckedText.hits:type_name -> windlass.policy.v1.ShieldHit
-	4, // 2: windlass.policy.v1.ShieldHit.approval:type_name -> windlass.policy.v1.ApprovalRule
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	1, // 0: windlass.policy.v1.CheckTextRequest.origin:type_name -> windlass.policy.v1.TextOrigin
+	3, // 1: windlass.policy.v1.CheckTextResponse.texts:type_name -> windlass.policy.v1.CheckedText
+	4, // 2: windlass.policy.v1.CheckedText.hits:type_name -> windlass.policy.v1.ShieldHit
+	5, // 3: windlass.policy.v1.ShieldHit.approval:type_name -> windlass.policy.v1.ApprovalRule
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_shield_proto_init() }
@@ -358,7 +470,7 @@ func file_windlass_policy_v1_shield_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_shield_proto_rawDesc), len(file_windlass_policy_v1_shield_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -783,7 +783,7 @@ type Event_InputProvided struct {
 }
 
 type Event_ShieldTriggered struct {
-	// shield.triggered: a shield found something and blocked or redacted it.
+	// shield.triggered: a shield found something, or could not check a text and let it pass.
 	ShieldTriggered *ShieldTriggered `protobuf:"bytes,57,opt,name=shield_triggered,json=shieldTriggered,proto3,oneof"`
 }
 
@@ -3658,7 +3658,11 @@ type ShieldTriggered struct {
 	// Kinds of things found, for example "email" or "private_key".
 	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
 	// ID of the call, for the stages "tool" and "result".
-	CallId        string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	CallId string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Why, if the shield says so: what its webhook answered, or why it could not check the text. At most 200 characters.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// True when the shield could not check the text and is configured to let it pass (on_error: open). The action is then "flag".
+	FailedOpen    bool `protobuf:"varint,7,opt,name=failed_open,json=failedOpen,proto3" json:"failed_open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3726,6 +3730,20 @@ func (x *ShieldTriggered) GetCallId() string {
 		return x.CallId
 	}
 	return ""
+}
+
+func (x *ShieldTriggered) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ShieldTriggered) GetFailedOpen() bool {
+	if x != nil {
+		return x.FailedOpen
+	}
+	return false
 }
 
 // UsageUpdated: Running usage totals of the turn.
@@ -4518,7 +4536,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x03 \x01(\tR\x04tool\x12\x18\n" +
 	"\aallowed\x18\x04 \x01(\bR\aallowed\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\x90\x01\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xc9\x01\n" +
 	"\x0fShieldTriggered\x12\x16\n" +
 	"\x06shield\x18\x01 \x01(\tR\x06shield\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x16\n" +
@@ -4526,7 +4544,10 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"categories\x18\x04 \x03(\tR\n" +
 	"categories\x12\x17\n" +
-	"\acall_id\x18\x05 \x01(\tR\x06callId\"=\n" +
+	"\acall_id\x18\x05 \x01(\tR\x06callId\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x1f\n" +
+	"\vfailed_open\x18\a \x01(\bR\n" +
+	"failedOpen\"=\n" +
 	"\fUsageUpdated\x12-\n" +
 	"\x05usage\x18\x01 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"r\n" +
 	"\rBudgetWarning\x12,\n" +
