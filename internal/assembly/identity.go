@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -69,6 +70,7 @@ func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, l
 	if len(c.Issuers) > 0 {
 		v, err := bearer.New(c.Issuers, bearer.Deps{
 			Client: out.Client(egress.Options{Timeout: keysTimeout, MaxResponseBytes: maxKeys}), Log: log, Used: used,
+			Now: faultpoint.Clock(),
 		})
 		if err != nil {
 			return nil, false, fmt.Errorf("identity.issuers: %w", err)

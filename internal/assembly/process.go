@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -256,7 +257,7 @@ func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 func (p *Process) database(role string) (*sqldb.DB, error) {
 	db, err := sqldb.Open(p.ctx, sqldb.Config{
 		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
-		Log: p.log,
+		Log: p.log, Now: faultpoint.Clock(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/issuer/registration"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 	"github.com/windlass-dev/windlass/services/policy"
@@ -134,7 +135,7 @@ func (o *Options) newIssuer(dir *datadir.Dir, l net.Listener) (*issuer.Issuer, e
 		return nil, err
 	}
 	return issuer.New(issuer.Options{
-		Config: o.Config.Identity.Issuer, Dir: dir.Path(IssuerDir), Key: key, Listener: l, Log: o.Log,
+		Config: o.Config.Identity.Issuer, Dir: dir.Path(IssuerDir), Key: key, Listener: l, Log: o.Log, Now: faultpoint.Clock(),
 		Resources: issuer.Resources{Default: strings.TrimSuffix(o.Config.Gateway.URL, "/") + mcpserver.Path, Known: resources.Known},
 		Documents: out.Client(egress.Options{Timeout: documentTimeout, MaxResponseBytes: 2 * registration.MaxDocument}),
 	})

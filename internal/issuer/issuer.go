@@ -42,7 +42,7 @@ type Resources struct {
 	Known func(uri string) (canonical string, ok bool)
 }
 
-// Options configure an issuer. All are required.
+// Options configure an issuer. All but Now are required.
 type Options struct {
 	Config account.Config
 	// Dir keeps keys, accounts and logins.
@@ -55,6 +55,8 @@ type Options struct {
 	// Documents fetches documents about clients. It must bound time and size of responses, and which addresses can be reached.
 	Documents *http.Client
 	Log       *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
 }
 
 // Issuer is an OIDC issuer.
@@ -81,9 +83,11 @@ func Accounts(dir string) (account.File, error) {
 }
 
 // New returns an issuer on a listener. It refuses one that other machines can reach.
-func New(o Options) (*Issuer, error) { return build(o, time.Now) }
-
-func build(o Options, now func() time.Time) (*Issuer, error) {
+func New(o Options) (*Issuer, error) {
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
 	addr, err := netip.ParseAddrPort(o.Listener.Addr().String())
 	if err != nil || !addr.Addr().Unmap().IsLoopback() {
 		return nil, fmt.Errorf("the built-in issuer serves this machine only: identity.issuer.addr %s is no loopback address such as "+

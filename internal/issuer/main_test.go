@@ -97,10 +97,10 @@ func (w *world) start(cfg account.Config, addr string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	i, err := build(Options{
+	i, err := New(Options{
 		Config: cfg, Dir: w.dir, Key: secret.New("0123456789abcdef0123456789abcdef"), Listener: l, Log: slog.New(slog.DiscardHandler),
-		Resources: testResources(w.t), Documents: w.documents,
-	}, w.clock)
+		Resources: testResources(w.t), Documents: w.documents, Now: w.clock,
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}

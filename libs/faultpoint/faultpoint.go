@@ -14,6 +14,8 @@
 //
 // and a suffix ":N" delays it to the N-th hit. An armed action happens once: with a folder, once among all processes that share it,
 // including restarted ones.
+//
+// The same programs have a clock that tests can set, see Clock. Databases, the verifier of access tokens and the built-in issuer use it.
 package faultpoint
 
 // Point is a line that can be armed, ROLE.WHAT.

@@ -25,6 +25,7 @@ const Enabled = true
 const (
 	envArmed = "WINDLASS_FAULT"
 	envDir   = "WINDLASS_FAULT_DIR"
+	envClock = "WINDLASS_FAULT_CLOCK"
 	// taken is the suffix of a control file whose action happened.
 	taken = ".taken"
 	// counting is its suffix while a hit is being counted.
@@ -34,7 +35,7 @@ const (
 )
 
 // Variables returns the environment variables that arm points.
-func Variables() []string { return []string{envArmed, envDir} }
+func Variables() []string { return []string{envArmed, envDir, envClock} }
 
 // control holds the armed actions of this process.
 type control struct {
@@ -197,3 +198,23 @@ func (c *control) profile(p Point) {
 }
 
 func (c *control) path(p Point) string { return filepath.Join(c.dir, string(p)) }
+
+// Clock returns a clock that is ahead by the duration in the file that WINDLASS_FAULT_CLOCK names, such as "10m"; nil without the
+// variable. The file may change at any time; while it does not exist, the clock is right.
+func Clock() func() time.Time {
+	path := os.Getenv(envClock)
+	if path == "" {
+		return nil
+	}
+	return func() time.Time {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return time.Now()
+		}
+		ahead, wrong := time.ParseDuration(strings.TrimSpace(string(text)))
+		if err := errors.Join(err, wrong); err != nil {
+			panic("faultpoint: " + envClock + ": " + err.Error())
+		}
+		return time.Now().Add(ahead)
+	}
+}

@@ -38,6 +38,25 @@ func TestFileFiresTheNthTimeAndOnce(t *testing.T) {
 	}
 }
 
+func TestTheClockIsSetByAFile(t *testing.T) {
+	t.Setenv(envClock, "")
+	if Clock() != nil {
+		t.Error("there is a clock without the variable")
+	}
+	path := filepath.Join(t.TempDir(), "clock")
+	t.Setenv(envClock, path)
+	clock := Clock()
+	if ahead := time.Until(clock()); ahead > 0 {
+		t.Errorf("without the file it is %v ahead", ahead)
+	}
+	if err := os.WriteFile(path, []byte("10m\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if before := time.Now(); clock().Before(before.Add(10 * time.Minute)) {
+		t.Error("it is not ten minutes ahead")
+	}
+}
+
 func TestStallEndsWhenItsFileIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	c := newControl("", dir)

@@ -46,6 +46,13 @@ func newOrdersAPI(t *testing.T) *ordersAPI {
 	return a
 }
 
+// calls returns how many calls there have been.
+func (a *ordersAPI) calls() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.seen)
+}
+
 func (a *ordersAPI) last(t *testing.T, want int) map[string]any {
 	t.Helper()
 	a.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,7 @@ type logins struct {
 	home   string
 	args   []string
 	env    []string
+	launch func(t testing.TB, dataDir string, env []string, args ...string) *harness.Process // of `windlass up`; nil = the usual program
 }
 
 func newLogins(t *testing.T, args ...string) *logins {
@@ -47,13 +49,22 @@ func newLoginsWith(t *testing.T, env []string, args ...string) *logins {
 	_ = l.Close()
 	p := &logins{t: t, home: t.TempDir(), args: append(args, "--issuer-addr", addr), env: []string{"WINDLASS_INFERENCE_DETECT=false"}}
 	p.env = append(p.env, env...)
+	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "WINDLASS_FAULT_") }) {
+		p.launch = harness.LaunchFaultyUp
+	}
 	p.start(t.TempDir())
 	return p
 }
 
 func (p *logins) start(dataDir string, args ...string) {
 	p.t.Helper()
-	p.Embedded = harness.Up(p.t, dataDir, p.env, append(args, p.args...)...)
+	if p.launch == nil {
+		p.launch = harness.LaunchUp
+	}
+	process := p.launch(p.t, dataDir, p.env, append(args, p.args...)...)
+	process.Await()
+	url, _ := process.Ready["url"].(string)
+	p.Embedded = &harness.Embedded{Process: process, Client: harness.NewClient(p.t, url), DataDir: dataDir}
 	p.issuer, _ = p.Ready["issuer"].(string)
 }
 
