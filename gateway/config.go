@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/bff"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/hostname"
 )
 
 // Config configures the gateway.
@@ -34,6 +35,8 @@ type Config struct {
 	WriteTimeout time.Duration `yaml:"write_timeout" doc:"Time a reader of an event stream has to read what is sent; a slower one is disconnected and resumes by cursor."`
 	// CORSOrigins may call from a browser.
 	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
+	// LinkHosts are for links in answers.
+	LinkHosts []string `yaml:"link_hosts" doc:"Hosts to which answers in the console may link, without port; .example.com allows all below it, * everything. Addresses of other hosts are plain text, since a link or an image in an answer can carry away what the conversation holds. Images are never loaded. Empty: only the gateway's own."`
 	// Login is the login of browsers.
 	Login bff.Config `yaml:"login"`
 	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
@@ -74,6 +77,9 @@ func (c Config) check() error {
 	}
 	if c.Scheme() == "https" && strings.HasPrefix(c.URL, "http:") {
 		errs = append(errs, fmt.Errorf("gateway.url is %s, but with gateway.tls browsers need an https address: set it to that", c.URL))
+	}
+	if _, err := hostname.New(c.LinkHosts...); err != nil {
+		errs = append(errs, fmt.Errorf("gateway.link_hosts: %w", err))
 	}
 	if c.MaxBody < 1<<10 || c.MaxBody > 16<<20 {
 		errs = append(errs, fmt.Errorf("gateway.max_body is %s: use 1KiB to 16MiB", c.MaxBody))

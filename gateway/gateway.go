@@ -175,6 +175,7 @@ func (g *Gateway) build() error {
 	}
 	g.console, err = console.New(console.Config{
 		TemporalUI: g.cfg.TemporalUI, Namespace: g.cfg.TemporalNamespace, Kill: g.deps.Kill != nil, Login: g.deps.Login != nil,
+		LinkHosts: g.cfg.LinkHosts,
 	})
 	return err
 }

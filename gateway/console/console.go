@@ -37,6 +37,8 @@ type Config struct {
 	TemporalUI, Namespace string
 	// Login means that browsers can log in, so that the pages offer it.
 	Login bool
+	// LinkHosts are those to which answers may link besides the gateway's own, in the form of hostname.New.
+	LinkHosts []string
 	// Kill means that POST KillPath ends the process, so that the pages offer it.
 	Kill bool
 }
@@ -50,7 +52,9 @@ func New(cfg Config) (*Console, error) {
 	if err != nil || cfg.TemporalUI != "" && u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("temporal.ui %q is no http URL", cfg.TemporalUI)
 	}
-	page := struct{ Temporal, Workflows, Kill, Login string }{Temporal: cfg.TemporalUI}
+	page := struct{ Temporal, Workflows, Kill, Login, Links string }{
+		Temporal: cfg.TemporalUI, Links: strings.ToLower(strings.Join(cfg.LinkHosts, " ")),
+	}
 	if cfg.Login {
 		page.Login = "/login"
 	}

@@ -5,9 +5,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/testnpm"
@@ -44,6 +47,29 @@ func TestConsole(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// TestS12AnswersCarryNothingAway: images, links and addresses in an answer of a model reach the attacker's server neither by themselves nor
+// by a click, and the page's policy stops what a page could try besides.
+func TestS12AnswersCarryNothingAway(t *testing.T) {
+	t.Parallel()
+	testnpm.Browser(t)
+	var requests atomic.Int32
+	canary := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		t.Errorf("the attacker's server got %s %s", r.Method, r.URL)
+	}))
+	defer canary.Close()
+	up := harness.Up(t, t.TempDir(), []string{"WINDLASS_GATEWAY_LINK_HOSTS=.docs.example.com"})
+	agents(up.Client)
+	cmd := harness.Page(t, "testdata/exfiltrate.mjs", up)
+	cmd.Env = append(cmd.Env, "CANARY="+canary.URL, "LISTED=https://www.docs.example.com")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got := requests.Load(); got != 0 {
+		t.Errorf("the attacker's server got %d requests", got)
 	}
 }
 

@@ -54,8 +54,12 @@ func (n *namesake) begin(t *testing.T) {
 	n.Must("POST", "/v1/tool-groups", harness.JSON{"name": "same", "tools": []string{"same__get"}, "description": n.word})
 	n.Must("POST", "/v1/schedules", harness.JSON{"id": "same", "agent_id": "same", "input": n.word, "cron": "0 0 1 1 *"})
 	n.session = n.Must("POST", "/v1/sessions", harness.JSON{"agent_id": "same", "title": "same"}, "Idempotency-Key", "same").Str("id")
-	n.turn = n.Must("POST", "/v1/sessions/"+n.session+"/turns", harness.JSON{"input": "call:same__get {\"a\":1} then say:" + n.word},
-		"Idempotency-Key", "same").Str("id")
+	n.turn = n.Must("POST", "/v1/sessions/"+n.session+"/turns", n.input(), "Idempotency-Key", "same").Str("id")
+}
+
+// input is the request for the turn.
+func (n *namesake) input() harness.JSON {
+	return harness.JSON{"input": "call:same__get {\"a\":1} then say:" + n.word}
 }
 
 // listening are the messages that pass on a bus.
@@ -118,8 +122,8 @@ func (l *listening) check(t *testing.T, a, b *namesake) {
 	}
 }
 
-// TestS13TenantsWithTheSameNames: two tenants name everything alike, their only user and idempotency keys included. Calls, caches, workflows
-// and messages of one do not meet those of the other.
+// TestS13TenantsWithTheSameNames: two tenants name everything alike, their only user and idempotency keys included. Calls, caches,
+// workflows and messages of one do not meet those of the other.
 func TestS13TenantsWithTheSameNames(t *testing.T) {
 	t.Parallel()
 	m := harness.Split(t, harness.SplitOptions{Env: []string{
@@ -145,8 +149,7 @@ func TestS13TenantsWithTheSameNames(t *testing.T) {
 		if end := n.Wait(n.turn); end.Str("output") != n.word {
 			t.Errorf("%s: turn %v", n.tenant, end)
 		}
-		if end := n.Must("POST", "/v1/sessions/"+n.session+"/turns", harness.JSON{"input": "call:same__get {\"a\":1} then say:" + n.word},
-			"Idempotency-Key", "same"); end.Str("id") != n.turn {
+		if end := n.Must("POST", "/v1/sessions/"+n.session+"/turns", n.input(), "Idempotency-Key", "same"); end.Str("id") != n.turn {
 			t.Errorf("%s: the turn's request again gives %v", n.tenant, end)
 		}
 		for i := range 2 { // the second time from the cache, and by its key

@@ -1,4 +1,5 @@
-// Markdown of models is text of strangers: no HTML, no images, only links that open elsewhere.
+// Markdown of models is text of strangers: no HTML, no images, and links only to hosts that an operator has listed. An address can carry
+// away what was said before, so all others are shown in full and lead nowhere.
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 
@@ -9,8 +10,36 @@ parser.core.ruler.push("demote", (state) => {
   for (const t of state.tokens) if (/^h[1-6]$/.test(t.tag)) t.tag = `h${Math.min(6, Number(t.tag[1]) + 2)}`;
 });
 
+const { links = "" } = document.body.dataset;
+const listed = links.split(" ").filter(Boolean);
+
+/** leads tells whether an answer may link to an address: to this server, and to hosts in gateway.link_hosts. */
+export function leads(address: string): boolean {
+  let url: URL;
+  try { url = new URL(address); } catch { return false; }
+  if (url.username || url.password || !/^https?:$/.test(url.protocol)) return false;
+  return url.origin === location.origin || listed.some((h) => h === "*" || h === url.hostname || h[0] === "." && url.hostname.endsWith(h));
+}
+
+// A link that leads nowhere becomes its text, followed by the address unless that is the text.
+parser.core.ruler.push("unlink", (state) => {
+  for (const { children } of state.tokens) {
+    let address = "", shown = "";
+    for (const t of children ?? []) {
+      if (t.type === "link_open" && !leads(String(t.attrGet("href")))) {
+        [address, shown] = [String(t.attrGet("href")), ""];
+        [t.type, t.tag, t.nesting, t.content] = ["text", "", 0, ""];
+      } else if (t.type === "link_close" && address) {
+        [t.type, t.tag, t.nesting, t.content] = ["text", "", 0, [shown, `http://${shown}`, `mailto:${shown}`].includes(address) ? "" : ` (${address})`];
+        address = "";
+      } else if (address) shown += t.content;
+    }
+  }
+});
+
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName !== "A") return;
+  if (!leads(node.getAttribute("href") ?? "")) node.removeAttribute("href");
   node.setAttribute("target", "_blank");
   node.setAttribute("rel", "noreferrer noopener");
 });
@@ -26,6 +55,6 @@ export function markdown(text: string): string {
       "table", "thead", "tbody", "tr", "th", "td",
     ],
     ALLOWED_ATTR: ["href", "start"],
-    ALLOWED_URI_REGEXP: /^(https?|mailto):/i,
+    ALLOWED_URI_REGEXP: /^https?:/i,
   });
 }
