@@ -45,6 +45,8 @@ type Config struct {
 	Issuers, Scopes []string `yaml:"-"`
 	// MCPLogin is set by the assembly: MCP clients need a token, whatever their connection says.
 	MCPLogin bool `yaml:"-"`
+	// Recheck is how often the credentials of an open stream are verified again; 0 = the defaults. Tests set it.
+	Recheck time.Duration `yaml:"-"`
 }
 
 // TLSConfig names the certificate of the HTTP listener.

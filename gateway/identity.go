@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -12,6 +14,9 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
+
+// loginRecheck is how often the logins of browsers with open streams are looked up, and so how long a stream may outlive a logout.
+const loginRecheck = 10 * time.Second
 
 // authenticate returns the principal of a request. If the request may not be served, it has been answered, and the principal is nil: it
 // comes from a web page of another origin, or its credentials are missing or refused.
@@ -43,27 +48,53 @@ func (g *Gateway) foreign(r *http.Request) error {
 	return nil
 }
 
-// known returns the principal of a request, whatever page it is from.
+// known returns the principal of a request, whatever page it is from. The request's context then has how streams verify it again.
 func (g *Gateway) known(r *http.Request) (*policyv1.Principal, error) {
 	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: g.resources.URL(r), Peer: authn.PeerOf(r)}
 	if g.cfg.MCPLogin && isMCP(r.URL.Path) {
 		credentials.Peer = authn.Peer{}
 	}
+	var login *authn.Check
 	if g.deps.Login != nil && len(credentials.Authorization) == 0 {
 		token, present, err := g.deps.Login.Token(r)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // for the caller
 		}
 		if present { // and then the connection does not count, whatever is wrong with the token
-			r.Header.Set("Authorization", "Bearer "+token) // serveAs takes it out again
+			login = g.loginCheck(r.Clone(r.Context()), credentials) // serveAs takes the cookie out of r
+			r.Header.Set("Authorization", "Bearer "+token)          // serveAs takes it out again
 			credentials.Authorization = r.Header.Values("Authorization")
 		}
 	}
 	p, err := g.deps.Authenticator.Authenticate(r.Context(), credentials)
 	if err != nil {
 		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
+		return nil, err //nolint:wrapcheck // for the caller
 	}
-	return p, err
+	check, ok := g.deps.Authenticator.Check(credentials)
+	if login != nil {
+		check = *login
+	}
+	if ok {
+		if g.cfg.Recheck > 0 {
+			check.Every = g.cfg.Recheck
+		}
+		*r = *r.WithContext(authn.WithCheck(r.Context(), check))
+	}
+	return p, nil
+}
+
+// loginCheck verifies the login of a browser again: it may have ended. Its tokens are renewed as by any other request.
+func (g *Gateway) loginCheck(r *http.Request, c authn.Credentials) *authn.Check {
+	return &authn.Check{Every: loginRecheck, Verify: func(ctx context.Context) error {
+		token, _, err := g.deps.Login.Token(r.WithContext(ctx))
+		if err != nil {
+			return err //nolint:wrapcheck // for the caller
+		}
+		c.Authorization = []string{"Bearer " + token}
+		_, err = g.deps.Authenticator.Authenticate(ctx, c)
+		return err //nolint:wrapcheck // the same
+	}}
 }
 
 // sameOrigin refuses requests of pages of other origins. Reads are refused too, since some of them are streams; a link that a person

@@ -41,8 +41,9 @@ func receive(ctx context.Context, next func() (frame, error)) *inbox {
 	return in
 }
 
-// pump writes events as they arrive: all waiting events are written, then flushed once. The error says why a stream was cut off.
-func (s *Streams) pump(r *http.Request, out *writer, in *inbox, end []byte) error {
+// pump writes events as they arrive: all waiting events are written, then flushed once. The stream ends with held, which is when the
+// caller's credentials do. The error says why a stream was cut off.
+func (s *Streams) pump(held context.Context, r *http.Request, out *writer, in *inbox, end []byte) error {
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
 	if in.first != nil {
@@ -70,6 +71,13 @@ func (s *Streams) pump(r *http.Request, out *writer, in *inbox, end []byte) erro
 			}
 		case <-r.Context().Done():
 			return context.Cause(r.Context())
+		case <-held.Done():
+			cause := context.Cause(held)
+			if r.Context().Err() != nil {
+				return cause
+			}
+			out.problem(problem.Of(r, cause))
+			return errors.Join(out.flush(), cause)
 		case <-s.drain:
 			return out.flush() // nothing to flush, but it extends the deadline for the end of the response
 		}

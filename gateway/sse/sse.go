@@ -18,6 +18,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/rest"
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -136,6 +137,8 @@ type source struct {
 
 // serve serves one stream from the request to its end.
 func (s *Streams) serve(w http.ResponseWriter, r *http.Request, src source, refuse refusal) {
+	held, release := authn.Hold(r.Context())
+	defer release()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	next, admitted, err := s.open(ctx, cancel, r, src)
@@ -152,7 +155,7 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, src source, refu
 	defer s.deps.Open(ctx, -1)
 	err = s.start(w, out)
 	if err == nil {
-		err = s.pump(r, out, in, src.end)
+		err = s.pump(held, r, out, in, src.end)
 	}
 	if err != nil {
 		s.deps.Log.DebugContext(ctx, "event stream cut", append(src.about, "error", err)...)

@@ -58,6 +58,17 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		release := context.AfterFunc(s.stopping, cancel)
 		defer release()
 	}
+	if info.IsServerStream || info.IsClientStream { // unary calls end by themselves
+		var release context.CancelFunc
+		ctx, release = authn.Hold(ctx)
+		defer release()
+		held := ctx
+		defer func() {
+			if cause := fault.As(context.Cause(held)); cause != nil && err != nil {
+				err = cause
+			}
+		}()
+	}
 	out := &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: hasMeshToken(ctx)}
 	if !s.audited[info.FullMethod] {
 		return next(srv, out)
@@ -112,9 +123,12 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if permission == Public {
 		return ctx, nil
 	}
-	p, err := s.identify(ctx, method)
+	p, check, err := s.identify(ctx, method)
 	if err != nil {
 		return ctx, err
+	}
+	if check != nil {
+		ctx = authn.WithCheck(ctx, *check)
 	}
 	if p.GetTenant() == "" { // rows and cache entries of no tenant would be everybody's
 		return ctx, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the caller belongs to no tenant")
@@ -161,28 +175,34 @@ func hasMeshToken(ctx context.Context) bool {
 	return len(metadata.ValueFromIncomingContext(ctx, authn.Header)) > 0
 }
 
-// identify returns the caller's principal: that of the mesh token, if there is one, else what the caller's credentials say.
-func (s *Server) identify(ctx context.Context, method string) (*policyv1.Principal, error) {
+// identify returns the caller's principal: that of the mesh token, if there is one, else what the caller's credentials say, and then how
+// they are verified again, if they can expire.
+func (s *Server) identify(ctx context.Context, method string) (*policyv1.Principal, *authn.Check, error) {
 	if err := s.checkCertificate(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tokens, credentials := metadata.ValueFromIncomingContext(ctx, authn.Header), metadata.ValueFromIncomingContext(ctx, credentialsKey)
 	switch {
 	case len(tokens) == 0 && s.internal[method]:
-		return nil, fault.Unimplemented(method)
+		return nil, nil, fault.Unimplemented(method)
 	case len(tokens) == 0:
 		md, _ := metadata.FromIncomingContext(ctx)
-		return s.cfg.Authenticator.Authenticate(ctx, authn.Credentials{Authorization: credentials, Peer: connection(ctx, md)})
+		c := authn.Credentials{Authorization: credentials, Peer: connection(ctx, md)}
+		p, err := s.cfg.Authenticator.Authenticate(ctx, c)
+		if check, ok := s.cfg.Authenticator.Check(c); ok && err == nil {
+			return p, &check, nil
+		}
+		return p, nil, err //nolint:wrapcheck // for the caller
 	case len(tokens) > 1 || len(credentials) > 0:
-		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries several credentials").
+		return nil, nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries several credentials").
 			Hint("Send a bearer token or a mesh token, and only one of them.")
 	}
 	p, err := s.cfg.Keyring.Verify(tokens[0])
 	if err != nil {
-		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the mesh token is not valid").
+		return nil, nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the mesh token is not valid").
 			Hint("All processes of a mesh must share one mesh.key, and their clocks must agree.").Cause(err)
 	}
-	return p, s.checkRole(ctx, p, method)
+	return p, nil, s.checkRole(ctx, p, method)
 }
 
 // connection describes the connection of a call.

@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/secret"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 // tokenPort is a server on TCP that accepts the tokens of an issuer, and callers on this machine.
@@ -31,6 +32,7 @@ type tokenPort struct {
 	idp    *bearertest.Issuer
 	log    *safeBuffer
 	client policyv1.PolicyServiceClient
+	turns  sessionsv1.TurnServiceClient
 	seen   chan metadata.MD
 	sealer *callertoken.Sealer
 	tokens chan []byte // sealed, as handlers have them
@@ -72,6 +74,7 @@ func newTokenPort(t *testing.T) *tokenPort {
 		}
 		return &policyv1.Decision{Subject: authn.From(ctx).GetSubject()}, nil
 	}})
+	sessionsv1.RegisterTurnServiceServer(srv, endless{})
 	l, err := rpc.TCP{Listeners: map[string]string{"policy": "127.0.0.1:0"}}.Listen("policy")
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +92,38 @@ func newTokenPort(t *testing.T) *tokenPort {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	p.client = policyv1.NewPolicyServiceClient(conn)
+	p.client, p.turns = policyv1.NewPolicyServiceClient(conn), sessionsv1.NewTurnServiceClient(conn)
 	return p
+}
+
+// endless watches turns that never end.
+type endless struct {
+	sessionsv1.UnimplementedTurnServiceServer
+}
+
+func (endless) WatchTurn(_ *sessionsv1.WatchTurnRequest, s grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
+	if err := s.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
+	<-s.Context().Done()
+	return s.Context().Err()
+}
+
+func TestStreamsEndWhenTheTokenDoes(t *testing.T) {
+	p := newTokenPort(t)
+	// It has expired and is still accepted, for a second of the leeway.
+	token := p.idp.Token("alice", jwt.MapClaims{"exp": time.Now().Add(-28 * time.Second).Unix()})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
+	stream, err := p.turns.WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: "trn_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if md, err := stream.Header(); err != nil || md == nil {
+		t.Fatalf("the stream does not begin: %v", err)
+	}
+	if _, err := stream.Recv(); status.Code(err) != codes.Unauthenticated || fault.From(err).Message == "" {
+		t.Errorf("it ends with %v", err)
+	}
 }
 
 func (p *tokenPort) call(t *testing.T, token string) (*policyv1.Decision, error) {

@@ -51,6 +51,33 @@ func (b *tab) do(method, address, body string, header ...string) (*http.Response
 	return resp, string(text)
 }
 
+// watch opens a stream and sends all of its text when it has ended.
+func (b *tab) watch(path string) <-chan string {
+	b.p.t.Helper()
+	req, err := http.NewRequestWithContext(b.p.t.Context(), http.MethodGet, b.p.Client.Base+path, nil)
+	harness.Must(b.p.t, err)
+	req.Header.Set("Sec-Fetch-Site", "same-origin")
+	resp, err := (&http.Client{Jar: b.jar}).Do(req)
+	harness.Must(b.p.t, err)
+	if resp.StatusCode != http.StatusOK {
+		b.p.t.Fatalf("the stream: %s", resp.Status)
+	}
+	out := make(chan string, 1)
+	go func() {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body) // what there is
+		out <- string(text)
+	}()
+	return out
+}
+
+// idIn returns the id in an answer.
+func idIn(text string) string {
+	_, rest, _ := strings.Cut(text, `"id":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	return id
+}
+
 // own are the headers of a script of the gateway's pages.
 func own() []string {
 	return []string{"Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"}
@@ -136,6 +163,7 @@ func TestBrowserLogin(t *testing.T) {
 		})
 	}
 	all.Wait()
+	over := alice.watch("/v1/sessions/" + idIn(text) + "/events")
 	first := time.Now()
 	await(t, "two lifetimes of a token", func() bool {
 		if got := alice.me(); got != "dev:alice" {
@@ -143,6 +171,11 @@ func TestBrowserLogin(t *testing.T) {
 		}
 		return time.Since(first) > 11*time.Second
 	})
+	select {
+	case text := <-over:
+		t.Errorf("alice's stream ended before her login: %s", text)
+	default:
+	}
 	cookie := alice.cookie()
 	resp, text = alice.do("POST", "/logout", "", own()...)
 	if resp.StatusCode != http.StatusOK || !strings.Contains(text, p.issuer+"/logout?") {
@@ -150,6 +183,9 @@ func TestBrowserLogin(t *testing.T) {
 	}
 	if got := alice.me(); got != "local" || alice.cookie() != nil {
 		t.Errorf("after the logout: %s", got)
+	}
+	if text := <-over; !strings.Contains(text, "event: error-status") || !strings.Contains(text, "your login has ended") {
+		t.Errorf("alice's stream ends after the logout with %q", text)
 	}
 	thief := p.tab()
 	base, _ := url.Parse(p.Client.Base)

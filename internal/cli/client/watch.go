@@ -231,7 +231,11 @@ func (w *watch) take(e sse.Event) error {
 		if err := json.Unmarshal(e.Data, &p); err != nil {
 			return fmt.Errorf("read the stream's error: %w", err)
 		}
-		return retryable(problemError(p))
+		broken := problemError(p)
+		if broken.Code == codes.Unauthenticated {
+			return broken // the token has expired: the next connection has a new one, or is refused for good
+		}
+		return retryable(broken)
 	}
 	if err := w.handle(e); err != nil {
 		return &stopError{err}

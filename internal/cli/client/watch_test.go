@@ -34,6 +34,7 @@ const (
 	endFrame   = "event: end\ndata: {\"turn_id\":\"trn_1\"}\n\n"
 	progress   = "event: tool_call.progress\ndata: {\"seq\":2,\"type\":\"tool_call.progress\",\"data\":{\"progress\":1}}\n\n"
 	away       = `{"status":503,"code":"unavailable","detail":"the sessions service is stopping","todo":"Connect again."}`
+	expired    = `{"status":401,"code":"unauthenticated","detail":"the token has expired"}`
 	notAllowed = `{"status":403,"code":"permission_denied","detail":"you may not watch this"}`
 )
 
@@ -115,6 +116,20 @@ func TestWatch(t *testing.T) {
 				{wantCursor: "1", status: http.StatusServiceUnavailable, body: away},
 				{wantCursor: "1", status: http.StatusBadGateway, body: "<html>"},
 				{wantCursor: "1", body: durable(2, "turn.completed") + endFrame},
+			},
+		},
+		{
+			name: "a token that expires", want: "1 2", notes: 1,
+			conns: []connection{
+				{body: durable(1, "turn.queued") + "event: error-status\ndata: " + expired + "\n\n"},
+				{wantCursor: "1", body: durable(2, "turn.completed") + endFrame},
+			},
+		},
+		{
+			name: "a token that expires, and no other", want: "1", code: "unauthenticated", notes: 1,
+			conns: []connection{
+				{body: durable(1, "turn.queued") + "event: error-status\ndata: " + expired + "\n\n"},
+				{wantCursor: "1", status: http.StatusUnauthorized, body: expired},
 			},
 		},
 		{

@@ -47,7 +47,10 @@ type Verifier struct {
 	used    func(context.Context, *policyv1.Principal, [sha256.Size]byte)
 }
 
-var _ authn.TokenVerifier = (*Verifier)(nil)
+var (
+	_ authn.TokenVerifier = (*Verifier)(nil)
+	_ authn.Expirer       = (*Verifier)(nil)
+)
 
 // verified is what is known about a token whose signature and times are right.
 type verified struct {
@@ -56,6 +59,8 @@ type verified struct {
 	audience  []string
 	scopes    []string
 	until     time.Time
+	// expires is when the token does, without the leeway.
+	expires time.Time
 }
 
 // issuer is one issuer and what it takes to verify its tokens.
@@ -160,10 +165,24 @@ func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (ver
 	if out.audience, err = claims.GetAudience(); err != nil {
 		return verified{}, fmt.Errorf("%w: %w", authn.ErrToken, err)
 	}
-	if exp, err := claims.GetExpirationTime(); err == nil && exp.Before(out.until) {
+	exp, err := claims.GetExpirationTime()
+	if err != nil {
+		return verified{}, fmt.Errorf("%w: %w", authn.ErrToken, err)
+	}
+	out.expires = exp.Time
+	if exp.Before(out.until) {
 		out.until = exp.Time
 	}
 	return out, nil
+}
+
+// Expiry implements authn.Expirer.
+func (v *Verifier) Expiry(token string) time.Time {
+	seen, ok := v.seen.Peek(sha256.Sum256([]byte(token)))
+	if !ok {
+		return time.Time{}
+	}
+	return seen.expires.Add(leeway)
 }
 
 // addressed reports whether tokens with this audience are for calls of a resource. On loopback, URLs name another resource on each machine:

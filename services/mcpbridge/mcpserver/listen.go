@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
 )
 
 // listenLegacy serves the stream of notifications of a client of the old era: that one of its lists has changed, or a resource that it has
@@ -22,7 +25,7 @@ func (h *Handler) listenLegacy(w http.ResponseWriter, r *http.Request, source st
 		http.Error(w, "there is no such session; initialize a new one", http.StatusNotFound)
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := authn.Hold(r.Context()) // the client connects again, and is asked for a new token
 	defer cancel()
 	out := newReply(w, r, h.cfg.WriteTimeout, cancel)
 	if !out.accepts {
@@ -73,7 +76,7 @@ func (h *Handler) listen(q *request) (any, *failure) {
 		acknowledge()
 		return result, nil
 	}
-	ctx, cancel := context.WithCancel(q.ctx)
+	ctx, cancel := authn.Hold(q.ctx)
 	defer cancel()
 	acknowledged := make(chan struct{})
 	send := func(m any) {
@@ -106,6 +109,9 @@ func (h *Handler) listen(q *request) (any, *failure) {
 	acknowledge()
 	close(acknowledged)
 	all.Wait()
+	if cause := fault.As(context.Cause(ctx)); cause != nil {
+		return nil, &failure{Code: mcp.INVALID_REQUEST, Message: cause.Message}
+	}
 	return result, nil
 }
 

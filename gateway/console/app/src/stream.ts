@@ -21,7 +21,9 @@ export class Stream {
     this.source.addEventListener("end", () => this.close());
     this.source.addEventListener("open", () => { this.problem.value = ""; });
     this.source.addEventListener("error", () => {
-      if (this.source.readyState !== EventSource.CLOSED) this.problem.value = "The connection broke. Reconnecting…";
+      this.problem.value = this.source.readyState === EventSource.CLOSED
+        ? "The server refuses this stream now. Reload the page, and log in again if it asks you to."
+        : "The connection broke. Reconnecting…";
     });
   }
 
