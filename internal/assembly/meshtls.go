@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/meshtls"
@@ -40,6 +41,9 @@ func (c MeshConfig) certificates(roles []string) (meshtls.Source, error) {
 			return nil, fmt.Errorf("mesh.tls: %w", err)
 		}
 		return files, nil
+	}
+	if c.TLS.ServerName != "" { // somebody meant to have certificates, and must not get derived ones
+		return nil, errors.New("mesh.tls.server_name is set, but no certificate: set mesh.tls.cert, mesh.tls.key and mesh.tls.ca")
 	}
 	derived, err := meshtls.FromKey([]byte(c.Key.Reveal()), roles...)
 	if err != nil {

@@ -92,11 +92,22 @@ func derive(t testing.TB, key string, roles ...string) *meshtls.Derived {
 // ask calls with a mesh token of a role over a connection with these credentials.
 func (s *secured) ask(t *testing.T, as *policyv1.Principal, transport credentials.TransportCredentials) (string, error) {
 	t.Helper()
+	return s.over(t, s.connect(t, transport), as)
+}
+
+func (s *secured) connect(t *testing.T, transport credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
 	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(transport))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// over calls with a mesh token of a role, if it is not nil, over a connection.
+func (s *secured) over(t *testing.T, conn *grpc.ClientConn, as *policyv1.Principal) (string, error) {
+	t.Helper()
 	ctx := t.Context()
 	if as != nil {
 		token, err := s.ring.Sign(as)

@@ -98,6 +98,10 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build validator: %w", err)
 	}
+	age, grace, err := cfg.TLS.age()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{cfg: cfg, health: health.NewServer(), validator: v, former: map[string]string{}, left: make(chan struct{})}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.direct = newDirect(s)
@@ -110,7 +114,9 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.NumStreamWorkers(streamWorkers),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: 30 * time.Second, Timeout: 10 * time.Second, MaxConnectionAge: age, MaxConnectionAgeGrace: grace,
+		}),
 	)
 	s.public = newPublicView(s)
 	healthv1.RegisterHealthServer(s, s.health)

@@ -2,10 +2,13 @@ package rpc
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -38,6 +41,34 @@ func (s *ServerTLS) transport() credentials.TransportCredentials {
 	return &serverTransport{TransportCredentials: credentials.NewTLS(meshtls.AskingServer(s.Source)), tls: s}
 }
 
+const (
+	// maxAge is how long a connection of a role is used before another one, with the certificates of then, takes its place, at most.
+	maxAge = time.Hour
+	// maxGrace is how long calls of the former connection may go on, at most.
+	maxGrace = 2 * time.Hour
+	// lives is how many ages, and as many times of grace, are in the life of a certificate. Both together are less than the third of it that
+	// is left where certificates are renewed after two thirds, as cert-manager does.
+	lives = 8
+)
+
+// age returns how long connections are used, and how much longer their calls may go on, so that no connection is left when the certificate
+// expires with which it began. Without TLS connections do not age.
+func (s *ServerTLS) age() (age, grace time.Duration, err error) {
+	if s == nil {
+		return 0, 0, nil
+	}
+	cert, err := s.Source.Certificate()
+	if err != nil {
+		return 0, 0, err
+	}
+	leaf, err := x509.ParseCertificate(cert.Certificate[0])
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the certificate of this process: %w", err)
+	}
+	life := leaf.NotAfter.Sub(leaf.NotBefore)
+	return min(maxAge, life/lives), min(maxGrace, life/lives), nil
+}
+
 // serverTransport accepts TLS, and clear text where ServerTLS says so. The first byte tells which one a client speaks.
 type serverTransport struct {
 	credentials.TransportCredentials
@@ -54,6 +85,8 @@ type certified struct {
 	credentials.TLSInfo
 	roles []string
 	err   error // what is wrong with the certificate
+	// until is when the client's certificate expires; zero without one.
+	until time.Time
 }
 
 // ServerHandshake implements credentials.TransportCredentials. gRPC bounds its time.
@@ -80,6 +113,9 @@ func (t *serverTransport) ServerHandshake(conn net.Conn) (net.Conn, credentials.
 	}
 	out := certified{TLSInfo: tlsInfo}
 	out.roles, out.err = meshtls.VerifyClient(t.tls.Source, tlsInfo.State)
+	if certs := tlsInfo.State.PeerCertificates; len(certs) > 0 {
+		out.until = certs[0].NotAfter
+	}
 	return secured, out, nil
 }
 
@@ -107,6 +143,9 @@ func (p *peeked) Read(b []byte) (int, error) {
 // checkCertificate refuses a connection whose certificate is not valid, whatever the call carries.
 func (s *Server) checkCertificate(ctx context.Context) error {
 	c, ok := certificate(ctx)
+	if ok && c.err == nil && !c.until.IsZero() && time.Now().After(c.until) {
+		c.err = fmt.Errorf("it has expired at %v, on an open connection", c.until)
+	}
 	if !ok || c.err == nil || errors.Is(c.err, meshtls.ErrNoCertificate) {
 		return nil
 	}
