@@ -94,9 +94,9 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.DefaultTimeout <= 0 {
 		cfg.DefaultTimeout = 90 * time.Second
 	}
-	v, err := protovalidate.New()
+	v, err := Validator()
 	if err != nil {
-		return nil, fmt.Errorf("build validator: %w", err)
+		return nil, err
 	}
 	age, grace, err := cfg.TLS.age()
 	if err != nil {

@@ -53,6 +53,16 @@ const (
 	maxElements   = 2000
 )
 
+// Validator returns the validator of the process. A validator holds the descriptors of all messages for its rules, and the rules that it
+// has compiled: some MiB, so that there is one.
+func Validator() (protovalidate.Validator, error) {
+	v := protovalidate.GlobalValidator
+	if err := v.Validate(nil); err != nil { // builds it
+		return nil, fmt.Errorf("build validator: %w", err)
+	}
+	return v, nil
+}
+
 // Violations returns the violations of a message's field rules. A message with very many elements is checked only up to its first
 // violation: the length of a list is checked before its content.
 func Violations(v protovalidate.Validator, m proto.Message) ([]*protovalidate.Violation, error) {

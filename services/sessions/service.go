@@ -5,16 +5,15 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
-	"buf.build/go/protovalidate"
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -140,9 +139,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	validator, err := protovalidate.New()
+	validator, err := rpc.Validator()
 	if err != nil {
-		return nil, fmt.Errorf("build validator: %w", err)
+		return nil, err
 	}
 	s := &Service{cfg: cfg, store: st, hub: hub, bus: deps.Bus, log: deps.Log}
 	if err := s.openEvents(deps); err != nil {

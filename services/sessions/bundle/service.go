@@ -2,12 +2,12 @@ package bundle
 
 import (
 	"context"
-	"fmt"
 
 	"buf.build/go/protovalidate"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/secret"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -78,9 +78,9 @@ type Service struct {
 
 // New makes the service.
 func New(deps Deps) (*Service, error) {
-	validator, err := protovalidate.New()
+	validator, err := rpc.Validator()
 	if err != nil {
-		return nil, fmt.Errorf("build validator: %w", err)
+		return nil, err
 	}
 	return &Service{deps: deps, validator: validator}, nil
 }
