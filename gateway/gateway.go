@@ -28,6 +28,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -69,6 +70,8 @@ type Deps struct {
 	Payloads http.Handler
 	// Authorizer decides who may use what is served here and not by a role. Required.
 	Authorizer rpc.Authorizer
+	// Requests counts requests towards quotas; nil does not.
+	Requests *quota.Counter
 	// Connections calls policy as the gateway itself, for the pages on which users connect sources; nil means that they are not served.
 	Connections Conn
 	// Login logs browsers in; nil means that they cannot.

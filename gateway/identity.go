@@ -114,8 +114,25 @@ func foreign(err error) error {
 		Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
 }
 
-// serveAs passes a request on in the name of the caller.
+// count counts a request towards quotas, or returns why it is refused. If policy cannot be asked, the request is let through: the role that
+// is called asks policy too, and refuses it.
+func (g *Gateway) count(r *http.Request, caller *policyv1.Principal) error {
+	if g.deps.Requests == nil {
+		return nil
+	}
+	verdict, err := g.deps.Authorizer.Decide(r.Context(), caller, "")
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	return g.deps.Requests.Take(r.Context(), caller, verdict.Quota) //nolint:wrapcheck // for the caller
+}
+
+// serveAs passes a request on in the name of the caller, unless that goes beyond a quota.
 func (g *Gateway) serveAs(w http.ResponseWriter, r *http.Request, caller *policyv1.Principal, next http.Handler) {
+	if err := g.count(r, caller); err != nil {
+		problem.Write(w, r, err)
+		return
+	}
 	// The mesh carries the principal. The token goes along sealed, for roles that act as the user.
 	token := authn.Token(r.Header.Values("Authorization"))
 	r.Header.Del("Authorization")

@@ -101,6 +101,7 @@ func (a *API) register() error {
 		policygw.RegisterConnectionServiceHandlerClient(ctx, a.mux, policyv1.NewConnectionServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterGrantServiceHandlerClient(ctx, a.mux, policyv1.NewGrantServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterSecretServiceHandlerClient(ctx, a.mux, policyv1.NewSecretServiceClient(keyed{a.deps.Policy})),
+		policygw.RegisterQuotaServiceHandlerClient(ctx, a.mux, policyv1.NewQuotaServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterAuditServiceHandlerClient(ctx, a.mux, policyv1.NewAuditServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterAccessPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewAccessPolicyServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),

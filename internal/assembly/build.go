@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
+	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/usertoken"
 	"github.com/windlass-dev/windlass/libs/vault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -54,6 +55,7 @@ func (p *Process) buildPolicy() error {
 		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Logins: registryv1.NewSourceServiceClient(registryConn),
 		Egress: p.egress, Connected: connected{execution}, Bus: p.bus, Log: p.log,
 		Grants: policy.GrantDeps{Issuers: p.cfg.Identity.Issuers, Egress: p.egress, Tokens: p.tokens, Sessions: execution},
+		Turns:  execution,
 	})
 	if err != nil {
 		return err
@@ -122,6 +124,7 @@ func (p *Process) buildRegistry() error {
 		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn),
 		ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)), Grants: policyv1.NewGrantServiceClient(policyConn),
+		Quotas: quota.Reader{Authorizer: p.authorizer}, Count: policyv1.NewQuotaServiceClient(policyConn),
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
@@ -178,6 +181,7 @@ func (p *Process) buildSessions() error {
 		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Events: registryv1.NewEventLogServiceClient(ledgerConn),
 		Egress: p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,
 		Grants: policyv1.NewGrantServiceClient(policyConn), Issuers: p.cfg.Identity.exchanging(),
+		Quotas: quota.Reader{Authorizer: p.authorizer},
 	})
 	if err != nil {
 		return err
@@ -244,7 +248,7 @@ func (p *Process) buildGateway() error {
 	conns := gateway.Deps{
 		Authenticator: p.authenticator, Tokens: p.tokens, ProviderData: p.sealer, Metrics: p.opts.Metrics, Scrape: p.cfg.Telemetry.Metrics,
 		Log: p.log, Ready: p.ready, Health: map[string]gateway.Conn{}, Kill: p.opts.Kill,
-		Payloads: p.codec.Handler(), Authorizer: p.authorizer,
+		Payloads: p.codec.Handler(), Authorizer: p.authorizer, Requests: p.requests,
 	}
 	for role, conn := range map[string]*gateway.Conn{
 		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,

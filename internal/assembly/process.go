@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
@@ -71,6 +72,7 @@ type Process struct {
 	databases  map[string]*sqldb.DB
 	conns      map[string]rpc.Conn
 	authorizer *authorizer
+	requests   *quota.Counter
 	auditor    *auditor
 	// authenticator is for callers from outside the mesh.
 	authenticator *authn.Authenticator
@@ -89,7 +91,7 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 	}
 	p := &Process{
 		opts: opts, cfg: opts.Config, log: opts.Log, ctx: ctx,
-		authorizer: &authorizer{}, auditor: &auditor{},
+		authorizer: &authorizer{}, auditor: &auditor{}, requests: quota.NewCounter(),
 		databases: map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]probe.Check{},
 	}
 	p.group.Log = opts.Log
@@ -143,7 +145,7 @@ func (p *Process) build(parts []component) error {
 	}
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
 		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names, Tokens: p.tokens,
-		TLS: secured, NoReflection: !p.cfg.Mesh.Reflection, Auditor: p.auditor,
+		TLS: secured, NoReflection: !p.cfg.Mesh.Reflection, Auditor: p.auditor, Requests: p.requests,
 	}); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/insight"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/policies"
+	"github.com/windlass-dev/windlass/internal/cli/quotas"
 	"github.com/windlass-dev/windlass/internal/cli/secrets"
 	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -48,7 +49,7 @@ func nounCommands(a *app.App) []*cobra.Command {
 		out = append(out, cmd)
 	}
 	out = append(out, artifactCommand(a), secrets.Command(a, runner), connections.Command(a, runner), grants.Command(runner),
-		audit.Command(a, runner))
+		audit.Command(a, runner), quotas.Command(runner))
 	return append(out, insight.Commands(runner)...)
 }
 

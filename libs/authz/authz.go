@@ -52,6 +52,7 @@ type Authorizer struct {
 // entry is a cached answer for one principal. Entries are replaced, never modified.
 type entry struct {
 	permissions Permissions
+	quota       *policyv1.EffectiveQuota
 	tenant      string
 	fresh       time.Time // ask again after this
 	stale       time.Time // unusable after this
@@ -88,13 +89,19 @@ func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permissi
 	}
 	known, ok := a.entries.Get(key)
 	if ok && a.now().Before(known.fresh) {
-		return known.permissions.Decide(permission), nil
+		return known.decide(permission), nil
 	}
 	found, err := a.ask(ctx, key, p)
 	if err != nil {
 		return Verdict{}, err
 	}
-	return found.permissions.Decide(permission), nil
+	return found.decide(permission), nil
+}
+
+func (e entry) decide(permission string) Verdict {
+	v := e.permissions.Decide(permission)
+	v.Quota = e.quota
+	return v
 }
 
 // ask joins the request in flight for this principal or starts one. The request does not end with one caller's context, since others wait
@@ -140,7 +147,9 @@ func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Princi
 	if d := max(resp.GetMaxAge().AsDuration(), time.Duration(resp.GetMaxAgeMs())*time.Millisecond); d > 0 { // of an earlier version in ms
 		age = d
 	}
-	found := entry{permissions: Parse(resp.GetPermissions(), resp.GetDeniedBy()), tenant: p.GetTenant(), fresh: now.Add(age)}
+	found := entry{
+		permissions: Parse(resp.GetPermissions(), resp.GetDeniedBy()), quota: resp.GetQuota(), tenant: p.GetTenant(), fresh: now.Add(age),
+	}
 	found.stale = found.fresh.Add(a.cfg.MaxStale)
 	if a.forgotten.Load() != before {
 		found.fresh = now // the answer may be older than the change: use it for this call only

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/glob"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
 // Permissions is what a principal may do: globs over "area.noun.verb" that grant, and globs that deny.
@@ -21,6 +22,8 @@ type Verdict struct {
 	Allowed bool
 	// DeniedBy is the rule that denies the permission; empty if it is allowed, and if no rule grants it.
 	DeniedBy string
+	// Quota is the limits that apply to the principal; nil for none. It must not be modified.
+	Quota *policyv1.EffectiveQuota
 }
 
 // Parse reads the globs of GetPermissionsResponse. A glob that starts with "!" denies what it matches and wins over every grant; deniedBy

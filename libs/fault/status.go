@@ -217,7 +217,8 @@ func Retryable(err error) bool {
 		return false
 	}
 	e := From(err)
-	if e.Reason == faultv1.Reason_REASON_TOO_LARGE { // a retry would be as large
+	switch e.Reason {
+	case faultv1.Reason_REASON_TOO_LARGE, faultv1.Reason_REASON_QUOTA_EXCEEDED: // a retry would be as large, or too early
 		return false
 	}
 	switch e.Code {

@@ -133,19 +133,32 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if p.GetTenant() == "" { // rows and cache entries of no tenant would be everybody's
 		return ctx, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the caller belongs to no tenant")
 	}
+	outside := !hasMeshToken(ctx)
 	ctx = s.withoutCredentials(authn.With(ctx, p))
-	if permission == Authenticated {
-		return ctx, nil
+	return ctx, s.authorize(ctx, p, method, outside)
+}
+
+// authorize checks the permission for a method, and counts the calls that come from outside the mesh towards quotas. Those of roles come
+// from calls that the gateway has counted, or belong to turns.
+func (s *Server) authorize(ctx context.Context, p *policyv1.Principal, method string, outside bool) error {
+	permission := s.permissions[method]
+	if permission == Authenticated && (!outside || s.cfg.Requests == nil) {
+		return nil
 	}
 	verdict, err := s.cfg.Authorizer.Decide(ctx, p, permission)
 	if err != nil {
-		return ctx, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
 	}
-	if !verdict.Allowed {
+	if outside {
+		if err := s.cfg.Requests.Take(ctx, p, verdict.Quota); err != nil {
+			return err
+		}
+	}
+	if !verdict.Allowed && permission != Authenticated {
 		s.cfg.Authorizer.RecordDenied(ctx, p, permission, method)
-		return ctx, fault.Denied(permission, verdict.DeniedBy)
+		return fault.Denied(permission, verdict.DeniedBy)
 	}
-	return ctx, nil
+	return nil
 }
 
 // withoutCredentials removes a user's token from the metadata, so that no handler can pass it on: the mesh carries the principal, and with

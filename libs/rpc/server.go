@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/hostname"
 	"github.com/windlass-dev/windlass/libs/peercred"
+	"github.com/windlass-dev/windlass/libs/quota"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -59,6 +60,8 @@ type ServerConfig struct {
 	NoReflection bool
 	// Auditor records what callers do; nil records nothing.
 	Auditor Auditor
+	// Requests counts the calls from outside the mesh towards quotas; nil does not.
+	Requests *quota.Counter
 	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }

@@ -40,6 +40,12 @@ type tokenPort struct {
 
 func newTokenPort(t *testing.T) *tokenPort {
 	t.Helper()
+	return newTokenPortWith(t, rpc.ServerConfig{Authorizer: rpctest.AllowAll{}})
+}
+
+// newTokenPortWith returns a port with an authorizer and a counter of requests.
+func newTokenPortWith(t *testing.T, cfg rpc.ServerConfig) *tokenPort {
+	t.Helper()
 	p := &tokenPort{idp: bearertest.New(t), log: &safeBuffer{}, seen: make(chan metadata.MD, 1), tokens: make(chan []byte, 1)}
 	var err error
 	if p.sealer, err = callertoken.NewSealer(secret.New(strings.Repeat("k", 32))); err != nil {
@@ -59,7 +65,7 @@ func newTokenPort(t *testing.T) *tokenPort {
 		t.Fatal(err)
 	}
 	srv, err := rpc.NewServer(rpc.ServerConfig{
-		Log: log, Keyring: ring, Authorizer: rpctest.AllowAll{},
+		Log: log, Keyring: ring, Authorizer: cfg.Authorizer, Requests: cfg.Requests,
 		Authenticator: authn.NewAuthenticator([]authn.TokenVerifier{v}, []authn.PeerVerifier{authn.Loopback{}}), Tokens: p.sealer,
 	})
 	if err != nil {

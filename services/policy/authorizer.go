@@ -29,7 +29,11 @@ func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permissi
 	if err != nil {
 		return authz.Verdict{}, err
 	}
-	return r.verdict(permission), nil
+	v := r.verdict(permission)
+	if v.Quota, err = a.service.decider.quota(ctx, r); err != nil {
+		return authz.Verdict{}, err
+	}
+	return v, nil
 }
 
 // Forget makes the next decision about a tenant read its policies again; an empty tenant means all.

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	"github.com/windlass-dev/windlass/services/policy/grant"
+	"github.com/windlass-dev/windlass/services/policy/quota"
 	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	Connections connection.Config `yaml:"connections" doc:"Logins of users at sources that want one of each user."`
 	// Grants let turns act for their users.
 	Grants grant.Config `yaml:"grants" doc:"Authorizations of turns to act for their users, where identity.issuers[].exchange is set."`
+	// Quotas limit what tenants and users use.
+	Quotas quota.Config `yaml:"quotas" doc:"Limits on what tenants and users use. Administrators of a tenant can set lower ones (windlass quota)."`
 	// ServiceRules say what the roles of the mesh may do. A changed list must keep the mesh working.
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
 	// OperatorTenant is the tenant of those who run the mesh.
@@ -118,13 +121,14 @@ func defaultServiceRules() []Rule {
 			Name: "mesh-policy", Roles: []string{"policy"},
 			Permissions: []string{
 				"registry.groups.evaluate", "registry.sources.login", "sessions.authorizations.resolve", "policy.audit.record",
+				"sessions.quotas.read",
 			},
 		},
 		{
 			Name: "mesh-registry", Roles: []string{"registry"},
 			Permissions: []string{
-				"policy.tools.decide", "policy.secrets.resolve", "policy.connections.resolve", "policy.grants.redeem", "mcpbridge.servers.*",
-				"mcpbridge.tools.call", "sessions.agents.list",
+				"policy.tools.decide", "policy.secrets.resolve", "policy.connections.resolve", "policy.grants.redeem", "policy.quotas.count",
+				"mcpbridge.servers.*", "mcpbridge.tools.call", "sessions.agents.list",
 			},
 		},
 		{

@@ -8,12 +8,14 @@ import (
 	"github.com/windlass-dev/windlass/libs/authz"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
+	"github.com/windlass-dev/windlass/services/policy/quota"
 )
 
 // decider combines the rules of the configuration with the access policies of the tenant.
 type decider struct {
 	engine *Engine
 	sets   *sets
+	quotas *quota.Book
 	maxAge time.Duration
 }
 
@@ -53,6 +55,15 @@ func (d *decider) by(p *policyv1.Principal, policies func() (*access.Set, error)
 
 func (d *decider) with(set *access.Set, in access.Input) rights {
 	return rights{engine: d.engine, in: in, applied: set.For(in), revision: set.Revision}
+}
+
+// quota returns the limits that apply to the principal of rights; nil for none.
+func (d *decider) quota(ctx context.Context, r rights) (*policyv1.EffectiveQuota, error) {
+	p := r.in.Principal
+	if p.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_USER {
+		return nil, nil
+	}
+	return d.quotas.Of(ctx, p.GetTenant(), p.GetSubject(), r.revision)
 }
 
 // tool decides whether the principal may call a tool.

@@ -33,6 +33,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/grant"
 	grantapi "github.com/windlass-dev/windlass/services/policy/grant/api"
 	"github.com/windlass-dev/windlass/services/policy/login"
+	"github.com/windlass-dev/windlass/services/policy/quota"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
@@ -55,6 +56,8 @@ type Deps struct {
 	Bus Publisher
 	// Grants are what lets turns act for their users.
 	Grants GrantDeps
+	// Turns says what turns use of quotas; nil = their use is reported as 0.
+	Turns quota.Turns
 	// Log receives internal errors.
 	Log *slog.Logger
 }
@@ -89,6 +92,7 @@ type Service struct {
 	connections *connections.Server // nil: not served
 	grants      *grant.Service
 	grantServer *grantapi.Server
+	quotas      *quota.Server
 }
 
 // New validates configuration and dependencies, migrates the database and returns the service.
@@ -153,10 +157,15 @@ func (s *Service) prepare(cfg Config, deps Deps) error {
 	if s.recorder, err = newRecorder(s.store, cfg.InputRetention); err != nil {
 		return err
 	}
-	s.decider = &decider{engine: s.engine, sets: sets, maxAge: cfg.PermissionsMaxAge}
+	book, err := quota.NewBook(cfg.Quotas, deps.DB, s.store)
+	if err != nil {
+		return err
+	}
+	s.decider = &decider{engine: s.engine, sets: sets, quotas: book, maxAge: cfg.PermissionsMaxAge}
 	s.policies = &accessPolicies{
 		store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, bus: deps.Bus, now: deps.DB.Now, log: deps.Log,
 	}
+	s.quotas = quota.New(book, deps.Turns, s.policies.announce)
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
 	s.denials, err = newDenials(s.recorder, s.decider, limit, deps.DB.Now)
 	return err
@@ -173,6 +182,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	}
 	policyv1.RegisterGrantServiceServer(r, s.grantServer)
 	policyv1.RegisterAuditServiceServer(r, s.audit)
+	policyv1.RegisterQuotaServiceServer(r, s.quotas)
 }
 
 // Engine returns the active rules.
@@ -184,9 +194,13 @@ func (s *Service) GetPermissions(ctx context.Context, req *policyv1.GetPermissio
 	if err != nil {
 		return nil, err
 	}
+	limits, err := s.decider.quota(ctx, r)
+	if err != nil {
+		return nil, err
+	}
 	globs, deniedBy := r.permissions()
 	return &policyv1.GetPermissionsResponse{
-		Permissions: globs, DeniedBy: deniedBy, PolicyRevision: r.revision,
+		Permissions: globs, DeniedBy: deniedBy, PolicyRevision: r.revision, Quota: limits,
 		MaxAge: durationpb.New(s.maxAge), MaxAgeMs: int32(s.maxAge.Milliseconds()),
 	}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -56,6 +57,9 @@ type Deps struct {
 	Logins login.Tokens
 	// Grants gets tokens of users from their issuer; nil, which is allowed, refuses sources with the auth kind exchange.
 	Grants upstream.Grants
+	// Quotas says which limits apply to users, and Count counts their tool calls; the zero values, which are allowed, limit nobody.
+	Quotas quota.Reader
+	Count  execute.CallCounter
 	// Bus is where the cache keeps results and domain events are published. It is required unless the cache is disabled.
 	Bus *bus.Bus
 	// AgentCalls calls agents, for the principal in the call's context.
@@ -136,6 +140,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}, execute.Deps{
 		Store: s.store, Now: deps.DB.Now, Policy: s.policy, Upstream: s.upstream, Schemas: schemas, Cache: s.cache,
 		Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon, Origins: s.origins,
+		Quotas: deps.Quotas, Count: deps.Count,
 	})
 	return s, nil
 }

@@ -111,7 +111,7 @@ func (p *parts) makeTurns() (err error) {
 		Blueprints: p.blueprints,
 		Sessions:   p.sessions, Budgets: p.budgets, Waits: p.waits, Reruns: p.reruns, Webhooks: p.webhooks, Notifier: notifier,
 		Children: childrenOf{p.Service}, Waker: waker, Engine: deps.Dispatcher, ProviderData: deps.ProviderData,
-		Grants: p.grants, Log: deps.Log,
+		Grants: p.grants, Quotas: deps.Quotas, Log: deps.Log,
 	})
 	p.children = child.New(child.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Sessions: p.sessions, Turns: p.turns, Waits: p.waits, Input: p.input,
@@ -162,7 +162,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		events:    api.NewEvents(p.feed),
 		execution: api.NewExecution(api.ExecutionDeps{
 			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
-			Schedules: p.schedules, Now: p.store.Now,
+			Schedules: p.schedules, Budgets: p.budgets, Now: p.store.Now,
 		}),
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -73,6 +74,7 @@ type options struct {
 	models   rerun.ModelResolver
 	groups   registryv1.ToolGroupServiceClient
 	events   *sessionstest.Registry
+	quotas   quota.Authorizer
 }
 
 func (o options) getenv() func(string) string {
@@ -109,6 +111,7 @@ func newKit(t testing.TB, o options) *kit {
 		Events: cmp.Or(o.events, &sessionstest.Registry{}),
 		Groups: o.groups,
 		Egress: out, Getenv: o.getenv(), Log: log,
+		Quotas: quota.Reader{Authorizer: o.quotas},
 	})
 	must(t, err)
 	if !o.idle {

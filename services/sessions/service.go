@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -75,6 +76,8 @@ type Deps struct {
 	// out.
 	Grants  grant.Policy
 	Issuers []string
+	// Quotas says which limits apply to users; the zero value limits nobody.
+	Quotas quota.Reader
 	// Log gets what went wrong.
 	Log *slog.Logger
 }

@@ -126,6 +126,7 @@ var reaches = map[string]reach{
 	"ExecutionService.GetToolCall":           missing(ofCall).by("worker"),
 	"ExecutionService.FireSchedule":          not(namesIt),
 	"ExecutionService.ResolveAuthorizations": not(namesIt),
+	"ExecutionService.GetQuotaUse":           not(namesIt),
 
 	"SourceService.CreateSource": not(creates), "SourceService.ListSources": empty(`{}`), "SourceService.GetSource": missing(ofSource),
 	"SourceService.UpdateSource": missing(`{"source":{"id":"{source}","disabled":true},"update_mask":"disabled"}`),
@@ -191,6 +192,10 @@ var reaches = map[string]reach{
 	"PolicyService.ForgetTurns":        not(namesIt),
 	"PolicyService.CheckApprovalRules": not(noObject),
 	"PolicyService.CheckText":          not(noObject),
+
+	"QuotaService.SetQuota": not(creates), "QuotaService.ListQuotas": empty(`{}`), "QuotaService.GetQuota": missing(`{"quota_id":"{quota}"}`),
+	"QuotaService.DeleteQuota": missing(`{"quota_id":"{quota}"}`), "QuotaService.GetQuotaUsage": not("it is about the caller's tenant, whatever user it names"),
+	"QuotaService.CountToolCall": not(namesIt),
 
 	"SecretService.CreateSecret": not(creates), "SecretService.ListSecrets": empty(`{}`), "SecretService.GetSecret": missing(`{"name":"{secret}"}`),
 	"SecretService.UpdateSecret":  missing(`{"name":"{secret}","value":"x"}`),

@@ -110,6 +110,7 @@ func (x *crossing) objects() map[string]string {
 	schedule := made("/v1/schedules", harness.JSON{"id": "s13schedule", "agent_id": "s13agent", "input": canary, "cron": "0 0 1 jan *"})
 	harness.Eventually(time.Minute, func() bool { return c.Must("GET", "/v1/schedules/"+schedule, nil)["synced"] == true })
 	c.Must("POST", "/v1/secrets", harness.JSON{"name": "s13secret", "value": canary, "description": canary})
+	c.Must("PATCH", "/v1/quotas/user:dev:s13-nobody", harness.JSON{"tokens_per_day": "1000"})
 	c.Must("POST", "/v1/access-policies", harness.JSON{
 		"name": "s13policy", "description": canary, "effect": "allow", "tools": []string{"s13tools__*"},
 		"matchers": []harness.JSON{{"path": "department", "operator": "equals", "values": []string{"finance"}}},
@@ -118,7 +119,7 @@ func (x *crossing) objects() map[string]string {
 		"agent": "s13agent", "source": "s13tools", "tool": "s13tools__mb", "group": "s13group", "schedule": "s13schedule",
 		"secret": "s13secret", "policy": "s13policy", "session": session, "turn": turn, "waiting": waiting, "approval": approval,
 		"artifact": fmt.Sprint(artifacts[0]), "execution": execution[0].Str("id"), "decision": decisions[0].Str("id"),
-		"key": "trn/" + turn, "subject": "dev:s13-nobody",
+		"key": "trn/" + turn, "subject": "dev:s13-nobody", "quota": "user:dev:s13-nobody",
 		"budget":  made("/v1/budgets", harness.JSON{"scope": "agent", "target": "s13agent", "period": "day", "max_tokens": "100000"}),
 		"webhook": made("/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/" + canary, "events": []string{"turn.completed"}}),
 	}
@@ -284,6 +285,7 @@ func (x *crossing) state() string {
 		"sessions/{session}", "turns/{turn}", "turns/{waiting}", "agents/{agent}", "sources/{source}", "tool-groups/{group}",
 		"approvals/{approval}",
 		"schedules/{schedule}", "webhooks/{webhook}", "secrets/{secret}", "access-policies/{policy}", "budgets/{budget}",
+		"quotas/{quota}",
 	} {
 		for kind, id := range x.ids {
 			path = strings.ReplaceAll(path, "{"+kind+"}", id)

@@ -26,5 +26,10 @@ func budgetText(ev *turnv1.Event) string {
 	if held > 0 {
 		used += ", " + shown(held) + " of it by what runs now"
 	}
-	return fmt.Sprintf("%s of %s: %s (%s)", strings.ReplaceAll(use.GetWhat(), "_", " "), use.GetScope(), used, use.GetBudgetId())
+	words := func(name string) string { return strings.ReplaceAll(name, "_", " ") }
+	text := fmt.Sprintf("%s of %s: %s", words(use.GetWhat()), words(use.GetScope()), used)
+	if use.GetBudgetId() == "" { // a quota
+		return text
+	}
+	return text + " (" + use.GetBudgetId() + ")"
 }

@@ -45,6 +45,13 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	}
 	var result *turnv1.ToolResult
 	defer func() { fill.Done(ctx, result) }()
+	if out, err = x.count(ctx, r); err != nil {
+		return Outcome{}, err
+	}
+	if out != nil {
+		out.source = t.Source.Name
+		return *out, nil
+	}
 	e, err := x.enter(ctx, r, t, row, d.GetId(), approval, fill)
 	if err != nil {
 		return Outcome{}, err

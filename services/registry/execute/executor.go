@@ -8,11 +8,13 @@ import (
 	"runtime/debug"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/stack"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -73,6 +75,12 @@ type Origins interface {
 	Meta(ctx context.Context, p *policyv1.Principal, session, runner string) (map[string]string, error)
 }
 
+// CallCounter counts tool calls towards quotas.
+type CallCounter interface {
+	// CountToolCall counts a call once for its key, or fails with QUOTA_EXCEEDED.
+	CountToolCall(ctx context.Context, in *policyv1.CountToolCallRequest, opts ...grpc.CallOption) (*policyv1.CountToolCallResponse, error)
+}
+
 // Deps holds the executor's dependencies; Cache and Unavailable are optional.
 type Deps struct {
 	// Store stores tools and the ledger.
@@ -81,6 +89,9 @@ type Deps struct {
 	Now func() time.Time
 	// Policy decides on calls.
 	Policy policyv1.PolicyServiceClient
+	// Quotas says which limits apply to users, and Count counts calls towards them; the zero values limit nobody.
+	Quotas quota.Reader
+	Count  CallCounter
 	// Upstream sends calls.
 	Upstream Upstream
 	// Origins describes the sessions that make calls.

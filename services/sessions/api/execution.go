@@ -13,6 +13,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
+	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
@@ -33,6 +34,7 @@ type ExecutionDeps struct {
 	Conversations *conversation.Service
 	Reruns        *rerun.Service
 	Schedules     *schedule.Service
+	Budgets       *budget.Service
 	// Now is the database's time.
 	Now func() time.Time
 }
@@ -226,6 +228,22 @@ func (s *Execution) ResolveAuthorizations(
 		return nil, err
 	}
 	return &executionv1.ResolveAuthorizationsResponse{Resolved: uint32(n)}, nil
+}
+
+// GetQuotaUse implements ExecutionService.
+func (s *Execution) GetQuotaUse(ctx context.Context, req *executionv1.GetQuotaUseRequest) (*executionv1.GetQuotaUseResponse, error) {
+	all, err := s.deps.Budgets.QuotaUse(ctx, req.GetTenant(), "")
+	if err != nil {
+		return nil, err
+	}
+	one, err := s.deps.Budgets.QuotaUse(ctx, req.GetTenant(), req.GetSubject())
+	if err != nil {
+		return nil, err
+	}
+	return &executionv1.GetQuotaUseResponse{
+		Tenant: &executionv1.QuotaTurns{Turns: all.Turns, Tokens: all.Tokens},
+		User:   &executionv1.QuotaTurns{Turns: one.Turns, Tokens: one.Tokens},
+	}, nil
 }
 
 // FireSchedule implements ExecutionService.

@@ -9,7 +9,8 @@ import (
 )
 
 // scopeKeys returns the keys of the budgets that the use of a turn counts for: those of the tenant and, for the turn and each of
-// its ancestors, those of its subject, session and agent and its own limits.
+// its ancestors, those of its subject, session and agent and its own limits, and
+// the quotas that it was accepted under.
 func scopeKeys(line []store.Turn) []string {
 	keys := []string{budgetdb.ScopeKey(budgetdb.ScopeTenant, "")}
 	seen := map[string]bool{}
@@ -20,6 +21,10 @@ func scopeKeys(line []store.Turn) []string {
 		}
 	}
 	for _, t := range line {
+		if t.Quota {
+			add(budgetdb.ScopeTenantQuota, "")
+			add(budgetdb.ScopeUserQuota, t.Subject)
+		}
 		add(budgetdb.ScopeSubject, t.Subject)
 		add(budgetdb.ScopeSession, t.SessionID)
 		add(budgetdb.ScopeAgent, t.AgentID)
@@ -84,6 +89,9 @@ func (l Limit) of(a budgetdb.Amount) int64 {
 // use returns how much of a limit of a budget is used.
 func (l Limit) use(b budgetdb.Budget) *turnv1.LimitUse {
 	u := &turnv1.LimitUse{Scope: string(b.Scope), BudgetId: b.ID, What: string(l), Limit: l.of(b.Max), Used: l.of(b.Used)}
+	if b.Scope.Quota() {
+		u.BudgetId = "" // it is no budget that somebody can read
+	}
 	if l == LimitCost {
 		u.LimitCost, u.UsedCost = money.Text(u.GetLimit()), money.Text(u.GetUsed())
 	}

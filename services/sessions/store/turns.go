@@ -57,6 +57,8 @@ type Turn struct {
 	Children uint32
 	// ProviderData are the credentials that came with its request, sealed for it; nil for none, and from its end on. AddTurn writes it.
 	ProviderData []byte
+	// Quota reports whether its tokens count towards the quotas of its tenant and subject.
+	Quota bool
 	// Budgeted reports whether there is a budget, or a limit of its own, that its use counts for. Only LockTurn reads it.
 	Budgeted bool
 }
@@ -81,23 +83,23 @@ const Unplaced = ^uint32(0)
 const turnColumns = `tenant, id, session_id, agent_id, subject, status, cancel_requested, model, blueprint_revision, deadline_us, input_seq,
 	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent, place, urgent,
 	open_waits, people_waits, paused_us, inputs, rouse_us, agent_path, children,
-	provider_data`
+	provider_data, quota`
 
 const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND id = $2"
 
 func scanTurn(s sqldb.Scanner) (t Turn, err error) {
-	var cancel, urgent int64
+	var cancel, urgent, quota int64
 	var usage, end []byte
 	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, (*int32)(&t.Status), &cancel, &t.Model, &t.BlueprintRevision,
 		sqldb.TimeColumn(&t.Deadline),
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, sqldb.TimeColumn(&t.DispatchTime), sqldb.TimeColumn(&t.CheckTime), &t.Restarts,
 		sqldb.TimeColumn(&t.CreateTime), sqldb.TimeColumn(&t.StartTime), sqldb.TimeColumn(&t.EndTime), &usage, &end,
 		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, sqldb.TimeColumn(&t.PausedSince), &t.Inputs,
-		sqldb.TimeColumn(&t.WakeTime), &t.AgentPath, &t.Children, &t.ProviderData)
+		sqldb.TimeColumn(&t.WakeTime), &t.AgentPath, &t.Children, &t.ProviderData, &quota)
 	if err != nil {
 		return t, err
 	}
-	t.CancelRequested, t.Urgent = cancel != 0, urgent != 0
+	t.CancelRequested, t.Urgent, t.Quota = cancel != 0, urgent != 0, quota != 0
 	if t.Usage, err = rows.Decode[turnv1.Usage](usage); err == nil {
 		t.End, err = rows.Decode[turnv1.TurnEnded](end)
 	}
@@ -200,7 +202,7 @@ func (tx *turnTx) AddTurn(ctx context.Context, t Turn) error {
 		sqldb.Micros(t.CreateTime), sqldb.Micros(t.StartTime), sqldb.Micros(t.EndTime),
 		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, sqldb.Micros(t.PausedSince),
 		int64(t.Inputs), sqldb.Micros(t.WakeTime),
-		t.AgentPath, int64(t.Children), t.ProviderData)
+		t.AgentPath, int64(t.Children), t.ProviderData, rows.Flag(t.Quota))
 	return err
 }
 

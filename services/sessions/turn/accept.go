@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/telemetry"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
@@ -61,7 +62,8 @@ type Spec struct {
 	// CallbackOf is the turn of the sub-agent in the background whose result it brings, "" for others.
 	CallbackOf string
 
-	granted bool // it has a grant
+	granted bool                     // it has a grant
+	quota   *policyv1.EffectiveQuota // of its user, nil for no limits
 }
 
 // Accept stores a turn, and has it dispatched if the session has no other active one. If the same request was accepted before, or
@@ -74,6 +76,11 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	credentials, err := credentialsOf(s.deps.ProviderData, spec)
 	if err != nil {
 		return View{}, err
+	}
+	if spec.Child == nil {
+		if spec.quota, err = s.deps.Quotas.Quota(ctx, authn.From(ctx)); err != nil {
+			return View{}, err
+		}
 	}
 	id := spec.newID()
 	if spec.granted, err = s.deps.Grants.Create(ctx, id, spec.parent()); err != nil {

@@ -23,6 +23,9 @@ func describeLimit(t store.Turn, l *turnv1.LimitReached) *turnv1.LimitReached {
 		l.BudgetId = ""
 	}
 	l.Code = fault.CodeName(faultv1.Reason_REASON_LIMIT_REACHED)
+	if budgetdb.BudgetScope(l.GetScope()).Quota() {
+		l.Code = fault.CodeName(faultv1.Reason_REASON_QUOTA_EXCEEDED)
+	}
 	l.Message = "The turn was stopped: " + LimitText(l) + ". What it said until then stays."
 	l.Hint = limitHint(t, l)
 	if l.GetLimit() == "max_cost" {
@@ -35,6 +38,10 @@ func describeLimit(t store.Turn, l *turnv1.LimitReached) *turnv1.LimitReached {
 func LimitText(l *turnv1.LimitReached) string {
 	whose := "may"
 	switch {
+	case l.GetScope() == string(budgetdb.ScopeTenantQuota):
+		return fmt.Sprintf("the turns of the tenant may together read and write %d tokens per day", l.GetValue())
+	case l.GetScope() == string(budgetdb.ScopeUserQuota):
+		return fmt.Sprintf("the turns of the user may together read and write %d tokens per day", l.GetValue())
 	case l.GetBudgetId() == "":
 	case l.GetScope() == string(budgetdb.ScopeTurn):
 		whose = fmt.Sprintf("and the turn %s that it works for may together", l.GetBudgetId())
@@ -70,6 +77,8 @@ func LimitText(l *turnv1.LimitReached) string {
 // limitHint says what to do about it.
 func limitHint(t store.Turn, l *turnv1.LimitReached) string {
 	switch {
+	case budgetdb.BudgetScope(l.GetScope()).Quota():
+		return "Go on with a further turn of the session after midnight (UTC), or ask an administrator for a higher quota."
 	case l.GetBudgetId() != "" && l.GetScope() == string(budgetdb.ScopeTurn):
 		return fmt.Sprintf("Raise limits.%s of the request of turn %s if it set it, else of that turn's agent.", l.GetLimit(), l.GetBudgetId())
 	case l.GetBudgetId() != "":

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -43,10 +44,30 @@ func (s *Service) enqueue(tx *journal.Tx, t *store.Turn, spec Spec, in store.Tur
 	if err != nil {
 		return interrupted{}, err
 	}
+	if err := spec.count(tx, t, cut); err != nil {
+		return cut, err
+	}
 	if err := s.queue(tx, t, spec, in.Input, cut); err != nil || cut.turn.ID == "" {
 		return cut, err
 	}
 	return cut, s.applyCancel(tx, cut.turn, cut.untaken) // the new turn is stored: it is next if this one ends now
+}
+
+// count checks a turn against quotas. A turn of a sub-agent counts with the one that it works for, and a result that is brought back is not
+// refused.
+func (spec Spec) count(tx *journal.Tx, t *store.Turn, cut interrupted) error {
+	if spec.Child != nil || spec.quota == nil {
+		return nil
+	}
+	ending := int64(0)
+	if cut.turn.ID != "" {
+		ending = 1
+	}
+	err := budget.AdmitTurn(tx, t, spec.quota, ending)
+	if spec.CallbackOf != "" && fault.Is(err, faultv1.Reason_REASON_QUOTA_EXCEEDED) {
+		return nil
+	}
+	return err
 }
 
 // enterSession locks the turn's session, or makes it.

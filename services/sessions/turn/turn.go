@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/quota"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
@@ -77,6 +78,8 @@ type Deps struct {
 	ProviderData *providerdata.Sealer
 	// Grants lets turns act for their users; nil = they cannot.
 	Grants *grant.Service
+	// Quotas limits turns; the zero value does not.
+	Quotas quota.Reader
 	Log    *slog.Logger
 }
 

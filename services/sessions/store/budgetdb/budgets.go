@@ -77,17 +77,20 @@ func scanBudget(s sqldb.Scanner) (b Budget, err error) {
 	return b, err
 }
 
-const selectBudget = "SELECT " + budgetColumns + " FROM budgets WHERE tenant = $1 AND id = $2 AND scope <> 'turn'"
+// notHidden leaves out turns' own limits and quotas.
+const notHidden = "scope NOT IN ('turn', 'tenant_quota', 'user_quota')"
+
+const selectBudget = "SELECT " + budgetColumns + " FROM budgets WHERE tenant = $1 AND id = $2 AND " + notHidden
 
 // Budget reads one. ErrNotFound when there is none.
 func (s *Reader) Budget(ctx context.Context, tenant, id string) (Budget, error) {
 	return rows.One(ctx, s.DB.Reader(), scanBudget, selectBudget, tenant, id)
 }
 
-// Budgets lists budgets by id, after the given one. Turns' own limits are not among them.
+// Budgets lists budgets by id, after the given one. Turns' own limits and quotas are not among them.
 func (s *Reader) Budgets(ctx context.Context, tenant, after string, limit int) ([]Budget, error) {
 	return rows.All(ctx, s.DB.Reader(), scanBudget, "SELECT "+budgetColumns+
-		" FROM budgets WHERE tenant = $1 AND id > $2 AND scope <> 'turn' ORDER BY id LIMIT $3", tenant, after, limit)
+		" FROM budgets WHERE tenant = $1 AND id > $2 AND "+notHidden+" ORDER BY id LIMIT $3", tenant, after, limit)
 }
 
 // LockBudget reads one and keeps others from changing it until the transaction ends.
@@ -110,12 +113,18 @@ var insertBudgets = sqldb.Insert("budgets", "scope_key, "+budgetColumns)
 
 // AddBudget stores a new budget.
 func (tx *Tx) AddBudget(ctx context.Context, b Budget) error {
-	_, err := sqldb.Exec(ctx, tx, insertBudgets,
+	_, err := sqldb.Exec(ctx, tx, insertBudgets, b.columns()...)
+	return err
+}
+
+// columns returns the values of a new row.
+func (b Budget) columns() []any {
+	return []any{
 		ScopeKey(b.Scope, b.Target), b.Tenant, b.ID, string(b.Scope), b.Target, string(b.Period), b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt,
 		sqldb.Micros(b.PeriodStart),
 		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, sqldb.Micros(b.CreateTime),
-		sqldb.Micros(b.UpdateTime))
-	return err
+		sqldb.Micros(b.UpdateTime),
+	}
 }
 
 // SaveBudget writes what changes in a locked budget: limits and counters.

@@ -1793,6 +1793,171 @@ func (x *ResolveAuthorizationsResponse) GetResolved() uint32 {
 	return 0
 }
 
+// GetQuotaUseRequest names a user.
+type GetQuotaUseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the user.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Subject of the user.
+	Subject       string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetQuotaUseRequest) Reset() {
+	*x = GetQuotaUseRequest{}
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetQuotaUseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetQuotaUseRequest) ProtoMessage() {}
+
+func (x *GetQuotaUseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetQuotaUseRequest.ProtoReflect.Descriptor instead.
+func (*GetQuotaUseRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetQuotaUseRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *GetQuotaUseRequest) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+// GetQuotaUseResponse is what turns use.
+type GetQuotaUseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Use by all users of the tenant.
+	Tenant *QuotaTurns `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Use by the user.
+	User          *QuotaTurns `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetQuotaUseResponse) Reset() {
+	*x = GetQuotaUseResponse{}
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetQuotaUseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetQuotaUseResponse) ProtoMessage() {}
+
+func (x *GetQuotaUseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetQuotaUseResponse.ProtoReflect.Descriptor instead.
+func (*GetQuotaUseResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *GetQuotaUseResponse) GetTenant() *QuotaTurns {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *GetQuotaUseResponse) GetUser() *QuotaTurns {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+// QuotaTurns is what turns use of quotas.
+type QuotaTurns struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of turns that have not ended, without those of sub-agents.
+	Turns int64 `protobuf:"varint,1,opt,name=turns,proto3" json:"turns,omitempty"`
+	// Tokens of the present day (UTC) that count towards a quota, with those that are reserved.
+	Tokens        int64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaTurns) Reset() {
+	*x = QuotaTurns{}
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaTurns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaTurns) ProtoMessage() {}
+
+func (x *QuotaTurns) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaTurns.ProtoReflect.Descriptor instead.
+func (*QuotaTurns) Descriptor() ([]byte, []int) {
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *QuotaTurns) GetTurns() int64 {
+	if x != nil {
+		return x.Turns
+	}
+	return 0
+}
+
+func (x *QuotaTurns) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
 // CreateChildRequest describes a sub-agent's turn.
 type CreateChildRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1820,7 +1985,7 @@ type CreateChildRequest struct {
 
 func (x *CreateChildRequest) Reset() {
 	*x = CreateChildRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1997,7 @@ func (x *CreateChildRequest) String() string {
 func (*CreateChildRequest) ProtoMessage() {}
 
 func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2010,7 @@ func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildRequest.ProtoReflect.Descriptor instead.
 func (*CreateChildRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CreateChildRequest) GetTurnId() string {
@@ -1924,7 +2089,7 @@ type CreateChildResponse struct {
 
 func (x *CreateChildResponse) Reset() {
 	*x = CreateChildResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2101,7 @@ func (x *CreateChildResponse) String() string {
 func (*CreateChildResponse) ProtoMessage() {}
 
 func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2114,7 @@ func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildResponse.ProtoReflect.Descriptor instead.
 func (*CreateChildResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CreateChildResponse) GetSessionId() string {
@@ -1979,7 +2144,7 @@ type GetWaitRequest struct {
 
 func (x *GetWaitRequest) Reset() {
 	*x = GetWaitRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2156,7 @@ func (x *GetWaitRequest) String() string {
 func (*GetWaitRequest) ProtoMessage() {}
 
 func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2169,7 @@ func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
 func (*GetWaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetWaitRequest) GetTurnId() string {
@@ -2032,7 +2197,7 @@ type ExpireWaitsRequest struct {
 
 func (x *ExpireWaitsRequest) Reset() {
 	*x = ExpireWaitsRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2209,7 @@ func (x *ExpireWaitsRequest) String() string {
 func (*ExpireWaitsRequest) ProtoMessage() {}
 
 func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2222,7 @@ func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExpireWaitsRequest) GetTurnId() string {
@@ -2076,7 +2241,7 @@ type ExpireWaitsResponse struct {
 
 func (x *ExpireWaitsResponse) Reset() {
 	*x = ExpireWaitsResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2253,7 @@ func (x *ExpireWaitsResponse) String() string {
 func (*ExpireWaitsResponse) ProtoMessage() {}
 
 func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2266,7 @@ func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{22}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 // CommitStepResponse is the result of a commit.
@@ -2130,7 +2295,7 @@ type CommitStepResponse struct {
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2307,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2320,7 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{23}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CommitStepResponse) GetOutcome() *v12.StepOutcome {
@@ -2231,7 +2396,7 @@ type AppendEventsRequest struct {
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2408,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2421,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{24}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -2298,7 +2463,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2475,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2488,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{25}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -2352,7 +2517,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2529,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2542,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{26}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -2424,7 +2589,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2436,7 +2601,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2614,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{27}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{30}
 }
 
 // GetOutcomesRequest names a turn.
@@ -2463,7 +2628,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +2640,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +2653,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{28}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -2517,7 +2682,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2694,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2707,7 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{29}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetOutcomesResponse) GetOutcomes() []*v12.StepOutcome {
@@ -2593,7 +2758,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2770,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2783,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{30}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -2644,7 +2809,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2656,7 +2821,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2669,7 +2834,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{31}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
 }
 
 // GetContextRequest requests the conversation of a turn.
@@ -2685,7 +2850,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2862,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2875,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{32}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -2745,7 +2910,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2922,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2935,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{33}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetContextResponse) GetMessages() []*v12.Message {
@@ -2816,7 +2981,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2993,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +3006,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -2882,7 +3047,7 @@ type FireScheduleRequest struct {
 
 func (x *FireScheduleRequest) Reset() {
 	*x = FireScheduleRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +3059,7 @@ func (x *FireScheduleRequest) String() string {
 func (*FireScheduleRequest) ProtoMessage() {}
 
 func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +3072,7 @@ func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleRequest.ProtoReflect.Descriptor instead.
 func (*FireScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{35}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FireScheduleRequest) GetTenant() string {
@@ -2951,7 +3116,7 @@ type FireScheduleResponse struct {
 
 func (x *FireScheduleResponse) Reset() {
 	*x = FireScheduleResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2963,7 +3128,7 @@ func (x *FireScheduleResponse) String() string {
 func (*FireScheduleResponse) ProtoMessage() {}
 
 func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +3141,7 @@ func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleResponse.ProtoReflect.Descriptor instead.
 func (*FireScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{36}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FireScheduleResponse) GetOutcome() v1.FireOutcome {
@@ -3159,7 +3324,17 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12 \n" +
 	"\x06source\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06source\";\n" +
 	"\x1dResolveAuthorizationsResponse\x12\x1a\n" +
-	"\bresolved\x18\x01 \x01(\rR\bresolved\"\xb0\x02\n" +
+	"\bresolved\x18\x01 \x01(\rR\bresolved\"X\n" +
+	"\x12GetQuotaUseRequest\x12\x1f\n" +
+	"\x06tenant\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06tenant\x12!\n" +
+	"\asubject\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\asubject\"\x87\x01\n" +
+	"\x13GetQuotaUseResponse\x129\n" +
+	"\x06tenant\x18\x01 \x01(\v2!.windlass.execution.v1.QuotaTurnsR\x06tenant\x125\n" +
+	"\x04user\x18\x02 \x01(\v2!.windlass.execution.v1.QuotaTurnsR\x04user\":\n" +
+	"\n" +
+	"QuotaTurns\x12\x14\n" +
+	"\x05turns\x18\x01 \x01(\x03R\x05turns\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\"\xb0\x02\n" +
 	"\x12CreateChildRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
@@ -3246,7 +3421,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\rfire.due_time\x12\x14due_time is required\x1a)has(this.due_time) || this.due_micros > 0\"r\n" +
 	"\x14FireScheduleResponse\x12;\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2!.windlass.sessions.v1.FireOutcomeR\aoutcome\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnIdJ\x04\b\x01\x10\x022\xde\x10\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnIdJ\x04\b\x01\x10\x022\xde\x11\n" +
 	"\x10ExecutionService\x12w\n" +
 	"\bLoadTurn\x12&.windlass.execution.v1.LoadTurnRequest\x1a'.windlass.execution.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
 	"\tClaimStep\x12'.windlass.execution.v1.ClaimStepRequest\x1a(.windlass.execution.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
@@ -3262,7 +3437,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\vCreateChild\x12).windlass.execution.v1.CreateChildRequest\x1a*.windlass.execution.v1.CreateChildResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12i\n" +
 	"\aGetWait\x12%.windlass.execution.v1.GetWaitRequest\x1a\x1b.windlass.execution.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x80\x01\n" +
 	"\vExpireWaits\x12).windlass.execution.v1.ExpireWaitsRequest\x1a*.windlass.execution.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\xa7\x01\n" +
-	"\x15ResolveAuthorizations\x123.windlass.execution.v1.ResolveAuthorizationsRequest\x1a4.windlass.execution.v1.ResolveAuthorizationsResponse\"#\xaa\xfd\x1b\x1fsessions.authorizations.resolve\x12\x83\x01\n" +
+	"\x15ResolveAuthorizations\x123.windlass.execution.v1.ResolveAuthorizationsRequest\x1a4.windlass.execution.v1.ResolveAuthorizationsResponse\"#\xaa\xfd\x1b\x1fsessions.authorizations.resolve\x12~\n" +
+	"\vGetQuotaUse\x12).windlass.execution.v1.GetQuotaUseRequest\x1a*.windlass.execution.v1.GetQuotaUseResponse\"\x18\xaa\xfd\x1b\x14sessions.quotas.read\x12\x83\x01\n" +
 	"\fGetRecording\x12*.windlass.execution.v1.GetRecordingRequest\x1a+.windlass.execution.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12p\n" +
 	"\vGetToolCall\x12).windlass.execution.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
 	"\fFireSchedule\x12*.windlass.execution.v1.FireScheduleRequest\x1a+.windlass.execution.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a-\xb8\xfd\x1b\x01\xca\xfd\x1b%windlass.sessions.v1.ExecutionServiceB\xef\x01\n" +
@@ -3280,7 +3456,7 @@ func file_windlass_execution_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_execution_v1_execution_proto_rawDescData
 }
 
-var file_windlass_execution_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_windlass_execution_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_windlass_execution_v1_execution_proto_goTypes = []any{
 	(*LoadTurnRequest)(nil),               // 0: windlass.execution.v1.LoadTurnRequest
 	(*LoadTurnResponse)(nil),              // 1: windlass.execution.v1.LoadTurnResponse
@@ -3300,154 +3476,161 @@ var file_windlass_execution_v1_execution_proto_goTypes = []any{
 	(*Wait)(nil),                          // 15: windlass.execution.v1.Wait
 	(*ResolveAuthorizationsRequest)(nil),  // 16: windlass.execution.v1.ResolveAuthorizationsRequest
 	(*ResolveAuthorizationsResponse)(nil), // 17: windlass.execution.v1.ResolveAuthorizationsResponse
-	(*CreateChildRequest)(nil),            // 18: windlass.execution.v1.CreateChildRequest
-	(*CreateChildResponse)(nil),           // 19: windlass.execution.v1.CreateChildResponse
-	(*GetWaitRequest)(nil),                // 20: windlass.execution.v1.GetWaitRequest
-	(*ExpireWaitsRequest)(nil),            // 21: windlass.execution.v1.ExpireWaitsRequest
-	(*ExpireWaitsResponse)(nil),           // 22: windlass.execution.v1.ExpireWaitsResponse
-	(*CommitStepResponse)(nil),            // 23: windlass.execution.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),           // 24: windlass.execution.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),          // 25: windlass.execution.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),            // 26: windlass.execution.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),           // 27: windlass.execution.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),            // 28: windlass.execution.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),           // 29: windlass.execution.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),          // 30: windlass.execution.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil),         // 31: windlass.execution.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),             // 32: windlass.execution.v1.GetContextRequest
-	(*GetContextResponse)(nil),            // 33: windlass.execution.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),            // 34: windlass.execution.v1.GetToolCallRequest
-	(*FireScheduleRequest)(nil),           // 35: windlass.execution.v1.FireScheduleRequest
-	(*FireScheduleResponse)(nil),          // 36: windlass.execution.v1.FireScheduleResponse
-	nil,                                   // 37: windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	(*v1.Turn)(nil),                       // 38: windlass.sessions.v1.Turn
-	(*v1.Agent)(nil),                      // 39: windlass.sessions.v1.Agent
-	(*v11.Principal)(nil),                 // 40: windlass.policy.v1.Principal
-	(*v12.Surface)(nil),                   // 41: windlass.turn.v1.Surface
-	(*v12.StepOutcome)(nil),               // 42: windlass.turn.v1.StepOutcome
-	(*v1.ClientTool)(nil),                 // 43: windlass.sessions.v1.ClientTool
-	(*structpb.Struct)(nil),               // 44: google.protobuf.Struct
-	(*v12.TurnError)(nil),                 // 45: windlass.turn.v1.TurnError
-	(*v12.TurnRerun)(nil),                 // 46: windlass.turn.v1.TurnRerun
-	(*timestamppb.Timestamp)(nil),         // 47: google.protobuf.Timestamp
-	(*v12.ToolResult)(nil),                // 48: windlass.turn.v1.ToolResult
-	(*v12.StepRef)(nil),                   // 49: windlass.turn.v1.StepRef
-	(*durationpb.Duration)(nil),           // 50: google.protobuf.Duration
-	(*v12.ToolCallStarted)(nil),           // 51: windlass.turn.v1.ToolCallStarted
-	(*v12.Event)(nil),                     // 52: windlass.turn.v1.Event
-	(*v12.Message)(nil),                   // 53: windlass.turn.v1.Message
-	(*v12.Ending)(nil),                    // 54: windlass.turn.v1.Ending
-	(v12.WaitKind)(0),                     // 55: windlass.turn.v1.WaitKind
-	(v12.EffectClass)(0),                  // 56: windlass.turn.v1.EffectClass
-	(*v12.Authorization)(nil),             // 57: windlass.turn.v1.Authorization
-	(*v12.WaitRef)(nil),                   // 58: windlass.turn.v1.WaitRef
-	(v12.Verdict)(0),                      // 59: windlass.turn.v1.Verdict
-	(*v12.ApprovalDecision)(nil),          // 60: windlass.turn.v1.ApprovalDecision
-	(v12.AuthorizationKind)(0),            // 61: windlass.turn.v1.AuthorizationKind
-	(v1.FireOutcome)(0),                   // 62: windlass.sessions.v1.FireOutcome
-	(*v12.ToolCall)(nil),                  // 63: windlass.turn.v1.ToolCall
+	(*GetQuotaUseRequest)(nil),            // 18: windlass.execution.v1.GetQuotaUseRequest
+	(*GetQuotaUseResponse)(nil),           // 19: windlass.execution.v1.GetQuotaUseResponse
+	(*QuotaTurns)(nil),                    // 20: windlass.execution.v1.QuotaTurns
+	(*CreateChildRequest)(nil),            // 21: windlass.execution.v1.CreateChildRequest
+	(*CreateChildResponse)(nil),           // 22: windlass.execution.v1.CreateChildResponse
+	(*GetWaitRequest)(nil),                // 23: windlass.execution.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),            // 24: windlass.execution.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),           // 25: windlass.execution.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),            // 26: windlass.execution.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),           // 27: windlass.execution.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),          // 28: windlass.execution.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),            // 29: windlass.execution.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),           // 30: windlass.execution.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),            // 31: windlass.execution.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),           // 32: windlass.execution.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),          // 33: windlass.execution.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil),         // 34: windlass.execution.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),             // 35: windlass.execution.v1.GetContextRequest
+	(*GetContextResponse)(nil),            // 36: windlass.execution.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),            // 37: windlass.execution.v1.GetToolCallRequest
+	(*FireScheduleRequest)(nil),           // 38: windlass.execution.v1.FireScheduleRequest
+	(*FireScheduleResponse)(nil),          // 39: windlass.execution.v1.FireScheduleResponse
+	nil,                                   // 40: windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	(*v1.Turn)(nil),                       // 41: windlass.sessions.v1.Turn
+	(*v1.Agent)(nil),                      // 42: windlass.sessions.v1.Agent
+	(*v11.Principal)(nil),                 // 43: windlass.policy.v1.Principal
+	(*v12.Surface)(nil),                   // 44: windlass.turn.v1.Surface
+	(*v12.StepOutcome)(nil),               // 45: windlass.turn.v1.StepOutcome
+	(*v1.ClientTool)(nil),                 // 46: windlass.sessions.v1.ClientTool
+	(*structpb.Struct)(nil),               // 47: google.protobuf.Struct
+	(*v12.TurnError)(nil),                 // 48: windlass.turn.v1.TurnError
+	(*v12.TurnRerun)(nil),                 // 49: windlass.turn.v1.TurnRerun
+	(*timestamppb.Timestamp)(nil),         // 50: google.protobuf.Timestamp
+	(*v12.ToolResult)(nil),                // 51: windlass.turn.v1.ToolResult
+	(*v12.StepRef)(nil),                   // 52: windlass.turn.v1.StepRef
+	(*durationpb.Duration)(nil),           // 53: google.protobuf.Duration
+	(*v12.ToolCallStarted)(nil),           // 54: windlass.turn.v1.ToolCallStarted
+	(*v12.Event)(nil),                     // 55: windlass.turn.v1.Event
+	(*v12.Message)(nil),                   // 56: windlass.turn.v1.Message
+	(*v12.Ending)(nil),                    // 57: windlass.turn.v1.Ending
+	(v12.WaitKind)(0),                     // 58: windlass.turn.v1.WaitKind
+	(v12.EffectClass)(0),                  // 59: windlass.turn.v1.EffectClass
+	(*v12.Authorization)(nil),             // 60: windlass.turn.v1.Authorization
+	(*v12.WaitRef)(nil),                   // 61: windlass.turn.v1.WaitRef
+	(v12.Verdict)(0),                      // 62: windlass.turn.v1.Verdict
+	(*v12.ApprovalDecision)(nil),          // 63: windlass.turn.v1.ApprovalDecision
+	(v12.AuthorizationKind)(0),            // 64: windlass.turn.v1.AuthorizationKind
+	(v1.FireOutcome)(0),                   // 65: windlass.sessions.v1.FireOutcome
+	(*v12.ToolCall)(nil),                  // 66: windlass.turn.v1.ToolCall
 }
 var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
-	38, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	39, // 1: windlass.execution.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	40, // 2: windlass.execution.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	41, // 3: windlass.execution.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	41, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	42, // 1: windlass.execution.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	43, // 2: windlass.execution.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	44, // 3: windlass.execution.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
 	5,  // 4: windlass.execution.v1.LoadTurnResponse.tools:type_name -> windlass.execution.v1.PinnedTool
-	42, // 5: windlass.execution.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	43, // 6: windlass.execution.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	44, // 7: windlass.execution.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	45, // 8: windlass.execution.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	45, // 5: windlass.execution.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	46, // 6: windlass.execution.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	47, // 7: windlass.execution.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	48, // 8: windlass.execution.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
 	4,  // 9: windlass.execution.v1.LoadTurnResponse.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	46, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
-	33, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
-	47, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
-	48, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	49, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	50, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
-	51, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	42, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	49, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
+	36, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
+	50, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
+	51, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	52, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	53, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
+	54, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	45, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
 	6,  // 18: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
 	9,  // 19: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	47, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	50, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
-	50, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
-	47, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	42, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	52, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	53, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	50, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	53, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
+	53, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
+	50, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	45, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	55, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	56, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
 	5,  // 27: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
 	4,  // 28: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	50, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
-	54, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	53, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
+	57, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
 	7,  // 31: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
 	7,  // 32: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
 	12, // 33: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
 	14, // 34: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
 	13, // 35: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
-	55, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	44, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	56, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	50, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
-	57, // 40: windlass.execution.v1.WaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
-	58, // 41: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	58, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	47, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	59, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	53, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
+	60, // 40: windlass.execution.v1.WaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
+	61, // 41: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
 	14, // 42: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
-	59, // 43: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	44, // 44: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
-	48, // 45: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	60, // 46: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	61, // 47: windlass.execution.v1.ResolveAuthorizationsRequest.kind:type_name -> windlass.turn.v1.AuthorizationKind
-	44, // 48: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	42, // 49: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 50: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	8,  // 51: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
-	23, // 52: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
-	42, // 53: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	52, // 54: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	50, // 55: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
-	42, // 56: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	37, // 57: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	47, // 58: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
-	53, // 59: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	47, // 60: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
-	62, // 61: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
-	9,  // 62: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
-	0,  // 63: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
-	7,  // 64: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
-	10, // 65: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
-	12, // 66: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
-	24, // 67: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
-	26, // 68: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
-	28, // 69: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
-	30, // 70: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
-	32, // 71: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
-	18, // 72: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
-	20, // 73: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
-	21, // 74: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
-	16, // 75: windlass.execution.v1.ExecutionService.ResolveAuthorizations:input_type -> windlass.execution.v1.ResolveAuthorizationsRequest
-	2,  // 76: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
-	34, // 77: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
-	35, // 78: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
-	1,  // 79: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
-	8,  // 80: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
-	11, // 81: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
-	23, // 82: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
-	25, // 83: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
-	27, // 84: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
-	29, // 85: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
-	31, // 86: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
-	33, // 87: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
-	19, // 88: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
-	15, // 89: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
-	22, // 90: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
-	17, // 91: windlass.execution.v1.ExecutionService.ResolveAuthorizations:output_type -> windlass.execution.v1.ResolveAuthorizationsResponse
-	3,  // 92: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
-	63, // 93: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	36, // 94: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
-	79, // [79:95] is the sub-list for method output_type
-	63, // [63:79] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	62, // 43: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	47, // 44: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
+	51, // 45: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	63, // 46: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	64, // 47: windlass.execution.v1.ResolveAuthorizationsRequest.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	20, // 48: windlass.execution.v1.GetQuotaUseResponse.tenant:type_name -> windlass.execution.v1.QuotaTurns
+	20, // 49: windlass.execution.v1.GetQuotaUseResponse.user:type_name -> windlass.execution.v1.QuotaTurns
+	47, // 50: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	45, // 51: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 52: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	8,  // 53: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
+	26, // 54: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
+	45, // 55: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	55, // 56: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	53, // 57: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
+	45, // 58: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	40, // 59: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	50, // 60: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
+	56, // 61: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	50, // 62: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
+	65, // 63: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
+	9,  // 64: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
+	0,  // 65: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
+	7,  // 66: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
+	10, // 67: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
+	12, // 68: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
+	27, // 69: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
+	29, // 70: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
+	31, // 71: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
+	33, // 72: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
+	35, // 73: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
+	21, // 74: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
+	23, // 75: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
+	24, // 76: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
+	16, // 77: windlass.execution.v1.ExecutionService.ResolveAuthorizations:input_type -> windlass.execution.v1.ResolveAuthorizationsRequest
+	18, // 78: windlass.execution.v1.ExecutionService.GetQuotaUse:input_type -> windlass.execution.v1.GetQuotaUseRequest
+	2,  // 79: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
+	37, // 80: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
+	38, // 81: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
+	1,  // 82: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
+	8,  // 83: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
+	11, // 84: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
+	26, // 85: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
+	28, // 86: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
+	30, // 87: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
+	32, // 88: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
+	34, // 89: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
+	36, // 90: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
+	22, // 91: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
+	15, // 92: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
+	25, // 93: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
+	17, // 94: windlass.execution.v1.ExecutionService.ResolveAuthorizations:output_type -> windlass.execution.v1.ResolveAuthorizationsResponse
+	19, // 95: windlass.execution.v1.ExecutionService.GetQuotaUse:output_type -> windlass.execution.v1.GetQuotaUseResponse
+	3,  // 96: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
+	66, // 97: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	39, // 98: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
+	82, // [82:99] is the sub-list for method output_type
+	65, // [65:82] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_windlass_execution_v1_execution_proto_init() }
@@ -3466,7 +3649,7 @@ func file_windlass_execution_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_execution_v1_execution_proto_rawDesc), len(file_windlass_execution_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

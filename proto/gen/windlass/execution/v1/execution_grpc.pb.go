@@ -33,6 +33,7 @@ const (
 	ExecutionService_GetWait_FullMethodName               = "/windlass.execution.v1.ExecutionService/GetWait"
 	ExecutionService_ExpireWaits_FullMethodName           = "/windlass.execution.v1.ExecutionService/ExpireWaits"
 	ExecutionService_ResolveAuthorizations_FullMethodName = "/windlass.execution.v1.ExecutionService/ResolveAuthorizations"
+	ExecutionService_GetQuotaUse_FullMethodName           = "/windlass.execution.v1.ExecutionService/GetQuotaUse"
 	ExecutionService_GetRecording_FullMethodName          = "/windlass.execution.v1.ExecutionService/GetRecording"
 	ExecutionService_GetToolCall_FullMethodName           = "/windlass.execution.v1.ExecutionService/GetToolCall"
 	ExecutionService_FireSchedule_FullMethodName          = "/windlass.execution.v1.ExecutionService/FireSchedule"
@@ -91,6 +92,8 @@ type ExecutionServiceClient interface {
 	// ResolveAuthorizations ends the waits of turns of a subject for its authorization: the calls are tried again. Policy calls it when the
 	// subject has logged in again, or has connected a source. Repeating it does no harm.
 	ResolveAuthorizations(ctx context.Context, in *ResolveAuthorizationsRequest, opts ...grpc.CallOption) (*ResolveAuthorizationsResponse, error)
+	// GetQuotaUse returns what the turns of a tenant and of one of its users use of quotas. Policy calls it.
+	GetQuotaUse(ctx context.Context, in *GetQuotaUseRequest, opts ...grpc.CallOption) (*GetQuotaUseResponse, error)
 	// GetRecording returns the recorded result for a tool call of a re-run. The n-th call with the same tool and arguments gets the result
 	// of the n-th such call of the turn that is run again; calls in copied messages are counted.
 	GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error)
@@ -239,6 +242,16 @@ func (c *executionServiceClient) ResolveAuthorizations(ctx context.Context, in *
 	return out, nil
 }
 
+func (c *executionServiceClient) GetQuotaUse(ctx context.Context, in *GetQuotaUseRequest, opts ...grpc.CallOption) (*GetQuotaUseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetQuotaUseResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_GetQuotaUse_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *executionServiceClient) GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetRecordingResponse)
@@ -322,6 +335,8 @@ type ExecutionServiceServer interface {
 	// ResolveAuthorizations ends the waits of turns of a subject for its authorization: the calls are tried again. Policy calls it when the
 	// subject has logged in again, or has connected a source. Repeating it does no harm.
 	ResolveAuthorizations(context.Context, *ResolveAuthorizationsRequest) (*ResolveAuthorizationsResponse, error)
+	// GetQuotaUse returns what the turns of a tenant and of one of its users use of quotas. Policy calls it.
+	GetQuotaUse(context.Context, *GetQuotaUseRequest) (*GetQuotaUseResponse, error)
 	// GetRecording returns the recorded result for a tool call of a re-run. The n-th call with the same tool and arguments gets the result
 	// of the n-th such call of the turn that is run again; calls in copied messages are counted.
 	GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error)
@@ -378,6 +393,9 @@ func (UnimplementedExecutionServiceServer) ExpireWaits(context.Context, *ExpireW
 }
 func (UnimplementedExecutionServiceServer) ResolveAuthorizations(context.Context, *ResolveAuthorizationsRequest) (*ResolveAuthorizationsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolveAuthorizations not implemented")
+}
+func (UnimplementedExecutionServiceServer) GetQuotaUse(context.Context, *GetQuotaUseRequest) (*GetQuotaUseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetQuotaUse not implemented")
 }
 func (UnimplementedExecutionServiceServer) GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetRecording not implemented")
@@ -643,6 +661,24 @@ func _ExecutionService_ResolveAuthorizations_Handler(srv interface{}, ctx contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_GetQuotaUse_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetQuotaUseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).GetQuotaUse(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_GetQuotaUse_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).GetQuotaUse(ctx, req.(*GetQuotaUseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ExecutionService_GetRecording_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetRecordingRequest)
 	if err := dec(in); err != nil {
@@ -755,6 +791,10 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ResolveAuthorizations",
 			Handler:    _ExecutionService_ResolveAuthorizations_Handler,
+		},
+		{
+			MethodName: "GetQuotaUse",
+			Handler:    _ExecutionService_GetQuotaUse_Handler,
 		},
 		{
 			MethodName: "GetRecording",

@@ -129,6 +129,10 @@ const (
 	// row, time or cost ended the turn, which is completed with its output so far. As an error: the depth or number of a turn's sub-agents,
 	// or the number of webhooks. What to do: raise the limit, or continue with a new turn.
 	Reason_REASON_LIMIT_REACHED Reason = 36
+	// A quota of the tenant or the user is used up: requests per minute, concurrent turns, tokens or tool calls per day. As the code of a
+	// turn's `limit_reached`: the tokens of the day ended the turn. `limit`, `scope` ("tenant" or "user"), `max`, `used` and, where it is known,
+	// `reset_time` are in the metadata. What to do: wait for the time in RetryInfo or Retry-After, or ask an administrator for more.
+	Reason_REASON_QUOTA_EXCEEDED Reason = 37
 	// The service or method does not exist, or is not available to this caller, for example because its name is misspelt. What to do: use a
 	// method that reflection lists.
 	Reason_REASON_UNIMPLEMENTED Reason = 46
@@ -184,6 +188,7 @@ var (
 		60: "REASON_AUTHORIZATION_REQUIRED",
 		65: "REASON_SHIELD_FAILED",
 		36: "REASON_LIMIT_REACHED",
+		37: "REASON_QUOTA_EXCEEDED",
 		46: "REASON_UNIMPLEMENTED",
 		47: "REASON_RESPONSE_TOO_LARGE",
 		45: "REASON_CONTEXT_TOO_LONG",
@@ -231,6 +236,7 @@ var (
 		"REASON_AUTHORIZATION_REQUIRED": 60,
 		"REASON_SHIELD_FAILED":          65,
 		"REASON_LIMIT_REACHED":          36,
+		"REASON_QUOTA_EXCEEDED":         37,
 		"REASON_UNIMPLEMENTED":          46,
 		"REASON_RESPONSE_TOO_LARGE":     47,
 		"REASON_CONTEXT_TOO_LONG":       45,
@@ -268,7 +274,8 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xec\t\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\x87\n" +
+	"\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -312,7 +319,8 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x16REASON_EXECUTOR_FAILED\x103\x12!\n" +
 	"\x1dREASON_AUTHORIZATION_REQUIRED\x10<\x12\x18\n" +
 	"\x14REASON_SHIELD_FAILED\x10A\x12\x18\n" +
-	"\x14REASON_LIMIT_REACHED\x10$\x12\x18\n" +
+	"\x14REASON_LIMIT_REACHED\x10$\x12\x19\n" +
+	"\x15REASON_QUOTA_EXCEEDED\x10%\x12\x18\n" +
 	"\x14REASON_UNIMPLEMENTED\x10.\x12\x1d\n" +
 	"\x19REASON_RESPONSE_TOO_LARGE\x10/\x12\x1b\n" +
 	"\x17REASON_CONTEXT_TOO_LONG\x10-B\xd0\x01\n" +

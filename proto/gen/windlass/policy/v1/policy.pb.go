@@ -266,8 +266,10 @@ type GetPermissionsResponse struct {
 	MaxAge *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	// Revision of the tenant's access policies that the response is made with.
 	PolicyRevision uint64 `protobuf:"varint,5,opt,name=policy_revision,json=policyRevision,proto3" json:"policy_revision,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Limits that apply to the principal; unset = none.
+	Quota         *EffectiveQuota `protobuf:"bytes,6,opt,name=quota,proto3" json:"quota,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetPermissionsResponse) Reset() {
@@ -333,6 +335,13 @@ func (x *GetPermissionsResponse) GetPolicyRevision() uint64 {
 		return x.PolicyRevision
 	}
 	return 0
+}
+
+func (x *GetPermissionsResponse) GetQuota() *EffectiveQuota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
 }
 
 // DecideToolRequest describes one tool call.
@@ -1344,7 +1353,7 @@ var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x12\n" +
+	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/quotas.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x12\n" +
 	"\x10GetCallerRequest\"\x9f\x01\n" +
 	"\x06Caller\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x18\n" +
@@ -1353,14 +1362,15 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x05roles\x18\x04 \x03(\tR\x05roles\x12\x16\n" +
 	"\x06issuer\x18\x05 \x01(\tR\x06issuer\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xc9\x02\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\x83\x03\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
 	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12\x1c\n" +
 	"\n" +
 	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\x12U\n" +
 	"\tdenied_by\x18\x03 \x03(\v28.windlass.policy.v1.GetPermissionsResponse.DeniedByEntryR\bdeniedBy\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12'\n" +
-	"\x0fpolicy_revision\x18\x05 \x01(\x04R\x0epolicyRevision\x1a;\n" +
+	"\x0fpolicy_revision\x18\x05 \x01(\x04R\x0epolicyRevision\x128\n" +
+	"\x05quota\x18\x06 \x01(\v2\".windlass.policy.v1.EffectiveQuotaR\x05quota\x1a;\n" +
 	"\rDeniedByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x04\n" +
@@ -1503,59 +1513,61 @@ var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(PrincipalKind)(0),                 // 20: windlass.policy.v1.PrincipalKind
 	(*Principal)(nil),                  // 21: windlass.policy.v1.Principal
 	(*durationpb.Duration)(nil),        // 22: google.protobuf.Duration
-	(v1.EffectClass)(0),                // 23: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 24: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 25: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 26: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 27: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 28: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 29: windlass.policy.v1.CheckTextResponse
+	(*EffectiveQuota)(nil),             // 23: windlass.policy.v1.EffectiveQuota
+	(v1.EffectClass)(0),                // 24: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 25: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 26: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 27: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 28: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 29: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 30: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
 	20, // 0: windlass.policy.v1.Caller.kind:type_name -> windlass.policy.v1.PrincipalKind
 	21, // 1: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
 	19, // 2: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
 	22, // 3: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
-	21, // 4: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	23, // 5: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	24, // 6: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	25, // 7: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	6,  // 8: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	25, // 9: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
-	9,  // 10: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	21, // 11: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	6,  // 12: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	21, // 13: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	26, // 14: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 15: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
-	27, // 16: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	22, // 17: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
-	13, // 18: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	3,  // 19: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	5,  // 20: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	10, // 21: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	7,  // 22: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	28, // 23: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	12, // 24: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	17, // 25: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
-	14, // 26: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	16, // 27: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 28: windlass.policy.v1.PolicyService.GetCaller:input_type -> windlass.policy.v1.GetCallerRequest
-	4,  // 29: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	13, // 30: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	11, // 31: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	8,  // 32: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	29, // 33: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	13, // 34: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	18, // 35: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
-	15, // 36: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	13, // 37: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	2,  // 38: windlass.policy.v1.PolicyService.GetCaller:output_type -> windlass.policy.v1.Caller
-	29, // [29:39] is the sub-list for method output_type
-	19, // [19:29] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	23, // 4: windlass.policy.v1.GetPermissionsResponse.quota:type_name -> windlass.policy.v1.EffectiveQuota
+	21, // 5: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	24, // 6: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	25, // 7: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	26, // 8: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	6,  // 9: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	26, // 10: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	9,  // 11: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	21, // 12: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	6,  // 13: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	21, // 14: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	27, // 15: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 16: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
+	28, // 17: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	22, // 18: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
+	13, // 19: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	3,  // 20: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	5,  // 21: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	10, // 22: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	7,  // 23: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	29, // 24: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	12, // 25: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	17, // 26: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	14, // 27: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	16, // 28: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 29: windlass.policy.v1.PolicyService.GetCaller:input_type -> windlass.policy.v1.GetCallerRequest
+	4,  // 30: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	13, // 31: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	11, // 32: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	8,  // 33: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	30, // 34: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	13, // 35: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	18, // 36: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	15, // 37: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	13, // 38: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	2,  // 39: windlass.policy.v1.PolicyService.GetCaller:output_type -> windlass.policy.v1.Caller
+	30, // [30:40] is the sub-list for method output_type
+	20, // [20:30] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -1565,6 +1577,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 	}
 	file_windlass_policy_v1_approval_proto_init()
 	file_windlass_policy_v1_principal_proto_init()
+	file_windlass_policy_v1_quotas_proto_init()
 	file_windlass_policy_v1_shield_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

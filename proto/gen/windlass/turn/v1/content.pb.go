@@ -1225,9 +1225,9 @@ func (x *Price) GetCurrency() string {
 // LimitUse reports how much of a limit is used: a limit of a budget, or of a turn.
 type LimitUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Scope of the limit: "turn", "tenant", "subject", "session" or "agent".
+	// Scope of the limit: "turn", "tenant", "subject", "session" or "agent"; for a quota "tenant_quota" or "user_quota".
 	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// ID of the budget, "bgt_…"; for a limit of a turn, the ID of that turn, "trn_…".
+	// ID of the budget, "bgt_…"; for a limit of a turn, the ID of that turn, "trn_…"; empty for a quota.
 	BudgetId string `protobuf:"bytes,2,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
 	// What is limited: "tokens", "cost" or "tool_calls".
 	What string `protobuf:"bytes,3,opt,name=what,proto3" json:"what,omitempty"`
@@ -1325,7 +1325,7 @@ func (x *LimitUse) GetUsedCost() string {
 // LimitReached says which limit ended a turn. The status of such a turn is "completed", and its output so far is kept.
 type LimitReached struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Always "limit_reached"; see the reference of error codes.
+	// "limit_reached", or "quota_exceeded" for a quota; see the reference of error codes.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// Name of the limit: for an agent's limit its name in `limits` ("max_steps", "max_tokens", "max_tool_calls", "max_cost",
 	// "max_identical_calls" or "turn_seconds") or "max_output_tokens", which is a field of the agent; for a budget the name of the budget's
@@ -1334,7 +1334,7 @@ type LimitReached struct {
 	// Value of the limit: steps, calls, tokens, seconds, or for max_cost millionths of the mesh's currency. 0 = the model's own limit,
 	// whose value is unknown.
 	Value int64 `protobuf:"varint,3,opt,name=value,proto3" json:"value,omitempty"`
-	// Scope of the limit: "turn", or for a budget "tenant", "subject", "session" or "agent".
+	// Scope of the limit: "turn", for a budget "tenant", "subject", "session" or "agent", for a quota "tenant_quota" or "user_quota".
 	Scope string `protobuf:"bytes,4,opt,name=scope,proto3" json:"scope,omitempty"`
 	// ID of the budget, "bgt_…". For a sub-agent's turn that a limit of an ancestor turn ended: the ID of that turn, "trn_…". Empty for a
 	// limit of the turn itself.
