@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -79,22 +80,55 @@ func TestUsersLogInWithThePage(t *testing.T) {
 	testnpm.Browser(t)
 	up := harness.Up(t, t.TempDir(), nil)
 	agents(up.Client)
+	cmd := harness.Page(t, "testdata/login.mjs", up)
+	cmd.Env = append(cmd.Env, "PASSWORDS="+passwords(t, up))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestThePageAsksForLogins: a turn whose user's login has ended, and one for whose tool the user has not logged in, say what they wait for.
+func TestThePageAsksForLogins(t *testing.T) {
+	t.Parallel()
+	testnpm.Browser(t)
+	up := harness.Up(t, t.TempDir(), nil)
+	agents(up.Client)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "orders of alice") }))
+	t.Cleanup(api.Close)
+	for name, auth := range map[string]harness.JSON{
+		"orders": {"kind": "exchange", "audience": "orders"},
+		"people": {
+			"kind": "oauth2_authorization_code", "authorization_url": "http://127.0.0.1:9/authorize", "token_url": "http://127.0.0.1:9/token",
+			"client_id": "windlass",
+		},
+	} {
+		up.Client.Must("POST", "/v1/sources", harness.JSON{
+			"name": name, "kind": "http", "base_url": api.URL, "auth": auth,
+			"endpoints": []harness.JSON{{"name": "mine", "path": "/mine"}, {"name": "contacts", "path": "/contacts"}},
+		})
+	}
+	cmd := harness.Page(t, "testdata/authorize.mjs", up)
+	cmd.Env = append(cmd.Env, "PASSWORDS="+passwords(t, up))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// passwords returns those of the built-in issuer's users as a JSON object.
+func passwords(t *testing.T, up *harness.Embedded) string {
+	t.Helper()
 	list := exec.CommandContext(t.Context(), harness.Bin(t, "windlass"), "user", "list", "-o", "json", "--data-dir", up.DataDir)
 	out, err := list.Output()
 	harness.Must(t, err)
 	var users []struct{ Name, Password string }
 	harness.Must(t, json.Unmarshal(out, &users))
-	passwords := map[string]string{}
+	all := map[string]string{}
 	for _, u := range users {
-		passwords[u.Name] = u.Password
+		all[u.Name] = u.Password
 	}
-	text, err := json.Marshal(passwords)
+	text, err := json.Marshal(all)
 	harness.Must(t, err)
-	cmd := harness.Page(t, "testdata/login.mjs", up)
-	cmd.Env = append(cmd.Env, "PASSWORDS="+string(text))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	return string(text)
 }
 
 // TestThePageSurvivesAKill kills everything behind an open page in the middle of an answer.

@@ -79,28 +79,38 @@ func wanted(w *world, subject string) connection.Wanted {
 
 func newWorld(t *testing.T, db *sqldb.DB, source string) *world {
 	t.Helper()
-	w := &world{db: db, idp: idptest.New(t, redirect)}
-	w.idp.Iss = w.idp.URL
-	w.login = connection.Login{
-		SourceID: "src_" + source, Source: source, Target: "target-1", Destination: "https://api.example.com", Wanted: true,
-		Stored: store.Login{Issuer: w.idp.URL, ClientID: "mesh", Scopes: []string{"read", "write"}, Resource: "https://api.example.com"},
-	}
+	idp := idptest.New(t, redirect)
+	idp.Iss = idp.URL
+	w := worldAt(db, idp, idp.URL, source)
 	w.a, w.va = w.replica(t)
 	w.b, _ = w.replica(t)
 	return w
 }
 
+// worldAt is a world without replicas.
+func worldAt(db *sqldb.DB, idp *idptest.Server, issuer, source string) *world {
+	return &world{db: db, idp: idp, login: connection.Login{
+		SourceID: "src_" + source, Source: source, Target: "target-1", Destination: "https://api.example.com", Wanted: true,
+		Stored: store.Login{Issuer: issuer, ClientID: "mesh", Scopes: []string{"read", "write"}, Resource: "https://api.example.com"},
+	}}
+}
+
 func (w *world) replica(t *testing.T) (*connection.Connections, *vault.Vault) {
 	t.Helper()
-	m, err := keyset.Derive("test", secret.New(strings.Repeat("m", keyset.MinSecret)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	out, err := egress.New(egress.Config{Profile: egress.Local})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(out.CloseIdle)
+	return w.replicaWith(t, out)
+}
+
+func (w *world) replicaWith(t *testing.T, out connection.Dialer) (*connection.Connections, *vault.Vault) {
+	t.Helper()
+	m, err := keyset.Derive("test", secret.New(strings.Repeat("m", keyset.MinSecret)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	v := vault.New(w.db, m)
 	c, err := connection.New(connection.Config{URL: gatewayURL}, connection.Deps{
 		Store: store.New(w.db, v), Logins: w, Secrets: w, Egress: out, Notice: w, Log: slog.New(slog.DiscardHandler),

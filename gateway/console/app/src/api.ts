@@ -30,9 +30,11 @@ export interface Turn { id: string; session_id: string; status: string; pending:
 export interface Approval {
   id: string; kind: string; status: string; session_id: string; turn_id: string; call_id: string; agent_id: string; tool: string;
   arguments: unknown; arguments_hash: string; definition_hash: string; effect: string | null; rule: string; message: string;
-  schema: Schema | null; approver_roles: string[]; quorum: number; decisions: { subject: string; approve: boolean; comment: string }[];
+  authorization: Authorization | null; schema: Schema | null; approver_roles: string[]; quorum: number; decisions: { subject: string; approve: boolean; comment: string }[];
   create_time: string; expire_time: string | null;
 }
+/** Authorization is what a user has to do before a call can be made for them: log in, or connect the source. */
+export interface Authorization { source: string; kind: string; connect_url: string }
 export interface Schema { type?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[]; title?: string; description?: string }
 export interface Ready {
   status: string; checks: Record<string, string>; causes?: Record<string, { cause: string; action?: string }>;

@@ -13,7 +13,7 @@ export interface Tool {
 }
 export interface Ask {
   kind: "ask"; id: string; turn: string; call: string; wait: string; tool: string; message: string; args: unknown; argsHash: string; definitionHash: string; rule: string;
-  schema: Any; roles: string[]; quorum: number; verdict: string; by: string;
+  authorization: Any; schema: Any; roles: string[]; quorum: number; verdict: string; by: string;
 }
 export interface Child { kind: "child"; id: string; agent: string; session: string; status: string }
 export interface Note { kind: "note"; id: string; text: string; bad: boolean }
@@ -196,7 +196,9 @@ export const handlers: Record<string, Handler> = {
   },
   "approval.requested": (t, _e, d, at) => ask(t, d, "approval", at, d.reason),
   "input.requested": (t, _e, d, at) => ask(t, d, d.kind, at, d.message),
+  "auth.required": (t, _e, d, at) => ask(t, d, "authorization", at, d.message),
   "approval.resolved": (t, _e, d, at) => resolved(t, d, at),
+  "auth.resolved": (t, _e, d, at) => resolved(t, d, at),
   "input.provided": (t, _e, d, at) => resolved(t, d, at),
   "tool_call.resolved": (t, _e, d, at) => resolved(t, d, at),
   "child.started": (t, _e, d, at) => {
@@ -223,12 +225,13 @@ export const handlers: Record<string, Handler> = {
 function ask(t: TurnView, d: Any, wait: string, at: number, message: string) {
   find<Ask>(t, "ask", d.approval_id, () => ({
     kind: "ask", id: d.approval_id, turn: t.id, call: d.call_id, wait, tool: d.tool, message, args: d.arguments, argsHash: d.arguments_hash ?? "",
-    definitionHash: d.definition_hash ?? "", rule: d.rule ?? "", schema: d.schema, roles: d.approver_roles ?? [], quorum: d.quorum ?? 1,
+    definitionHash: d.definition_hash ?? "", rule: d.rule ?? "", schema: d.schema,
+    authorization: wait === "authorization" ? { source: d.source, kind: d.kind, connect_url: d.connect_url } : null, roles: d.approver_roles ?? [], quorum: d.quorum ?? 1,
     verdict: "", by: "",
   }));
   const call = t.items.find((i) => i.kind === "tool" && i.id === d.call_id) as Tool | undefined;
   if (call) call.state = "waiting";
-  span(t, d.approval_id, "wait", wait === "approval" ? `approval of ${d.tool}` : `answer for ${d.tool}`, at);
+  span(t, d.approval_id, "wait", wait === "approval" ? `approval of ${d.tool}` : wait === "authorization" ? `login for ${d.source}` : `answer for ${d.tool}`, at);
 }
 
 function resolved(t: TurnView, d: Any, at: number) {

@@ -60,6 +60,24 @@ export function logIn() {
   location.assign(`${login}?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
+const again = "log-in-again";
+
+/** logInAgain is logIn for turns that wait for it: they get the new login when this page is back. */
+export function logInAgain() {
+  sessionStorage.setItem(again, "1");
+  logIn();
+}
+
+/** renew gives the turns that wait for a login the one that this page has come back with. */
+const renew = () => quietly(async () => {
+  if (!sessionStorage.getItem(again)) return;
+  await loadMe();
+  if (!me.value || !me.value.subject.includes(":")) return;
+  sessionStorage.removeItem(again);
+  await post("/v1/grants:renew");
+  await loadApprovals();
+});
+
 /** logOut ends the login here, and leaves for the issuer to end it there. */
 export async function logOut() {
   const { location: next } = await post<{ location: string }>("/logout");
@@ -86,4 +104,5 @@ export function start() {
   every(30_000, loadInventory);
   every(10_000, loadSessions);
   every(5_000, loadApprovals);
+  renew();
 }

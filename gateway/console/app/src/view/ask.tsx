@@ -1,21 +1,22 @@
 // A card for what a turn waits for: an approval, a question, or the result of a tool that the client runs.
 import { useSignal } from "@preact/signals";
-import { part, post, type Approval, type Schema } from "../api";
+import { part, post, type Approval, type Authorization, type Schema } from "../api";
 import { short } from "../format";
-import { loadApprovals } from "../store";
+import { loadApprovals, logInAgain, login } from "../store";
 
 export interface Waiting {
   id: string; turn: string; call: string; wait: string; tool: string; message: string; args: unknown; argsHash: string; definitionHash: string; rule: string;
-  schema: Schema | null; roles: string[]; quorum: number; verdict: string; by: string;
+  authorization: Authorization | null; schema: Schema | null; roles: string[]; quorum: number; verdict: string; by: string;
 }
 
 export const ofApproval = (a: Approval): Waiting => ({
   id: a.id, turn: a.turn_id, call: a.call_id, wait: a.kind, tool: a.tool, message: a.message, args: a.arguments, argsHash: a.arguments_hash, definitionHash: a.definition_hash,
-  rule: a.rule, schema: a.schema, roles: a.approver_roles, quorum: a.quorum, verdict: "", by: "",
+  rule: a.rule, authorization: a.authorization, schema: a.schema, roles: a.approver_roles, quorum: a.quorum, verdict: "", by: "",
 });
 
 const titles: Record<string, string> = {
   approval: "Approval needed", input: "Question", client_tool: "A client runs this tool", resolution: "Did this call happen?",
+  authorization: "Login needed",
 };
 
 export function AskCard({ ask }: { ask: Waiting }) {
@@ -51,6 +52,7 @@ export function AskCard({ ask }: { ask: Waiting }) {
         : ask.wait === "approval" ? <Decide ask={ask} busy={busy.value} done={done} />
         : ask.wait === "input" ? <Answer ask={ask} busy={busy.value} done={done} />
         : ask.wait === "client_tool" ? <Result ask={ask} busy={busy.value} done={done} />
+        : ask.wait === "authorization" ? <Authorize ask={ask} busy={busy.value} done={done} />
         : <Resolve ask={ask} busy={busy.value} done={done} />}
       {problem.value && <p class="note bad" role="alert">{problem.value}</p>}
     </section>
@@ -103,6 +105,22 @@ function Result({ ask, busy, done }: Doing) {
       <input type="text" aria-label="Result" placeholder="Result" value={result} onInput={(e) => { result.value = e.currentTarget.value; }} />
       <button type="button" disabled={busy} onClick={() => send(false)}>Send</button>
       <button type="button" class="quiet bad" disabled={busy} onClick={() => send(true)}>It failed</button>
+    </div>
+  );
+}
+
+/** Authorize leads to where the user logs in or connects the source. The turn goes on by itself after that. */
+function Authorize({ ask, busy, done }: Doing) {
+  const { source, kind, connect_url: url } = ask.authorization ?? { source: "", kind: "login", connect_url: "" };
+  const web = /^https?:\/\//.test(url) ? url : "";
+  return (
+    <div class="row">
+      {kind === "connection"
+        ? web ? <a class="button do" href={web} target="_blank" rel="noreferrer">Connect {source}</a>
+          : <p class="dim">Connect it with <code>windlass connection create {source}</code>.</p>
+        : login ? <button type="button" onClick={logInAgain}>Log in</button> : <p class="dim">Log in with <code>windlass login</code>.</p>}
+      <button type="button" class="quiet bad" disabled={busy}
+        onClick={() => done(() => post(`/v1/approvals/${part(ask.id)}:answer`, { action: "decline" }))}>Go on without</button>
     </div>
   );
 }

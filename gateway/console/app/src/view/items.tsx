@@ -20,7 +20,7 @@ function ItemView({ item }: { item: Item }) {
   switch (item.kind) {
     case "text": return <TextView item={item} />;
     case "tool": return <ToolView item={item} />;
-    case "ask": return <AskCard ask={item} />;
+    case "ask": return <AskCard ask={{ ...item }} />; // a copy: a component with signals is not drawn again for the same object
     case "child": return <ChildView item={item} />;
     case "note": return <div class={item.bad ? "note bad" : "note"}>{item.text}</div>;
   }
