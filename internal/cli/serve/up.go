@@ -102,6 +102,7 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 			if err := writeReady(a.Out, a.Self, r, asJSON); err != nil {
 				tel.Log.ErrorContext(ctx, "cannot write the ready line", "error", err)
 			}
+			debug.FreeOSMemory() // the start needs more than what follows, and Go returns memory slowly
 		},
 	})
 }
