@@ -48,12 +48,16 @@ func (p *Process) buildPolicy() error {
 	if err != nil {
 		return err
 	}
+	inferenceConn, err := p.dial(Inference, authn.Service(Policy))
+	if err != nil {
+		return err
+	}
 	cfg := p.cfg.Policy
 	cfg.Connections.URL = p.cfg.Gateway.URL
 	execution := executionv1.NewExecutionServiceClient(sessionsConn)
 	svc, err := policy.New(cfg, policy.Deps{
 		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Logins: registryv1.NewSourceServiceClient(registryConn),
-		Egress: p.egress, Connected: connected{execution}, Bus: p.bus, Log: p.log,
+		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Egress: p.egress, Connected: connected{execution}, Bus: p.bus, Log: p.log,
 		Grants: policy.GrantDeps{Issuers: p.cfg.Identity.Issuers, Egress: p.egress, Tokens: p.tokens, Sessions: execution},
 		Turns:  execution,
 	})

@@ -29,20 +29,12 @@ func (s *Service) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerS
 	if err != nil {
 		return err
 	}
-	key, err := s.keyOf(stream.Context(), m, req.GetTurnId())
-	if err != nil {
-		return err
-	}
-	callers := !key.IsZero()
-	if !callers {
-		if key, err = s.storedKey(m.provider); err != nil {
-			return err
-		}
-	}
-	c := &conversation{
-		service: s, model: m, key: key, callers: callers, req: req, stream: stream, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer)),
-	}
-	return c.run(stream.Context())
+	return s.converse(stream.Context(), m, req, stream)
+}
+
+// sender receives an answer.
+type sender interface {
+	Send(m *inferencev1.GenerateResponse) error
 }
 
 // conversation is one model call under way.
@@ -52,7 +44,7 @@ type conversation struct {
 	key     secret.Value // zero = the provider has it
 	callers bool         // the key is that of the request
 	req     *inferencev1.GenerateRequest
-	stream  grpc.ServerStreamingServer[inferencev1.GenerateResponse]
+	stream  sender
 	answer  *answer
 
 	started  time.Time

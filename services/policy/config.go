@@ -122,6 +122,7 @@ func defaultServiceRules() []Rule {
 			Permissions: []string{
 				"registry.groups.evaluate", "registry.sources.login", "sessions.authorizations.resolve", "policy.audit.record",
 				"sessions.quotas.read",
+				"inference.models.moderate",
 			},
 		},
 		{

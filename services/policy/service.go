@@ -34,6 +34,7 @@ import (
 	grantapi "github.com/windlass-dev/windlass/services/policy/grant/api"
 	"github.com/windlass-dev/windlass/services/policy/login"
 	"github.com/windlass-dev/windlass/services/policy/quota"
+	"github.com/windlass-dev/windlass/services/policy/shield/ask"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
@@ -47,6 +48,8 @@ type Deps struct {
 	Master keyset.Master
 	// Groups says which tools are in which groups, to explain and replay decisions; nil = tool groups count as missing there.
 	Groups GroupReader
+	// Models judge texts for shields of the kinds guard and moderation; nil = such shields are refused.
+	Models ask.Models
 	// Logins says how users log in at sources, and Egress reaches their authorization servers; without both, users cannot connect sources.
 	Logins LoginReader
 	Egress connection.Dialer

@@ -41,7 +41,7 @@ func newShields(configs []shield.Config) (shields, error) {
 
 // connect gives shields what they ask with.
 func (s shields) connect(deps Deps, v *vault.Vault) error {
-	with := ask.Deps{Secrets: stored{v}, Log: deps.Log}
+	with := ask.Deps{Models: deps.Models, Secrets: stored{v}, Log: deps.Log}
 	if deps.Egress != nil {
 		with.Egress = deps.Egress
 	}
@@ -69,6 +69,13 @@ func (s *Service) CheckText(ctx context.Context, req *policyv1.CheckTextRequest)
 			out.Stages = append(out.Stages, stage)
 		}
 	}
+	out.HeldStages = heldStages(asked)
+	if req.GetPartial() {
+		for _, text := range req.GetTexts() {
+			out.Texts = append(out.Texts, &policyv1.CheckedText{Text: settled(asked, req.GetStage(), text)})
+		}
+		return out, nil
+	}
 	texts := make([]*checking, len(req.GetTexts()))
 	for i, text := range req.GetTexts() {
 		texts[i] = &checking{original: text, now: text, CheckedText: &policyv1.CheckedText{}}
@@ -86,6 +93,37 @@ func (s *Service) CheckText(ctx context.Context, req *policyv1.CheckTextRequest)
 		t.conclude()
 	}
 	return out, nil
+}
+
+// heldStages are those whose texts are only checked as a whole.
+func heldStages(asked []*configured) []string {
+	var out []string
+	for _, s := range asked {
+		if s.Asks() {
+			out = append(out, s.Stage...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// settled returns the part of the beginning of a text that no continuation changes, as the shields leave it. What blocks sees the original,
+// what redacts sees what is left.
+func settled(asked []*configured, stage, text string) string {
+	asked = slices.DeleteFunc(slices.Clone(asked), func(s *configured) bool { return !s.Looks(stage) })
+	end := len(text)
+	for _, s := range asked {
+		if s.Action != shield.Redact {
+			end = min(end, len(s.Settled(text)))
+		}
+	}
+	text = text[:end]
+	for _, s := range asked {
+		if s.Action == shield.Redact {
+			text = s.Settled(text)
+		}
+	}
+	return text
 }
 
 // checking is a text while shields look at it one after another.

@@ -220,7 +220,8 @@ var reaches = map[string]reach{
 	"GrantService.RenewGrants": not("it is about the caller's grants"), "GrantService.CreateGrant": not(namesIt),
 	"GrantService.EndGrants": not(namesIt), "GrantService.RedeemGrant": not(namesIt),
 
-	"InferenceService.Generate": not(noObject), "InferenceService.ListModels": not(ofMesh), "InferenceService.ResolveModel": not(ofMesh),
+	"InferenceService.Generate": not(noObject), "InferenceService.Moderate": not(noObject),
+	"InferenceService.ListModels": not(ofMesh), "InferenceService.ResolveModel": not(ofMesh),
 	"HealthService.GetHealth": not(ofMesh),
 	"BridgeService.CallTool":  not(ofSources), "BridgeService.Discover": not(ofSources), "BridgeService.Forward": not(ofSources),
 	"BridgeService.Watch": not(ofSources), "BridgeService.WatchResources": not(ofSources), "BridgeService.Release": not(ofSources),

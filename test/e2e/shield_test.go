@@ -17,6 +17,7 @@ policy:
   - {name: private, detector: pii, action: redact, stage: [input, tool]}
   - {name: falcon, detector: pattern, pattern: '(?i)falcon', stage: [input]}
   - {name: keys, detector: secrets, stage: [output]}
+  - {name: cards, detector: card, action: redact, stage: [output]}
 `
 
 // TestShields is what a model, a tool and a reader get to see behind shields, through REST and SSE.
@@ -33,6 +34,8 @@ func TestShields(t *testing.T) {
 		switch {
 		case strings.Contains(text, "key"):
 			return harness.Answer{Words: []string{"it is ", "AKIA", "IOSFODNN7EXAMPLE"}}
+		case strings.Contains(text, "card"):
+			return harness.Answer{Words: []string{"pay ", "with 4", "111 11", "11 1111 1", "111", " to", "day"}}
 		}
 		return harness.Answer{Words: []string{"fine"}}
 	})
@@ -42,7 +45,7 @@ func TestShields(t *testing.T) {
 	}
 	c := harness.Up(t, t.TempDir(), model.Env(), "--config", config).Client
 	c.Must("POST", "/v1/agents:apply",
-		harness.JSON{"yaml": "kind: agent\nid: clerk\nshields: [private, falcon, keys]\ntools: ['*']\nmodel: openai/model\n"})
+		harness.JSON{"yaml": "kind: agent\nid: clerk\nshields: [private, falcon, keys, cards]\ntools: ['*']\nmodel: openai/model\n"})
 	session := c.Session("clerk")
 	ask := func(input string) (harness.JSON, []harness.Event) {
 		t.Helper()
@@ -57,8 +60,8 @@ func TestShields(t *testing.T) {
 			if e.Type == "shield.triggered" {
 				out = append(out, fmt.Sprint(e.Data.Str("stage"), " ", e.Data.Str("shield"), " ", e.Data.Str("action"), " ", e.Data["categories"]))
 			}
-			if e.Type == "message.delta" {
-				t.Errorf("a delta before the check: %v", e)
+			if e.Type == "message.delta" && strings.Contains(fmt.Sprint(e.Data), "AK") {
+				t.Errorf("a delta with what is blocked: %v", e)
 			}
 		}
 		return strings.Join(out, ", ")
@@ -77,8 +80,19 @@ func TestShields(t *testing.T) {
 		triggered(events) != "output keys block [aws_key]" {
 		t.Errorf("blocked output: %v, %s", end, triggered(events))
 	}
+	end, events = ask("what is the card")
+	var told string
+	for _, e := range events {
+		if e.Type == "message.delta" {
+			told += e.Data.Str("text")
+		}
+	}
+	if end.Str("output") != "pay with [redacted:card] today" || told != end.Str("output") ||
+		triggered(events) != "output cards redact [card]" {
+		t.Errorf("redacted output: %v, told %q, %s", end, told, triggered(events))
+	}
 	mu.Lock()
-	if all := strings.Join(seen, "|"); all != "I am [redacted:email]|what is the key" {
+	if all := strings.Join(seen, "|"); all != "I am [redacted:email]|what is the key|what is the card" {
 		t.Errorf("the model saw %s", all)
 	}
 	mu.Unlock()

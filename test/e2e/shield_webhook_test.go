@@ -125,3 +125,30 @@ func TestShieldsThatFail(t *testing.T) {
 		t.Errorf("%v, %s", end, told)
 	}
 }
+
+// TestModelShields: a guard model judges what users say, through inference.
+func TestModelShields(t *testing.T) {
+	t.Parallel()
+	guard := harness.NewModel(t, func(_ int, messages []any) harness.Answer {
+		last, _ := messages[len(messages)-1].(map[string]any)
+		switch text := fmt.Sprint(last["content"]); {
+		case strings.Contains(text, "weapon"):
+			return harness.Answer{Words: []string{"un", "safe\nS1,", "S9"}}
+		case strings.Contains(text, "odd"):
+			return harness.Answer{Words: []string{"I cannot tell"}}
+		}
+		return harness.Answer{Words: []string{"safe"}}
+	})
+	c := shielded(t, "  - {name: llama, detector: guard, model: local/llama-guard3, categories: [S9], stage: [input]}\n"+
+		"inference:\n  providers: [{name: local, kind: openai, base_url: '"+guard.URL()+"', models: [llama-guard3]}]\n", "llama")
+	if end, told := shieldEvents(t, c, "say:fine"); end.Str("output") != "fine" || told != "" {
+		t.Errorf("safe: %v, %s", end, told)
+	}
+	if end, told := shieldEvents(t, c, "say:weapon"); end.Str("stop_reason") != "content_filter" || told != "input llama block [S9]  false" {
+		t.Errorf("unsafe: %v, %s", end, told)
+	}
+	if end, told := shieldEvents(t, c, "say:odd"); told != "" ||
+		!strings.Contains(fmt.Sprint(end["error"]), "answered neither safe nor unsafe") {
+		t.Errorf("no answer: %v, %s", end, told)
+	}
+}

@@ -20,6 +20,20 @@ type Provider interface {
 	Models(ctx context.Context) ([]string, error)
 }
 
+// Moderator is a provider with an endpoint that judges texts.
+type Moderator interface {
+	// Moderate returns one result for each text. A zero key means the provider's own.
+	Moderate(ctx context.Context, model string, texts []string, key secret.Value) ([]Moderation, error)
+}
+
+// Moderation is what a provider says of one text.
+type Moderation struct {
+	// Flagged means that the provider objects to it.
+	Flagged bool
+	// Categories are those that apply, in any order.
+	Categories []string
+}
+
 // Request is one model call.
 type Request struct {
 	// Model is the provider's own name of the model.

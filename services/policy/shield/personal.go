@@ -6,11 +6,19 @@ import (
 	"strings"
 )
 
+// Expressions of which a match includes all that decides about a finding, with one character after it.
+const (
+	letter          = `\p{Latin}\p{Greek}\p{Cyrillic}\p{Mn}`
+	emailExpression = `[` + letter + `0-9._%+-]+@[` + letter + `0-9-]+(?:\.[` + letter + `0-9-]+)*\.[` + letter + `]{2,24}`
+	phoneExpression = `(?:^|[^\w+])((?:\+|00)[1-9](?:[ ./()-]{0,2}[0-9]){6,14}|\(?0[0-9]{2,5}\)?[ /-](?:[ -]?[0-9]){5,9}|` +
+		`\(?[2-9][0-9]{2}\)?[ .-][0-9]{3}[ .-][0-9]{4})\b`
+	ibanOutline = `[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){0,30}[ -]?(?s:.)`
+	cardOutline = `[2-6](?:[ -]?[0-9]){0,18}[ -]?(?s:.)`
+)
+
 // emails finds addresses in Latin, Greek and Cyrillic letters.
 func emails() detector {
-	const letter = `\p{Latin}\p{Greek}\p{Cyrillic}\p{Mn}`
-	return with(pattern(regexp.MustCompile(
-		`[`+letter+`0-9._%+-]+@[`+letter+`0-9-]+(?:\.[`+letter+`0-9-]+)*\.[`+letter+`]{2,24}`), "email"), "@")
+	return with(pattern(regexp.MustCompile(emailExpression), "email"), "@")
 }
 
 // ibanLengths are the lengths of IBANs by country, as the SWIFT registry has them.
@@ -85,9 +93,7 @@ func cards() detector {
 }
 
 func phones() detector {
-	return checked(pattern(regexp.MustCompile(
-		`(?:^|[^\w+])((?:\+|00)[1-9](?:[ ./()-]{0,2}[0-9]){6,14}|\(?0[0-9]{2,5}\)?[ /-](?:[ -]?[0-9]){5,9}|\(?[2-9][0-9]{2}\)?[ .-][0-9]{3}[ `+
-			`.-][0-9]{4})\b`), "phone"), isPhone)
+	return checked(pattern(regexp.MustCompile(phoneExpression), "phone"), isPhone)
 }
 
 func digits(text string) string {

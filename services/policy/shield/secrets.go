@@ -39,15 +39,26 @@ var formats = []struct{ category, literal, expression string }{
 	{"url_password", "://", `\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://[^\s:/?#@<>"']{1,100}:([^\s/?#@<>"'{}$]{3,200})@`},
 }
 
+// namedSecret is a value after a name such as "password".
+const namedSecret = `(?i)(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization)["']?\s*(?:[:=]|=>)\s*` +
+	`(?:bearer\s+|basic\s+)?["']?([^\s"'<>,;]{12,200})`
+
+// secretExpressions are those of secrets.
+func secretExpressions() []string {
+	out := []string{namedSecret}
+	for _, f := range formats {
+		out = append(out, f.expression)
+	}
+	return out
+}
+
 // secrets finds keys and tokens by their format, and random-looking values after names such as "password".
 func secrets() detector {
 	var list []detector
 	for _, f := range formats {
 		list = append(list, with(pattern(regexp.MustCompile(f.expression), f.category), f.literal))
 	}
-	named := checked(pattern(regexp.MustCompile(
-		`(?i)(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization)["']?\s*(?:[:=]|=>)\s*`+
-			`(?:bearer\s+|basic\s+)?["']?([^\s"'<>,;]{12,200})`), "secret"), random)
+	named := checked(pattern(regexp.MustCompile(namedSecret), "secret"), random)
 	return all(append(list, with(named, ":", "="))...)
 }
 

@@ -35,13 +35,16 @@ type Config struct {
 	// Name is how agents refer to it.
 	Name string `yaml:"name" doc:"Name by which agents request the shield; unique."`
 	// Detector is one of those in detectors, or Webhook.
-	Detector string `yaml:"detector" doc:"What it looks for: pattern (a regular expression), secrets (keys, tokens, passwords), pii (e-mail, phone, IBAN, card numbers) or one of email, phone, iban, card; invisible (invisible and direction-changing characters), links (URLs to hosts that are not listed) or size (texts that are too long). Or who decides: webhook (your own service)."`
+	Detector string `yaml:"detector" doc:"What it looks for: pattern (a regular expression), secrets (keys, tokens, passwords), pii (e-mail, phone, IBAN, card numbers) or one of email, phone, iban, card; invisible (invisible and direction-changing characters), links (URLs to hosts that are not listed) or size (texts that are too long). Or who decides: guard (a model that answers safe or unsafe), moderation (a provider's moderation endpoint) or webhook (your own service)."`
 	// Pattern is for the detector "pattern".
 	Pattern string `yaml:"pattern" doc:"For the detector pattern: a regular expression in RE2 syntax; (?i) at its beginning ignores case."`
 	// Hosts is for the detector "links".
 	Hosts []string `yaml:"hosts" doc:"For the detector links: hosts that URLs may have, for example docs.example.org, or *.example.org for all names below; empty = none."`
 	// MaxBytes is for the detector "size".
 	MaxBytes int `yaml:"max_bytes" doc:"For the detector size: the most bytes that a text may have."`
+	// Model and Categories are for Guard and Moderation.
+	Model      string   `yaml:"model" doc:"For the detectors guard and moderation: the model, as provider/model. It is asked through inference."`
+	Categories []string `yaml:"categories" doc:"For the detectors guard and moderation: categories that matter, for example S1 or violence; empty = all."`
 	// URL and Headers are for Webhook.
 	URL     string                  `yaml:"url" doc:"For the detector webhook: URL to which the texts are posted. The egress configuration must allow it."`
 	Headers map[string]secret.Value `yaml:"headers" doc:"For the detector webhook: headers of each request, for example Authorization; a value may have ${env:NAME} and ${secret:NAME}."`
@@ -64,6 +67,7 @@ type Shield struct {
 	// Config is as configured, with defaults.
 	Config
 	find detector
+	open open
 }
 
 // detector returns its findings in a text, in any order; findings may overlap.
@@ -107,6 +111,7 @@ func New(c Config) (*Shield, error) {
 	if s.find, err = c.detector(); err != nil {
 		return nil, fmt.Errorf("shield %q: %w", c.Name, err)
 	}
+	s.open = c.opening()
 	return s, nil
 }
 
@@ -175,7 +180,8 @@ func (c Config) detector() (detector, error) {
 		return longer(c.MaxBytes), nil
 	}
 	return nil, fmt.Errorf(
-		"there is no detector %q: want pattern, secrets, pii, email, phone, iban, card, invisible, links, size or webhook", c.Detector,
+		"there is no detector %q: want pattern, secrets, pii, email, phone, iban, card, invisible, links, size, guard, moderation "+
+			"or webhook", c.Detector,
 	)
 }
 
@@ -201,7 +207,11 @@ func (s *Shield) Check(text string) (categories []string, redacted string) {
 	if s.find == nil {
 		return nil, text
 	}
-	found := s.find(text)
+	return redact(text, s.find(text))
+}
+
+// redact replaces findings.
+func redact(text string, found []finding) (categories []string, redacted string) {
 	if len(found) == 0 {
 		return nil, text
 	}

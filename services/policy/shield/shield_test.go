@@ -83,6 +83,9 @@ func TestConfigIsChecked(t *testing.T) {
 		"give no action":        {Name: "s", Detector: "webhook", URL: "https://a", Action: "block"},
 		`on_error "maybe"`:      {Name: "s", Detector: "webhook", URL: "https://a", OnError: "maybe"},
 		"timeout 2m0s":          {Name: "s", Detector: "webhook", URL: "https://a", Timeout: 2 * time.Minute},
+		"want PROVIDER/MODEL":   {Name: "s", Detector: "guard", Model: "llama"},
+		"what to redact":        {Name: "s", Detector: "moderation", Model: "a/b", Action: "redact"},
+		"give model and":        {Name: "s", Detector: "webhook", URL: "https://a", Model: "a/b"},
 		"for other detectors":   {Name: "s", Detector: "webhook", URL: "https://a", Pattern: "x"},
 	} {
 		if _, err := shield.New(c); err == nil || !strings.Contains(err.Error(), want) {

@@ -24,6 +24,14 @@ func (p *policy) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (*
 	for i := range resp.GetTexts() {
 		resp.Texts[i] = &policyv1.CheckedText{}
 	}
+	if req.GetPartial() {
+		for i, text := range req.GetTexts() {
+			resp.Texts[i].Text = text
+			for _, name := range req.GetShields() {
+				resp.Texts[i].Text = settled(resp.GetTexts()[i].GetText(), name)
+			}
+		}
+	}
 	for _, name := range req.GetShields() {
 		parts := strings.SplitN(name, "-", 3)
 		if len(parts) != 3 {
@@ -32,6 +40,9 @@ func (p *policy) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (*
 		resp.Stages = append(resp.Stages, parts[0])
 		for i, text := range req.GetTexts() {
 			if parts[0] != req.GetStage() || !strings.Contains(text, parts[2]) {
+				continue
+			}
+			if req.GetPartial() {
 				continue
 			}
 			out := resp.GetTexts()[i]
@@ -46,4 +57,27 @@ func (p *policy) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (*
 		}
 	}
 	return resp, nil
+}
+
+// settled returns what a shield lets pass of the beginning of a text: not what may become its word, and nothing after a word that it
+// blocks.
+func settled(text, name string) string {
+	parts := strings.SplitN(name, "-", 3)
+	if parts[0] != "output" {
+		return text
+	}
+	word := parts[2]
+	if at := strings.Index(text, word); at >= 0 && parts[1] == "block" {
+		return text[:at]
+	}
+	for n := min(len(word)-1, len(text)); n > 0; n-- {
+		if strings.HasSuffix(text, word[:n]) {
+			text = text[:len(text)-n]
+			break
+		}
+	}
+	if parts[1] == "redact" {
+		text = strings.ReplaceAll(text, word, "***")
+	}
+	return text
 }

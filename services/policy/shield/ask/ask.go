@@ -90,6 +90,8 @@ type Dialer interface {
 
 // Deps are what shields ask with.
 type Deps struct {
+	// Models are asked by shields of the kinds guard and moderation; required for them.
+	Models Models
 	// Egress reaches webhooks; required for them.
 	Egress Dialer
 	// Secrets are those in headers; nil refuses references.
@@ -113,7 +115,13 @@ func New(cfg shield.Config, deps Deps) (*Shield, error) {
 	if s.known, err = newAnswers(); err != nil {
 		return nil, err
 	}
-	if deps.Egress == nil {
+	switch {
+	case cfg.Detector != shield.Webhook && deps.Models == nil:
+		return nil, fmt.Errorf("shield %q needs Models", cfg.Name)
+	case cfg.Detector != shield.Webhook:
+		s.who = newModel(cfg, deps)
+		return s, nil
+	case deps.Egress == nil:
 		return nil, fmt.Errorf("shield %q needs Egress", cfg.Name)
 	}
 	s.who, err = newWebhook(cfg, deps)
@@ -131,7 +139,7 @@ func (s *Shield) Check(ctx context.Context, q Question) ([]Answer, error) {
 		if out[i].Action = Allow; text == "" {
 			continue
 		}
-		if known, ok := s.known.get(q, text); ok {
+		if known, ok := s.known.get(q, text); ok && !s.whole(q.Stage) {
 			out[i] = known
 			continue
 		}
@@ -159,10 +167,15 @@ func (s *Shield) Check(ctx context.Context, q Question) ([]Answer, error) {
 	}
 	for n, i := range at {
 		out[i] = answers[n]
-		s.known.add(q, q.Texts[i], answers[n])
+		if !s.whole(q.Stage) {
+			s.known.add(q, q.Texts[i], answers[n])
+		}
 	}
 	return out, nil
 }
+
+// whole reports whether an answer is about all texts of a question together, so that it says nothing about one of them alone.
+func (s *Shield) whole(stage string) bool { return s.cfg.Detector != shield.Webhook && joined(stage) }
 
 // answer asks within the shield's timeout, and once more where that may help.
 func (s *Shield) answer(ctx context.Context, q Question) ([]Answer, error) {

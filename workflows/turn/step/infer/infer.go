@@ -102,51 +102,81 @@ func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	i.reads = int64(i.Loaded.GetSurface().GetPromptTokens()) + int64(tokens.Messages(req.GetMessages()))
 	ans := &answer{ids: ids, calls: map[int]*turnv1.ToolCall{}}
-	done := &turnv1.MessageCompleted{}
-	finished, err := i.listen(ctx, req, ask, ans, done)
-	if err != nil {
-		return nil, err
-	}
-	done.FinishReason, done.Usage, done.Message = finished.GetFinishReason(), model.Usage(finished), i.message(ans, finished)
-	return i.commit(ctx, ans, finished, done)
-}
-
-// listen asks the model and publishes deltas of what comes. Nothing is finished, without an error, if the turn's end cuts the answer off.
-func (i *infer) listen(
-	ctx context.Context, req *inferencev1.GenerateRequest, ask model.Ask, ans *answer, done *turnv1.MessageCompleted,
-) (*inferencev1.Finished, error) {
-	checked, err := i.Shields.Looks(ctx, i.Loaded.GetAgent(), shield.StageOutput)
-	if err != nil {
-		return nil, err
-	}
 	out := &deltas{publish: i.Transient(ctx, i.Work), messageID: i.Lease.GetMessageId(), pause: i.Coalesce}
 	defer out.close() // also if it panics
 	asked := time.Now()
-	finished, err := ask(ctx, req, func(m *inferencev1.GenerateResponse) {
-		if piece, ok := ans.add(m); ok && !checked { // what is to be checked is not published before
-			out.add(piece)
-		}
-	})
-	n, first := out.close()
-	if err != nil && !step.Cut(ctx) {
-		return nil, fmt.Errorf("ask model: %w", err)
+	finished, hold, err := i.listen(ctx, req, ask, ans, out)
+	if err != nil {
+		return nil, err
 	}
-	faultpoint.Hit(faultpoint.InferDone)
-	i.flush(ctx)
-	if done.Deltas = n; !first.IsZero() {
-		done.FirstTokenMs = int32(first.Sub(asked).Milliseconds())
+	done := &turnv1.MessageCompleted{
+		FinishReason: finished.GetFinishReason(), Usage: model.Usage(finished), Message: i.message(ans, finished),
 	}
-	return finished, nil
-}
-
-// commit makes the commit of an answer, as the shields leave it.
-func (i *infer) commit(
-	ctx context.Context, ans *answer, finished *inferencev1.Finished, done *turnv1.MessageCompleted,
-) (*step.Commit, error) {
 	blocked, found, err := i.Shields.Answer(ctx, i.Work, done.GetMessage())
 	if err != nil {
 		return nil, err
 	}
+	if hold != nil && !blocked {
+		hold.publish(conversation.Text(done.GetMessage()), done.GetMessage().GetReasoning())
+	}
+	n, first := out.close()
+	i.flush(ctx)
+	if done.Deltas = n; !first.IsZero() {
+		done.FirstTokenMs = int32(first.Sub(asked).Milliseconds())
+	}
+	return i.commit(ctx, ans, finished, done, shielded{blocked, found})
+}
+
+// shielded is what the shields say of an answer.
+type shielded struct {
+	blocked bool
+	found   []*turnv1.Event
+}
+
+// listen asks the model and publishes deltas of what comes, or of what shields have settled of it. Nothing is finished, without an error,
+// if the turn's end cuts the answer off.
+func (i *infer) listen(
+	ctx context.Context, req *inferencev1.GenerateRequest, ask model.Ask, ans *answer, out *deltas,
+) (*inferencev1.Finished, *held, error) {
+	say := out.add
+	hold, err := i.hold(ctx, out)
+	if err != nil {
+		return nil, nil, err
+	}
+	if hold != nil {
+		defer hold.stop()
+		say = hold.add
+	}
+	finished, err := ask(ctx, req, func(m *inferencev1.GenerateResponse) {
+		if piece, ok := ans.add(m); ok {
+			say(piece)
+		}
+	})
+	if err != nil && !step.Cut(ctx) {
+		return nil, nil, fmt.Errorf("ask model: %w", err)
+	}
+	faultpoint.Hit(faultpoint.InferDone)
+	return finished, hold, nil
+}
+
+// hold returns what holds back what shields check; nil if none does.
+func (i *infer) hold(ctx context.Context, out *deltas) (*held, error) {
+	checked, settles, err := i.Shields.Settles(ctx, i.Loaded)
+	switch {
+	case err != nil || !checked:
+		return nil, err
+	case !settles:
+		return newHeld(ctx, out, nil), nil
+	}
+	return newHeld(ctx, out, func(ctx context.Context, text, reasoning string) (string, string, error) {
+		return i.Shields.Settled(ctx, i.Loaded, text, reasoning)
+	}), nil
+}
+
+// commit makes the commit of an answer, as the shields leave it.
+func (i *infer) commit(
+	ctx context.Context, ans *answer, finished *inferencev1.Finished, done *turnv1.MessageCompleted, by shielded,
+) (*step.Commit, error) {
 	outcome := &turnv1.StepOutcome{FinishReason: done.GetFinishReason(), Usage: done.GetUsage(), Inputs: i.inputs, ContextTokens: i.reads}
 	silent := len(done.GetMessage().GetContent()) == 0
 	switch {
@@ -159,7 +189,7 @@ func (i *infer) commit(
 		if silent { // so there is no message
 			return &step.Commit{Outcome: outcome}, nil
 		}
-	case blocked:
+	case by.blocked:
 		outcome.FinishReason = model.FinishFiltered
 	}
 	done.FinishReason = outcome.GetFinishReason()
@@ -167,7 +197,7 @@ func (i *infer) commit(
 		return i.broken(&step.Commit{Outcome: outcome}), nil
 	}
 	commit := plan.Commit(i.Work, i.whole(outcome, done))
-	commit.Events = slices.Concat(i.found, found, commit.Events)
+	commit.Events = slices.Concat(i.found, by.found, commit.Events)
 	return i.broken(commit), nil
 }
 

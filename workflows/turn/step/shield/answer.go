@@ -2,11 +2,38 @@ package shield
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 )
+
+// Settles reports whether shields check the answers of the turn's agent, and if so, whether parts of answers can settle before their end.
+func (c *Checker) Settles(ctx context.Context, loaded *step.Loaded) (checked, settles bool, _ error) {
+	if len(loaded.GetAgent().GetShields()) == 0 {
+		return false, false, nil
+	}
+	seen, err := c.look(ctx, loaded.GetAgent())
+	return slices.Contains(seen.stages, StageOutput), !slices.Contains(seen.held, StageOutput), err
+}
+
+// Settled returns the parts of the beginnings of an answer and of its reasoning that no continuation changes, as the shields leave them.
+func (c *Checker) Settled(ctx context.Context, loaded *step.Loaded, text, reasoning string) (string, string, error) {
+	resp, err := c.texts.CheckText(ctx, &policyv1.CheckTextRequest{
+		Shields: loaded.GetAgent().GetShields(), Stage: StageOutput, Texts: []string{text, reasoning}, Partial: true,
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("ask shields: %w", err)
+	}
+	if len(resp.GetTexts()) != 2 || slices.Contains(resp.GetHeldStages(), StageOutput) {
+		return "", "", errors.New("ask shields: nothing settles")
+	}
+	return resp.GetTexts()[0].GetText(), resp.GetTexts()[1].GetText(), nil
+}
 
 // Answer checks what the model said before it is committed, and changes the message: redacted, or withheld as a whole with its tool
 // calls. An answer that was cut off and cannot be checked is withheld.

@@ -47,8 +47,8 @@ const (
 
 // stagesSeen are the stages that a set of shields looks at.
 type stagesSeen struct {
-	stages []string
-	at     time.Time
+	stages, held []string
+	at           time.Time
 }
 
 // Checker asks shields. It is safe for concurrent use.
@@ -71,16 +71,23 @@ func (c *Checker) Looks(ctx context.Context, a *sessionsv1.Agent, stage string) 
 	if len(a.GetShields()) == 0 {
 		return false, nil
 	}
+	seen, err := c.look(ctx, a)
+	return slices.Contains(seen.stages, stage), err
+}
+
+// look asks at which stages the agent's shields look.
+func (c *Checker) look(ctx context.Context, a *sessionsv1.Agent) (stagesSeen, error) {
 	key := strings.Join(a.GetShields(), "\x00")
 	if seen, ok := c.stages.Get(key); ok && time.Since(seen.at) < stagesAge {
-		return slices.Contains(seen.stages, stage), nil
+		return seen, nil
 	}
-	resp, err := c.texts.CheckText(ctx, &policyv1.CheckTextRequest{Shields: a.GetShields(), Stage: stage})
+	resp, err := c.texts.CheckText(ctx, &policyv1.CheckTextRequest{Shields: a.GetShields(), Stage: StageOutput})
 	if err != nil {
-		return false, fmt.Errorf("ask shields: %w", err)
+		return stagesSeen{}, fmt.Errorf("ask shields: %w", err)
 	}
-	c.stages.Add(key, stagesSeen{resp.GetStages(), time.Now()})
-	return slices.Contains(resp.GetStages(), stage), nil
+	seen := stagesSeen{resp.GetStages(), resp.GetHeldStages(), time.Now()}
+	c.stages.Add(key, seen)
+	return seen, nil
 }
 
 // Check asks the shields of a turn's agent about texts, one answer for each; nil when none looks there.

@@ -27,6 +27,60 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ModerationForm is how a model is asked about a text.
+type ModerationForm int32
+
+const (
+	// Not set.
+	ModerationForm_MODERATION_FORM_UNSPECIFIED ModerationForm = 0
+	// One conversation for each text, with the text as the user's message. The model answers "safe", or "unsafe" and, on the next line,
+	// categories such as S1,S3.
+	ModerationForm_MODERATION_FORM_GUARD ModerationForm = 1
+	// One request to the provider's moderation endpoint (OpenAI's POST /v1/moderations) with all texts.
+	ModerationForm_MODERATION_FORM_ENDPOINT ModerationForm = 2
+)
+
+// Enum value maps for ModerationForm.
+var (
+	ModerationForm_name = map[int32]string{
+		0: "MODERATION_FORM_UNSPECIFIED",
+		1: "MODERATION_FORM_GUARD",
+		2: "MODERATION_FORM_ENDPOINT",
+	}
+	ModerationForm_value = map[string]int32{
+		"MODERATION_FORM_UNSPECIFIED": 0,
+		"MODERATION_FORM_GUARD":       1,
+		"MODERATION_FORM_ENDPOINT":    2,
+	}
+)
+
+func (x ModerationForm) Enum() *ModerationForm {
+	p := new(ModerationForm)
+	*p = x
+	return p
+}
+
+func (x ModerationForm) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ModerationForm) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_inference_v1_inference_proto_enumTypes[0].Descriptor()
+}
+
+func (ModerationForm) Type() protoreflect.EnumType {
+	return &file_windlass_inference_v1_inference_proto_enumTypes[0]
+}
+
+func (x ModerationForm) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ModerationForm.Descriptor instead.
+func (ModerationForm) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{0}
+}
+
 // Model is a model that can be called.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -300,6 +354,180 @@ func (x *GenerateRequest) GetStep() string {
 	return ""
 }
 
+// ModerateRequest asks a model about texts.
+type ModerateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "provider/model"; empty = the default.
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// How the model is asked.
+	Form ModerationForm `protobuf:"varint,2,opt,name=form,proto3,enum=windlass.inference.v1.ModerationForm" json:"form,omitempty"`
+	// The texts.
+	Texts []string `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
+	// ID of the turn, for telemetry.
+	TurnId        string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModerateRequest) Reset() {
+	*x = ModerateRequest{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModerateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModerateRequest) ProtoMessage() {}
+
+func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModerateRequest.ProtoReflect.Descriptor instead.
+func (*ModerateRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ModerateRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ModerateRequest) GetForm() ModerationForm {
+	if x != nil {
+		return x.Form
+	}
+	return ModerationForm_MODERATION_FORM_UNSPECIFIED
+}
+
+func (x *ModerateRequest) GetTexts() []string {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
+}
+
+func (x *ModerateRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+// ModerateResponse is what the model says.
+type ModerateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One result for each text, in the order of the request.
+	Results       []*ModerationResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModerateResponse) Reset() {
+	*x = ModerateResponse{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModerateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModerateResponse) ProtoMessage() {}
+
+func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModerateResponse.ProtoReflect.Descriptor instead.
+func (*ModerateResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ModerateResponse) GetResults() []*ModerationResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// ModerationResult is about one text.
+type ModerationResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True when the model objects to the text.
+	Flagged bool `protobuf:"varint,1,opt,name=flagged,proto3" json:"flagged,omitempty"`
+	// Categories that the model names, sorted; at most 64. May be empty for a flagged text.
+	Categories    []string `protobuf:"bytes,2,rep,name=categories,proto3" json:"categories,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModerationResult) Reset() {
+	*x = ModerationResult{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModerationResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModerationResult) ProtoMessage() {}
+
+func (x *ModerationResult) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModerationResult.ProtoReflect.Descriptor instead.
+func (*ModerationResult) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ModerationResult) GetFlagged() bool {
+	if x != nil {
+		return x.Flagged
+	}
+	return false
+}
+
+func (x *ModerationResult) GetCategories() []string {
+	if x != nil {
+		return x.Categories
+	}
+	return nil
+}
+
 // GenerateResponse is one message of the stream.
 type GenerateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -318,7 +546,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +558,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +571,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -438,7 +666,7 @@ type ToolCallDelta struct {
 
 func (x *ToolCallDelta) Reset() {
 	*x = ToolCallDelta{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +678,7 @@ func (x *ToolCallDelta) String() string {
 func (*ToolCallDelta) ProtoMessage() {}
 
 func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +691,7 @@ func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ToolCallDelta) GetIndex() int32 {
@@ -517,7 +745,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -529,7 +757,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -542,7 +770,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Finished) GetFinishReason() string {
@@ -607,7 +835,7 @@ type ListModelsRequest struct {
 
 func (x *ListModelsRequest) Reset() {
 	*x = ListModelsRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +847,7 @@ func (x *ListModelsRequest) String() string {
 func (*ListModelsRequest) ProtoMessage() {}
 
 func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +860,7 @@ func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsRequest.ProtoReflect.Descriptor instead.
 func (*ListModelsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListModelsRequest) GetPageSize() int32 {
@@ -662,7 +890,7 @@ type ListModelsResponse struct {
 
 func (x *ListModelsResponse) Reset() {
 	*x = ListModelsResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +902,7 @@ func (x *ListModelsResponse) String() string {
 func (*ListModelsResponse) ProtoMessage() {}
 
 func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +915,7 @@ func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsResponse.ProtoReflect.Descriptor instead.
 func (*ListModelsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListModelsResponse) GetModels() []*Model {
@@ -715,7 +943,7 @@ type ResolveModelRequest struct {
 
 func (x *ResolveModelRequest) Reset() {
 	*x = ResolveModelRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +955,7 @@ func (x *ResolveModelRequest) String() string {
 func (*ResolveModelRequest) ProtoMessage() {}
 
 func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +968,7 @@ func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveModelRequest.ProtoReflect.Descriptor instead.
 func (*ResolveModelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ResolveModelRequest) GetModel() string {
@@ -776,7 +1004,20 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\vtemperature\x18\x06 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\vtemperature\x88\x01\x01\x12\x17\n" +
 	"\aturn_id\x18\a \x01(\tR\x06turnId\x12\x12\n" +
 	"\x04step\x18\b \x01(\tR\x04stepB\x0e\n" +
-	"\f_temperature\"\xf6\x01\n" +
+	"\f_temperature\"\xc0\x01\n" +
+	"\x0fModerateRequest\x12\x1e\n" +
+	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12E\n" +
+	"\x04form\x18\x02 \x01(\x0e2%.windlass.inference.v1.ModerationFormB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04form\x12$\n" +
+	"\x05texts\x18\x03 \x03(\tB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\x80\x02R\x05texts\x12 \n" +
+	"\aturn_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\"U\n" +
+	"\x10ModerateResponse\x12A\n" +
+	"\aresults\x18\x01 \x03(\v2'.windlass.inference.v1.ModerationResultR\aresults\"L\n" +
+	"\x10ModerationResult\x12\x18\n" +
+	"\aflagged\x18\x01 \x01(\bR\aflagged\x12\x1e\n" +
+	"\n" +
+	"categories\x18\x02 \x03(\tR\n" +
+	"categories\"\xf6\x01\n" +
 	"\x10GenerateResponse\x12\x1f\n" +
 	"\n" +
 	"text_delta\x18\x01 \x01(\tH\x00R\ttextDelta\x12)\n" +
@@ -806,9 +1047,14 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x06models\x18\x01 \x03(\v2\x1c.windlass.inference.v1.ModelR\x06models\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"5\n" +
 	"\x13ResolveModelRequest\x12\x1e\n" +
-	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model2\x9b\x03\n" +
+	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model*j\n" +
+	"\x0eModerationForm\x12\x1f\n" +
+	"\x1bMODERATION_FORM_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15MODERATION_FORM_GUARD\x10\x01\x12\x1c\n" +
+	"\x18MODERATION_FORM_ENDPOINT\x10\x022\x9b\x04\n" +
 	"\x10InferenceService\x12\x80\x01\n" +
-	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"!\xaa\xfd\x1b\x19inference.models.generate\xb0\xfd\x1b\x010\x01\x12\x8e\x01\n" +
+	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"!\xaa\xfd\x1b\x19inference.models.generate\xb0\xfd\x1b\x010\x01\x12~\n" +
+	"\bModerate\x12&.windlass.inference.v1.ModerateRequest\x1a'.windlass.inference.v1.ModerateResponse\"!\xaa\xfd\x1b\x19inference.models.moderate\xb0\xfd\x1b\x01\x12\x8e\x01\n" +
 	"\n" +
 	"ListModels\x12(.windlass.inference.v1.ListModelsRequest\x1a).windlass.inference.v1.ListModelsResponse\"+\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/models\x12s\n" +
@@ -827,42 +1073,51 @@ func file_windlass_inference_v1_inference_proto_rawDescGZIP() []byte {
 	return file_windlass_inference_v1_inference_proto_rawDescData
 }
 
-var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_windlass_inference_v1_inference_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_windlass_inference_v1_inference_proto_goTypes = []any{
-	(*Model)(nil),               // 0: windlass.inference.v1.Model
-	(*ToolDefinition)(nil),      // 1: windlass.inference.v1.ToolDefinition
-	(*GenerateRequest)(nil),     // 2: windlass.inference.v1.GenerateRequest
-	(*GenerateResponse)(nil),    // 3: windlass.inference.v1.GenerateResponse
-	(*ToolCallDelta)(nil),       // 4: windlass.inference.v1.ToolCallDelta
-	(*Finished)(nil),            // 5: windlass.inference.v1.Finished
-	(*ListModelsRequest)(nil),   // 6: windlass.inference.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),  // 7: windlass.inference.v1.ListModelsResponse
-	(*ResolveModelRequest)(nil), // 8: windlass.inference.v1.ResolveModelRequest
-	(*v1.Price)(nil),            // 9: windlass.turn.v1.Price
-	(*v1.Message)(nil),          // 10: windlass.turn.v1.Message
-	(*v1.ToolCall)(nil),         // 11: windlass.turn.v1.ToolCall
-	(*v1.Usage)(nil),            // 12: windlass.turn.v1.Usage
+	(ModerationForm)(0),         // 0: windlass.inference.v1.ModerationForm
+	(*Model)(nil),               // 1: windlass.inference.v1.Model
+	(*ToolDefinition)(nil),      // 2: windlass.inference.v1.ToolDefinition
+	(*GenerateRequest)(nil),     // 3: windlass.inference.v1.GenerateRequest
+	(*ModerateRequest)(nil),     // 4: windlass.inference.v1.ModerateRequest
+	(*ModerateResponse)(nil),    // 5: windlass.inference.v1.ModerateResponse
+	(*ModerationResult)(nil),    // 6: windlass.inference.v1.ModerationResult
+	(*GenerateResponse)(nil),    // 7: windlass.inference.v1.GenerateResponse
+	(*ToolCallDelta)(nil),       // 8: windlass.inference.v1.ToolCallDelta
+	(*Finished)(nil),            // 9: windlass.inference.v1.Finished
+	(*ListModelsRequest)(nil),   // 10: windlass.inference.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),  // 11: windlass.inference.v1.ListModelsResponse
+	(*ResolveModelRequest)(nil), // 12: windlass.inference.v1.ResolveModelRequest
+	(*v1.Price)(nil),            // 13: windlass.turn.v1.Price
+	(*v1.Message)(nil),          // 14: windlass.turn.v1.Message
+	(*v1.ToolCall)(nil),         // 15: windlass.turn.v1.ToolCall
+	(*v1.Usage)(nil),            // 16: windlass.turn.v1.Usage
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
-	9,  // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
-	10, // 1: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
-	1,  // 2: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
-	4,  // 3: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
-	5,  // 4: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
-	11, // 5: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	12, // 6: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
-	0,  // 7: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	2,  // 8: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	6,  // 9: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	8,  // 10: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	3,  // 11: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	7,  // 12: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	0,  // 13: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	11, // [11:14] is the sub-list for method output_type
-	8,  // [8:11] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	13, // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
+	14, // 1: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
+	2,  // 2: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
+	0,  // 3: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
+	6,  // 4: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
+	8,  // 5: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
+	9,  // 6: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
+	15, // 7: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	16, // 8: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
+	1,  // 9: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
+	3,  // 10: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	4,  // 11: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
+	10, // 12: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	12, // 13: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	7,  // 14: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	5,  // 15: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
+	11, // 16: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	1,  // 17: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	14, // [14:18] is the sub-list for method output_type
+	10, // [10:14] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_windlass_inference_v1_inference_proto_init() }
@@ -871,7 +1126,7 @@ func file_windlass_inference_v1_inference_proto_init() {
 		return
 	}
 	file_windlass_inference_v1_inference_proto_msgTypes[2].OneofWrappers = []any{}
-	file_windlass_inference_v1_inference_proto_msgTypes[3].OneofWrappers = []any{
+	file_windlass_inference_v1_inference_proto_msgTypes[6].OneofWrappers = []any{
 		(*GenerateResponse_TextDelta)(nil),
 		(*GenerateResponse_ReasoningDelta)(nil),
 		(*GenerateResponse_ToolCallDelta)(nil),
@@ -882,13 +1137,14 @@ func file_windlass_inference_v1_inference_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_inference_v1_inference_proto_rawDesc), len(file_windlass_inference_v1_inference_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   9,
+			NumEnums:      1,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_inference_v1_inference_proto_goTypes,
 		DependencyIndexes: file_windlass_inference_v1_inference_proto_depIdxs,
+		EnumInfos:         file_windlass_inference_v1_inference_proto_enumTypes,
 		MessageInfos:      file_windlass_inference_v1_inference_proto_msgTypes,
 	}.Build()
 	File_windlass_inference_v1_inference_proto = out.File

@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	InferenceService_Generate_FullMethodName     = "/windlass.inference.v1.InferenceService/Generate"
+	InferenceService_Moderate_FullMethodName     = "/windlass.inference.v1.InferenceService/Moderate"
 	InferenceService_ListModels_FullMethodName   = "/windlass.inference.v1.InferenceService/ListModels"
 	InferenceService_ResolveModel_FullMethodName = "/windlass.inference.v1.InferenceService/ResolveModel"
 )
@@ -38,6 +39,10 @@ type InferenceServiceClient interface {
 	// RESOURCE_EXHAUSTED/RATE_LIMITED (after RetryInfo), DEADLINE_EXCEEDED (no first token, or no further token, for too long) and
 	// DATA_LOSS/MODEL_STREAM_BROKEN.
 	Generate(ctx context.Context, in *GenerateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GenerateResponse], error)
+	// Moderate has a model judge texts: a guard model, which answers "safe" or "unsafe" and categories (Llama Guard and its like), or a
+	// moderation endpoint. Errors are those of Generate, FAILED_PRECONDITION/MODEL_REJECTED for a provider without such an endpoint, and
+	// DATA_LOSS/MODEL_STREAM_BROKEN for an answer that is none.
+	Moderate(ctx context.Context, in *ModerateRequest, opts ...grpc.CallOption) (*ModerateResponse, error)
 	// ListModels lists the available models, the default first. For providers that cannot list their models, it returns those in the
 	// configuration.
 	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
@@ -73,6 +78,16 @@ func (c *inferenceServiceClient) Generate(ctx context.Context, in *GenerateReque
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type InferenceService_GenerateClient = grpc.ServerStreamingClient[GenerateResponse]
 
+func (c *inferenceServiceClient) Moderate(ctx context.Context, in *ModerateRequest, opts ...grpc.CallOption) (*ModerateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ModerateResponse)
+	err := c.cc.Invoke(ctx, InferenceService_Moderate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *inferenceServiceClient) ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListModelsResponse)
@@ -105,6 +120,10 @@ type InferenceServiceServer interface {
 	// RESOURCE_EXHAUSTED/RATE_LIMITED (after RetryInfo), DEADLINE_EXCEEDED (no first token, or no further token, for too long) and
 	// DATA_LOSS/MODEL_STREAM_BROKEN.
 	Generate(*GenerateRequest, grpc.ServerStreamingServer[GenerateResponse]) error
+	// Moderate has a model judge texts: a guard model, which answers "safe" or "unsafe" and categories (Llama Guard and its like), or a
+	// moderation endpoint. Errors are those of Generate, FAILED_PRECONDITION/MODEL_REJECTED for a provider without such an endpoint, and
+	// DATA_LOSS/MODEL_STREAM_BROKEN for an answer that is none.
+	Moderate(context.Context, *ModerateRequest) (*ModerateResponse, error)
 	// ListModels lists the available models, the default first. For providers that cannot list their models, it returns those in the
 	// configuration.
 	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)
@@ -123,6 +142,9 @@ type UnimplementedInferenceServiceServer struct{}
 
 func (UnimplementedInferenceServiceServer) Generate(*GenerateRequest, grpc.ServerStreamingServer[GenerateResponse]) error {
 	return status.Error(codes.Unimplemented, "method Generate not implemented")
+}
+func (UnimplementedInferenceServiceServer) Moderate(context.Context, *ModerateRequest) (*ModerateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Moderate not implemented")
 }
 func (UnimplementedInferenceServiceServer) ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListModels not implemented")
@@ -161,6 +183,24 @@ func _InferenceService_Generate_Handler(srv interface{}, stream grpc.ServerStrea
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type InferenceService_GenerateServer = grpc.ServerStreamingServer[GenerateResponse]
+
+func _InferenceService_Moderate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ModerateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).Moderate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_Moderate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).Moderate(ctx, req.(*ModerateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _InferenceService_ListModels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListModelsRequest)
@@ -205,6 +245,10 @@ var InferenceService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "windlass.inference.v1.InferenceService",
 	HandlerType: (*InferenceServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Moderate",
+			Handler:    _InferenceService_Moderate_Handler,
+		},
 		{
 			MethodName: "ListModels",
 			Handler:    _InferenceService_ListModels_Handler,

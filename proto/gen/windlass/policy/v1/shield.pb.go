@@ -34,7 +34,10 @@ type CheckTextRequest struct {
 	// The texts; none = only return the stages.
 	Texts []string `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
 	// Where the texts come from. Shields that ask a webhook pass it on.
-	Origin        *TextOrigin `protobuf:"bytes,4,opt,name=origin,proto3" json:"origin,omitempty"`
+	Origin *TextOrigin `protobuf:"bytes,4,opt,name=origin,proto3" json:"origin,omitempty"`
+	// The texts are beginnings of longer ones. Each result has in `text` the part that no continuation changes, redacted; nothing else of it
+	// is set. Shields of stages in held_stages are not asked, and such texts have no such part.
+	Partial       bool `protobuf:"varint,5,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -95,6 +98,13 @@ func (x *CheckTextRequest) GetOrigin() *TextOrigin {
 		return x.Origin
 	}
 	return nil
+}
+
+func (x *CheckTextRequest) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 // TextOrigin says where texts come from.
@@ -176,7 +186,9 @@ type CheckTextResponse struct {
 	// One result for each text, in the order of the request.
 	Texts []*CheckedText `protobuf:"bytes,1,rep,name=texts,proto3" json:"texts,omitempty"`
 	// Stages for which at least one of the shields is configured.
-	Stages        []string `protobuf:"bytes,2,rep,name=stages,proto3" json:"stages,omitempty"`
+	Stages []string `protobuf:"bytes,2,rep,name=stages,proto3" json:"stages,omitempty"`
+	// Those of them whose texts can only be checked as a whole, because a shield asks a model or a webhook.
+	HeldStages    []string `protobuf:"bytes,3,rep,name=held_stages,json=heldStages,proto3" json:"held_stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,6 +237,13 @@ func (x *CheckTextResponse) GetStages() []string {
 	return nil
 }
 
+func (x *CheckTextResponse) GetHeldStages() []string {
+	if x != nil {
+		return x.HeldStages
+	}
+	return nil
+}
+
 // CheckedText is the result for one text.
 type CheckedText struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -232,7 +251,7 @@ type CheckedText struct {
 	Blocked bool `protobuf:"varint,1,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	// True when a shield changed the text. Use `text` in its place.
 	Redacted bool `protobuf:"varint,2,opt,name=redacted,proto3" json:"redacted,omitempty"`
-	// The text with each finding replaced by "[redacted:CATEGORY]"; empty unless redacted.
+	// The text with each finding replaced by "[redacted:CATEGORY]"; empty unless redacted or partial.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// The shields that found something, in the order of the request.
 	Hits          []*ShieldHit `protobuf:"bytes,4,rep,name=hits,proto3" json:"hits,omitempty"`
@@ -393,21 +412,24 @@ var File_windlass_policy_v1_shield_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_shield_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/policy/v1/approval.proto\"\xce\x01\n" +
+	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/policy/v1/approval.proto\"\xe8\x01\n" +
 	"\x10CheckTextRequest\x12'\n" +
 	"\ashields\x18\x01 \x03(\tB\r\xe0A\x02\xbaH\a\x92\x01\x04\b\x01\x10@R\ashields\x128\n" +
 	"\x05stage\x18\x02 \x01(\tB\"\xbaH\x1fr\x1dR\x05inputR\x04toolR\x06resultR\x06outputR\x05stage\x12\x1f\n" +
 	"\x05texts\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05texts\x126\n" +
-	"\x06origin\x18\x04 \x01(\v2\x1e.windlass.policy.v1.TextOriginR\x06origin\"\x99\x01\n" +
+	"\x06origin\x18\x04 \x01(\v2\x1e.windlass.policy.v1.TextOriginR\x06origin\x12\x18\n" +
+	"\apartial\x18\x05 \x01(\bR\apartial\"\x99\x01\n" +
 	"\n" +
 	"TextOrigin\x12 \n" +
 	"\x06tenant\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06tenant\x12\"\n" +
 	"\asubject\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\asubject\x12#\n" +
 	"\bagent_id\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\aagentId\x12 \n" +
-	"\aturn_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\"b\n" +
+	"\aturn_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\"\x83\x01\n" +
 	"\x11CheckTextResponse\x125\n" +
 	"\x05texts\x18\x01 \x03(\v2\x1f.windlass.policy.v1.CheckedTextR\x05texts\x12\x16\n" +
-	"\x06stages\x18\x02 \x03(\tR\x06stages\"\x8a\x01\n" +
+	"\x06stages\x18\x02 \x03(\tR\x06stages\x12\x1f\n" +
+	"\vheld_stages\x18\x03 \x03(\tR\n" +
+	"heldStages\"\x8a\x01\n" +
 	"\vCheckedText\x12\x18\n" +
 	"\ablocked\x18\x01 \x01(\bR\ablocked\x12\x1a\n" +
 	"\bredacted\x18\x02 \x01(\bR\bredacted\x12\x12\n" +
