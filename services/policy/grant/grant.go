@@ -46,6 +46,7 @@ type Issuers interface {
 	Exchange(
 		ctx context.Context, issuer string, subject exchange.Token, identity string, t exchange.Target, fresh bool,
 	) (exchange.Token, error)
+	Revoke(ctx context.Context, issuer string, refresh secret.Value) error
 }
 
 // Waiting turns go on once their user has logged in.
@@ -206,9 +207,31 @@ func (s *Service) Revoke(ctx context.Context, u User, id string) (store.Grant, e
 	return s.Get(ctx, u, id)
 }
 
-// End removes the grants of turns that have ended, and their tokens.
+// End removes the grants of turns that have ended, and their tokens. Refresh tokens that no other grant uses are revoked at their issuer,
+// if it is there: they expire in any case.
 func (s *Service) End(ctx context.Context, tenant string, turns []string) error {
-	return s.deps.Store.End(ctx, tenant, turns)
+	logins := map[string]store.Login{}
+	for _, turn := range turns {
+		g, err := s.deps.Store.OfTurn(ctx, tenant, turn)
+		if err != nil || g.LoginID == "" {
+			continue
+		}
+		if l, err := s.deps.Store.Login(ctx, tenant, g.LoginID); err == nil && !l.Refresh.IsZero() {
+			logins[g.LoginID] = l
+		}
+	}
+	if err := s.deps.Store.End(ctx, tenant, turns); err != nil {
+		return err
+	}
+	for id, l := range logins {
+		if _, err := s.deps.Store.Login(ctx, tenant, id); !errors.Is(err, store.ErrNotFound) {
+			continue // another turn uses it
+		}
+		if err := s.deps.Issuers.Revoke(ctx, l.Issuer, l.Refresh); err != nil {
+			s.deps.Log.InfoContext(ctx, "a refresh token that no turn needs any more was not revoked", "issuer", l.Issuer, "error", err)
+		}
+	}
+	return nil
 }
 
 // Run removes grants that have expired, until ctx ends.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +66,7 @@ type issuer struct {
 	logins   int
 	refreshs int
 	targets  []exchange.Target
+	ended    []string // refresh tokens that were revoked
 }
 
 func failed(kind exchange.Kind) error {
@@ -107,6 +109,16 @@ func (i *issuer) Refresh(_ context.Context, _ string, refresh secret.Value, subj
 	i.serial++
 	i.current = fmt.Sprintf("%s-refresh-%d", canary, i.serial)
 	return exchange.Tokens{Access: i.token(), Refresh: secret.New(i.current)}, nil
+}
+
+func (i *issuer) Revoke(_ context.Context, _ string, refresh secret.Value) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.away {
+		return failed(exchange.Unreachable)
+	}
+	i.ended = append(i.ended, refresh.Reveal())
+	return nil
 }
 
 func (i *issuer) Exchange(
@@ -342,6 +354,31 @@ func TestTurnsOfSubAgentsActForTheSameUser(t *testing.T) {
 		}
 		if err := w.redeem("trn_2"); !fault.Is(err, faultv1.Reason_REASON_FAILED_PRECONDITION) {
 			w.Errorf("a login does not undo a revocation: %v", err)
+		}
+	})
+}
+
+func TestTheRefreshTokenIsRevokedAfterTheLastTurn(t *testing.T) {
+	both(t, func(w *world) {
+		end := func(turn string, revoked ...string) {
+			t.Helper()
+			if err := w.End(w.Context(), "default", []string{turn}); err != nil || !slices.Equal(w.idp.ended, revoked) {
+				w.Errorf("after %s: %q were revoked, want %q, %v", turn, w.idp.ended, revoked, err)
+			}
+		}
+		w.create("trn_1", "one")
+		w.create("trn_2", "one")
+		w.clock.pass(time.Minute)
+		w.mustRedeem("trn_1") // with another refresh token from now on
+		first := w.idp.current
+		end("trn_1")
+		end("trn_2", first)
+		end("trn_2", first) // again
+		w.create("trn_3", "two")
+		w.idp.away = true
+		end("trn_3", first)
+		if n := w.count("grant_logins"); n != 0 {
+			w.Errorf("%d logins are kept since the issuer is away", n)
 		}
 	})
 }

@@ -32,6 +32,9 @@ type idp struct {
 	// answer answers a request with a status and a body.
 	answer func(form url.Values) (int, any)
 	hold   chan struct{}
+	// revoke is the revocation endpoint in the metadata, and revoked the requests to it.
+	revoke  string
+	revoked []url.Values
 }
 
 func newIDP(t *testing.T) *idp {
@@ -39,7 +42,13 @@ func newIDP(t *testing.T) *idp {
 	i := &idp{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "token_endpoint": i.URL + "/token"})
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "token_endpoint": i.URL + "/token", "revocation_endpoint": i.revoke})
+	})
+	mux.HandleFunc("POST /revoke", func(_ http.ResponseWriter, r *http.Request) {
+		if id, password, _ := r.BasicAuth(); r.ParseForm() != nil || id != "mesh" || password != "s%2B" {
+			t.Errorf("client %q with %q", id, password)
+		}
+		i.revoked = append(i.revoked, r.PostForm)
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		id, password, _ := r.BasicAuth()
@@ -322,5 +331,23 @@ func TestLogin(t *testing.T) {
 	}
 	if _, err := c.Refresh(t.Context(), "corp", secret.New("r1"), "bob"); exchange.KindOf(err) != exchange.Wrong {
 		t.Errorf("a token of another user: %v", err)
+	}
+}
+
+func TestRefreshTokensAreRevoked(t *testing.T) {
+	i := newIDP(t)
+	c := newClient(t, i, func() time.Time { return now })
+	for _, endpoint := range []string{"", "http://elsewhere.example.com/revoke", i.URL + "/revoke"} {
+		i.revoke = endpoint
+		if err := c.Revoke(t.Context(), "corp", secret.New("r-1")); err != nil {
+			t.Errorf("with the endpoint %q: %v", endpoint, err)
+		}
+	}
+	if len(i.revoked) != 1 || i.revoked[0].Get("token") != "r-1" || i.revoked[0].Get("token_type_hint") != "refresh_token" {
+		t.Errorf("revoked: %v", i.revoked)
+	}
+	i.Close()
+	if err := c.Revoke(t.Context(), "corp", secret.New("r-1")); exchange.KindOf(err) != exchange.Unreachable {
+		t.Errorf("while the issuer is away: %v", err)
 	}
 }

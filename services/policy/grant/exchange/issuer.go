@@ -86,13 +86,10 @@ func (i *issuer) send(ctx context.Context, form url.Values) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	req, err := i.request(ctx, endpoint, form)
 	if err != nil {
-		return nil, failed(Unreachable, "issuer %q: the URL of its token endpoint is not valid", i.cfg.Name)
+		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	req.SetBasicAuth(url.QueryEscape(i.cfg.Exchange.ClientID), url.QueryEscape(i.cfg.Exchange.ClientSecret.Reveal()))
 	status, body, err := i.do(req)
 	switch {
 	case err != nil:
@@ -107,6 +104,18 @@ func (i *issuer) send(ctx context.Context, form url.Values) (*answer, error) {
 		return nil, failed(Wrong, "issuer %q answered without a token", i.cfg.Name) // the body is not quoted: it may hold one
 	}
 	return a, nil
+}
+
+// request returns a request of the mesh's client.
+func (i *issuer) request(ctx context.Context, endpoint string, form url.Values) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, failed(Unreachable, "issuer %q: the URL of its endpoint is not valid", i.cfg.Name)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	req.SetBasicAuth(url.QueryEscape(i.cfg.Exchange.ClientID), url.QueryEscape(i.cfg.Exchange.ClientSecret.Reveal()))
+	return req, nil
 }
 
 func (i *issuer) do(req *http.Request) (status int, body []byte, err error) {
