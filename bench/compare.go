@@ -13,7 +13,33 @@ import (
 type comparison struct {
 	machine machine
 	builds  [2]*deployment // the build to compare with, then that of -bin
+	// loss is how much worse a row of the second may be, in parts of one; 0 = a person judges.
+	loss float64
 }
+
+// variant is one of the two meshes of a comparison.
+type variant struct {
+	name, deployment string
+	options          options
+}
+
+// variants returns what is compared: two builds, or one with and without its security.
+func (o options) variants() (out [2]variant) {
+	if o.secured {
+		open := o
+		open.open = true
+		return [2]variant{{"security off", splitMesh, open}, {"security on", splitMesh, o}}
+	}
+	for i, bin := range []string{o.against, o.bin} {
+		of := o
+		of.bin = bin
+		out[i] = variant{bin, embeddedMesh, of}
+	}
+	return out
+}
+
+// maxLoss is how much slower a mesh may be with codec, mutual TLS and access policies.
+const maxLoss = 0.05
 
 // blocksOfLoad is how often the builds alternate in a row of concurrent turns.
 const blocksOfLoad = 6
@@ -33,20 +59,21 @@ func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
 			}
 		}
 	}()
-	for i, bin := range []string{b.options.against, b.options.bin} {
-		o := b.options
-		o.bin = bin
+	if b.options.secured {
+		c.loss = maxLoss
+	}
+	for i, v := range b.options.variants() {
 		var verbose io.Writer
-		if o.verbose {
+		if b.options.verbose {
 			verbose = b.progress
 		}
-		b.say("%s: starting", bin)
-		m, err := startMesh(ctx, embeddedMesh, o, b.model.url, verbose)
+		b.say("%s: starting", v.name)
+		m, err := startMesh(ctx, v.deployment, v.options, b.model.url, verbose)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", bin, err)
+			return nil, fmt.Errorf("%s: %w", v.name, err)
 		}
 		meshes[i] = m
-		c.builds[i] = &deployment{name: bin}
+		c.builds[i] = &deployment{name: v.name}
 	}
 	var rate float64
 	for i, m := range meshes {
@@ -191,5 +218,19 @@ func (c *comparison) text() string {
 
 func (c *comparison) markdown() string { return c.table().markdown() }
 
-// check has no goals: a person judges the figures.
-func (c *comparison) check() error { return nil }
+// check fails if turns of a row take longer by more than the loss, or fewer are made in a second. Two builds have no goal: a person judges.
+func (c *comparison) check() error {
+	if c.loss == 0 {
+		return nil
+	}
+	for i, before := range c.builds[0].rows {
+		after := c.builds[1].rows[i]
+		p50 := func(r row) float64 { return float64(spreadOf(r.mesh.samples, totalOf).p50) }
+		slower := p50(before) > 0 && p50(after)/p50(before) > 1+c.loss
+		fewer := before.concurrency > 1 && after.mesh.rate() < before.mesh.rate()*(1-c.loss)
+		if slower || fewer {
+			return fmt.Errorf("%w: %s loses more than %.0f %%", errReach, before.title(), 100*c.loss)
+		}
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -44,5 +45,28 @@ func TestAgainstStandsAlone(t *testing.T) {
 	}
 	if o, err := parse([]string{"-against", "old"}, io.Discard); err != nil || o.against != "old" {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestSecurityStandsAlone(t *testing.T) {
+	for _, with := range []string{"-hostile", "-all", "-split", "-postgres=x", "-against=x"} {
+		if _, err := parse([]string{"-security", with}, io.Discard); err == nil || !strings.Contains(err.Error(), "leave out") {
+			t.Errorf("%s: %v", with, err)
+		}
+	}
+	o, err := parse([]string{"-security"}, io.Discard)
+	if v := o.variants(); err != nil || !v[0].options.open || v[1].options.open || v[0].deployment != splitMesh {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestSecurityMayCostFivePercent(t *testing.T) {
+	for total, want := range map[time.Duration]bool{52 * time.Millisecond: true, 60 * time.Millisecond: false} {
+		before, after := found(20*time.Millisecond, 50*time.Millisecond, 100<<20).deployments[0],
+			found(20*time.Millisecond, total, 100<<20).deployments[0]
+		c := &comparison{builds: [2]*deployment{before, after}, loss: maxLoss}
+		if err := c.check(); (err == nil) != want || err != nil && !errors.Is(err, errReach) {
+			t.Errorf("%v instead of 50 ms: %v", total, err)
+		}
 	}
 }

@@ -68,7 +68,7 @@ func (b *bench) result(ctx context.Context) (result, error) {
 	if b.options.hostile {
 		return b.hostile(ctx)
 	}
-	if b.options.against != "" {
+	if b.options.against != "" || b.options.secured {
 		return b.compare(ctx)
 	}
 	return b.measure(ctx)

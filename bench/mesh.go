@@ -138,6 +138,11 @@ func (m *mesh) fill(ctx context.Context) error {
 	if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/sources/"+made.ID+":sync", map[string]any{}, nil); err != nil {
 		return err
 	}
+	if m.options.secured && !m.options.open {
+		if err := m.policies(ctx); err != nil {
+			return err
+		}
+	}
 	for _, name := range []string{instant, paced} {
 		agent := map[string]any{
 			"id": name, "model": "bench/" + name, "tools": []string{toolName},

@@ -14,6 +14,8 @@ import (
 type options struct {
 	// bin is the folder of the programs, against that of another build to compare them with.
 	bin, against string
+	// secured compares separate processes with and without codec, mutual TLS and access policies; open is the mesh without.
+	secured, open bool
 	// deployments are measured one after the other.
 	deployments []string
 	// postgres is a database for the mesh; empty means SQLite.
@@ -69,6 +71,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.StringVar(&o.bin, "bin", "bin", "folder of the programs that `make build` makes")
 	f.StringVar(&o.against, "against", "",
 		"`folder` of another build's programs: measure both in turns, and how they differ, instead of all else")
+	f.BoolVar(&o.secured, "security", false,
+		"measure separate processes without and with encrypted payloads, mutual TLS and access policies, and how they differ, instead of all else")
 	split := f.Bool("split", false, "measure separate windlassd processes instead of windlass up")
 	all := f.Bool("all", false, "measure windlass up, then separate processes")
 	f.StringVar(&o.postgres, "postgres", "", "`DSN` of an empty PostgreSQL database for the mesh; SQLite without it")
@@ -146,6 +150,8 @@ func (o *options) validate(rest []string) error {
 		return errors.New("-tokens must be 2 or more: the first answer ends with a tool call")
 	case o.hostile && (len(o.deployments) > 1 || o.deployments[0] != embeddedMesh):
 		return errors.New("-hostile measures windlass up: leave out -split and -all")
+	case o.secured && (o.hostile || o.against != "" || o.postgres != "" || len(o.deployments) > 1 || o.deployments[0] != embeddedMesh):
+		return errors.New("-security measures separate processes on SQLite: leave out -hostile, -against, -postgres, -split and -all")
 	case o.against != "" && (o.hostile || o.postgres != "" || len(o.deployments) > 1 || o.deployments[0] != embeddedMesh):
 		return errors.New("-against measures windlass up on SQLite: leave out -hostile, -postgres, -split and -all")
 	case o.only != "" && !o.hostile:

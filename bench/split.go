@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"net/http"
 	"path/filepath"
 )
 
@@ -27,7 +29,7 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 	if m.options.postgres != "" {
 		database = m.options.postgres
 	}
-	file, err := m.writeConfig(map[string]any{
+	cfg := map[string]any{
 		"mesh":      map[string]any{"key": "a-key-for-benchmarks-that-is-long-enough-01234", "listen": listen, "targets": listen},
 		"database":  map[string]any{"url": database},
 		"bus":       map[string]any{"url": "nats://" + busAddr, "listen": busAddr, "dir": filepath.Join(m.dir, "bus")},
@@ -36,7 +38,11 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 		"identity":  map[string]any{"loopback": "local"},
 		"inference": m.inferenceConfig(modelURL),
 		"telemetry": map[string]any{"log_level": "warn"}, // as windlass up
-	})
+	}
+	if m.options.open {
+		m.unsecure(cfg)
+	}
+	file, err := m.writeConfig(cfg)
 	if err != nil {
 		return err
 	}
@@ -46,6 +52,33 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 	}
 	for _, r := range append([]string{"bus"}, roles...) {
 		if _, err := m.start(ctx, r, groupWindlass, "windlassd", r, "--config", file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unsecure has processes call each other in clear text, and store payloads in Temporal in clear.
+func (*mesh) unsecure(cfg map[string]any) {
+	for section, values := range map[string]map[string]any{
+		"mesh": {"tls": map[string]any{"mode": "accept"}}, "temporal": {"encrypt": false},
+	} {
+		in, _ := cfg[section].(map[string]any)
+		maps.Copy(in, values)
+	}
+}
+
+// policies adds access policies as a mesh has that is in use. One of them is for the caller, the others are for other people.
+func (m *mesh) policies(ctx context.Context) error {
+	for i := range 20 {
+		p := map[string]any{
+			"name": fmt.Sprintf("department-%d", i), "effect": "allow", "tools": []string{toolName}, "permissions": []string{"sessions.*"},
+			"matchers": []any{map[string]any{"path": "department", "operator": "equals", "values": []string{fmt.Sprintf("d%d", i)}}},
+		}
+		if i == 0 {
+			p["matchers"] = []any{map[string]any{"path": "department", "operator": "not_equals", "values": []string{"d0"}}}
+		}
+		if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/access-policies", p, nil); err != nil {
 			return err
 		}
 	}
