@@ -72,7 +72,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.StringVar(&o.against, "against", "",
 		"`folder` of another build's programs: measure both in turns, and how they differ, instead of all else")
 	f.BoolVar(&o.secured, "security", false,
-		"measure separate processes without and with encrypted payloads, mutual TLS and access policies, and how they differ, instead of all else")
+		"measure separate processes without and with encrypted payloads, mutual TLS and access policies, and how they differ, instead")
 	split := f.Bool("split", false, "measure separate windlassd processes instead of windlass up")
 	all := f.Bool("all", false, "measure windlass up, then separate processes")
 	f.StringVar(&o.postgres, "postgres", "", "`DSN` of an empty PostgreSQL database for the mesh; SQLite without it")

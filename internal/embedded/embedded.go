@@ -166,7 +166,7 @@ func (o *Options) place(dir *datadir.Dir) error {
 		}
 		o.Config.Mesh.Key = key
 	}
-	if v := &o.Config.Policy.Vault; v.MasterKey.IsZero() && v.MasterKeyFile == "" {
+	if v := &o.Config.Policy.Vault; v.MasterKey.IsZero() && v.MasterKeyFile == "" && v.KMS == "" {
 		key, err := dir.Key("master.key")
 		if err != nil {
 			return err

@@ -19,6 +19,9 @@ type Master interface {
 
 var _ Master = (*Set)(nil)
 
+// ErrAway means that a Master could not be asked, for example because its key management service does not answer: a later call may succeed.
+var ErrAway = errors.New("the master key cannot be used now")
+
 // Generate returns a set of one random key.
 func Generate() (*Set, error) {
 	h, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
@@ -58,26 +61,48 @@ func (s *Set) OnlyPrimary() (*Set, error) {
 // Wrap encrypts the set itself, for storage.
 func (s *Set) Wrap(m Master, context string) ([]byte, error) {
 	var out bytes.Buffer
-	if err := s.handle.WriteWithAssociatedData(keyset.NewBinaryWriter(&out), master{m}, []byte(context)); err != nil {
+	with := &master{Master: m}
+	err := s.handle.WriteWithAssociatedData(keyset.NewBinaryWriter(&out), with, []byte(context))
+	if with.away != nil {
+		return nil, with.away
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encrypt a keyset: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// Unwrap decrypts a wrapped set.
+// Unwrap decrypts a wrapped set. ErrAway means that the master could not be asked.
 func Unwrap(wrapped []byte, m Master, context string) (*Set, error) {
-	h, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), master{m}, []byte(context))
+	with := &master{Master: m}
+	h, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), with, []byte(context))
+	if with.away != nil {
+		return nil, with.away
+	}
 	if err != nil {
 		return nil, errors.New("the master key does not decrypt the keyset") // the cause may quote what it decrypted
 	}
 	return ofHandle(h)
 }
 
-// master is a Master as Tink wants it.
-type master struct{ Master }
+// master is a Master as Tink wants it. Tink's errors do not wrap those of the master.
+type master struct {
+	Master
+	away error
+}
 
-func (m master) Encrypt(plain, context []byte) ([]byte, error) { return m.Seal(plain, string(context)) }
+func (m *master) Encrypt(plain, context []byte) ([]byte, error) {
+	out, err := m.Seal(plain, string(context))
+	if errors.Is(err, ErrAway) {
+		m.away = err
+	}
+	return out, err
+}
 
-func (m master) Decrypt(sealed, context []byte) ([]byte, error) {
-	return m.Open(sealed, string(context))
+func (m *master) Decrypt(sealed, context []byte) ([]byte, error) {
+	out, err := m.Open(sealed, string(context))
+	if errors.Is(err, ErrAway) {
+		m.away = err
+	}
+	return out, err
 }

@@ -22,44 +22,6 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-// VaultConfig configures the store of secrets.
-type VaultConfig struct {
-	// MasterKey encrypts the data keys.
-	MasterKey secret.Value `yaml:"master_key" doc:"Secret of at least 32 characters from which the master key of stored secrets is derived; the same for all processes with the policy role. windlass up keeps its own in master.key. Empty: no secrets can be stored."`
-	// MasterKeyFile has the master key.
-	MasterKeyFile string `yaml:"master_key_file" doc:"File with the master key, instead of master_key; only its owner may read it (mode 0600 or less)."`
-	// OldMasterKeys decrypt the data keys.
-	OldMasterKeys []secret.Value `yaml:"old_master_keys" doc:"Previous values of master_key. They decrypt the data keys, which are then encrypted with master_key."`
-}
-
-// masters returns the configured master keys, the newest first.
-func (c VaultConfig) masters() ([]keyset.Master, error) {
-	newest := c.MasterKey
-	switch {
-	case !newest.IsZero() && c.MasterKeyFile != "":
-		return nil, errors.New("policy.vault: set master_key or master_key_file, not both")
-	case c.MasterKeyFile != "":
-		var err error
-		if newest, err = secret.ReadFile(c.MasterKeyFile); err != nil {
-			return nil, fmt.Errorf("policy.vault.master_key_file: %w", err)
-		}
-	case newest.IsZero():
-		if len(c.OldMasterKeys) > 0 {
-			return nil, errors.New("policy.vault.old_master_keys only decrypt: set master_key too")
-		}
-		return nil, nil
-	}
-	var out []keyset.Master
-	for _, key := range append([]secret.Value{newest}, c.OldMasterKeys...) {
-		m, err := keyset.Derive("vault master v1", key)
-		if err != nil {
-			return nil, fmt.Errorf("policy.vault.master_key, old_master_keys: %w", err)
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
 // secrets implements SecretService.
 type secrets struct {
 	policyv1.UnimplementedSecretServiceServer
@@ -175,10 +137,13 @@ func refusal(err error, name string) error {
 	case errors.Is(err, vault.ErrFull):
 		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the tenant has %d secrets, and may not have more",
 			vault.MaxSecrets)
+	case errors.Is(err, keyset.ErrAway):
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the key management service of the vault does not answer").
+			Hint("Try again. Secrets that policy has opened stay usable; others need the service of policy.vault.kms.").Cause(err)
 	case errors.Is(err, vault.ErrNoMaster):
 		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "this mesh has no master key, so it stores no secrets").
 			Hint("Set policy.vault.master_key (WINDLASS_POLICY_VAULT_MASTER_KEY) to a secret of at least 32 characters, or " +
-				"policy.vault.master_key_file to a file that has one, in all processes with the policy role.")
+				"policy.vault.master_key_file to a file that has one, in all processes with the policy role; or set policy.vault.kms.")
 	}
 	return fmt.Errorf("vault: %w", err)
 }

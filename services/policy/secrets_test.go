@@ -1,13 +1,15 @@
 package policy_test
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -188,8 +190,22 @@ func TestAKeyManagementServiceTakesOver(t *testing.T) {
 	if service.calls != before {
 		t.Errorf("the service was asked %d times for three secrets", service.calls-before)
 	}
-	service.err = errors.New("away")
-	if _, err := policy.New(rules(), deps); err == nil {
-		t.Error("policy starts without the service")
+	service.err = fmt.Errorf("%w: connection refused", keyset.ErrAway)
+	if got := resolved(c); got != "kept" {
+		t.Errorf("while the service is away: %q", got)
+	}
+	if _, err := policy.New(rules(), deps); err == nil || !strings.Contains(err.Error(), "connection refused") ||
+		!strings.Contains(err.Error(), "policy.vault.kms") {
+		t.Errorf("policy starts without the service: %v", err)
+	}
+	if _, err := c.RotateSecrets(t.Context(), &policyv1.RotateSecretsRequest{}); status.Code(err) != codes.Unavailable {
+		t.Errorf("a rotation without the service: %v", err)
+	}
+	service.err = nil
+	if _, err := c.RotateSecrets(t.Context(), &policyv1.RotateSecretsRequest{}); err != nil {
+		t.Errorf("a rotation: %v", err)
+	}
+	if got := resolved(use(rules())); got != "kept" {
+		t.Errorf("after the rotation: %q", got)
 	}
 }

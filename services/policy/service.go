@@ -124,7 +124,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		trail: t, inputs: cfg.InputRetention,
 	}
 	s.audit = audit.New(t, s.store.Flush, deps.DB.Now)
-	masters, err := cfg.Vault.masters()
+	masters, err := cfg.Vault.masters(deps.Egress)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s.logins = login.New(deps.DB)
 	s.secrets = &secrets{vault: vault.New(deps.DB, masters...), store: s.store, now: deps.DB.Now, log: deps.Log}
-	if err := s.secrets.vault.Check(context.Background()); err != nil {
+	if err := s.secrets.vault.Check(context.Background()); errors.Is(err, keyset.ErrAway) {
+		return nil, fmt.Errorf("%w: start the service, and check the address and the token of policy.vault.kms", err)
+	} else if err != nil {
 		return nil, fmt.Errorf("policy.vault: %w", err)
 	}
 	if err := shields.connect(deps, s.secrets.vault); err != nil {

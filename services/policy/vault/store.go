@@ -123,19 +123,31 @@ func (v *Vault) save(ctx context.Context, tx sqldb.Tx, keys *keyset.Set) error {
 		sealed, sqldb.Micros(v.db.Now()))
 }
 
-// unwrap decrypts data keys. The cache is of exactly these bytes: they may be of a transaction that is rolled back.
+// unwrap decrypts data keys. The cache is of exactly these bytes: they may be of a transaction that is rolled back. Nothing is locked
+// while a master key is used, which may be far away: readers go on with the keys that they have.
 func (v *Vault) unwrap(w []byte) (*keyset.Set, error) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.keys != nil && bytes.Equal(v.wrapped, w) {
-		return v.keys, nil
+	keys, of := v.keys, v.wrapped
+	v.mu.Unlock()
+	if keys != nil && bytes.Equal(of, w) {
+		return keys, nil
 	}
+	var away error
 	for _, m := range v.masters {
 		keys, err := keyset.Unwrap(w, m, wrapContext)
 		if err == nil {
+			v.mu.Lock()
 			v.keys, v.wrapped = keys, w
+			v.mu.Unlock()
 			return keys, nil
 		}
+		if errors.Is(err, keyset.ErrAway) {
+			away = err
+		}
 	}
-	return nil, errors.New("no master key decrypts the data keys of the vault: add the previous one to policy.vault.old_master_keys")
+	if away != nil {
+		return nil, away
+	}
+	return nil, errors.New("no master key decrypts the data keys of the vault: add the previous one to policy.vault.old_master_keys, or to " +
+		"policy.vault.old_kms")
 }

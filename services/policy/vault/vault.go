@@ -118,8 +118,9 @@ func (v *Vault) Check(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := keyset.Unwrap(w, v.masters[0], wrapContext); err == nil {
-			return nil
+		_, err = keyset.Unwrap(w, v.masters[0], wrapContext)
+		if err == nil || errors.Is(err, keyset.ErrAway) {
+			return err
 		}
 		return v.save(ctx, tx, keys)
 	})
