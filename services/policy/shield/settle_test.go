@@ -44,11 +44,14 @@ func streamed(t testing.TB) []*shield.Shield {
 
 // pieces of texts: what detectors look for, whole and in parts, and what surrounds it.
 var pieces = []string{
-	"4111 1111 1111 1111", "4111", " 1111", "1111-1111-1111", "9", " ", "\n", ".", ",", "hello", "x", "ann@", "example", ".org", "@b.cd", "DE89 3704 0044 ",
+	"4111 1111 1111 1111", "4111", " 1111", "1111-1111-1111", "9", " ", "\n", ".", ",", "hello", "x", "ann@",
+	"example", ".org", "@b.cd", "DE89 3704 0044 ",
 	"0532 0130 00", "ghp_", "0123456789abcdefghijABCDEFGHIJ012345", "-----BEGIN RSA ", "PRIVATE KEY-----", "MIIEow", "-----END RSA ",
 	"password=", "x9$Kq2!vLm3P", "Bearer ", "token: ", "https://", "evil.example", "/a?b=c", "ok.example", "](", "//", "href=", "sk-", "AKIA",
-	"IOSFODNN7EXAMPLE", "+49 151 2345678", "089 ", "1234567", "(212) 555-0199", "\u200b", "\u200d", "\U0001F3F4\U000E0067\U000E0062", "\U000E0065",
-	"\U000E007F", "\uFE0F", "ｅｖｉｌ", "４１１１", "é", "世界", "project", "Falcon", "key-", "abc", "secret: ", "<think>", "</think>", "ab", "cde", "f", "a", "\u00a0",
+	"IOSFODNN7EXAMPLE", "+49 151 2345678",
+	"089 ", "1234567", "(212) 555-0199", "\u200b", "\u200d", "\U0001F3F4\U000E0067\U000E0062", "\U000E0065",
+	"\U000E007F", "\uFE0F", "ｅｖｉｌ", "４１１１", "é", "世界",
+	"project", "Falcon", "key-", "abc", "secret: ", "<think>", "</think>", "ab", "cde", "f", "a", "\u00a0",
 }
 
 // TestNothingLeavesThatIsRedactedLater: however a text is cut into pieces, what settles of its beginnings is a beginning of what is left of
