@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/dynamicconfig"
 )
 
@@ -33,6 +34,9 @@ func TestOptions(t *testing.T) {
 	}
 	if dynamicconfig.EnableEagerWorkflowStart.Get(values)("default") {
 		t.Error("the user's false lost")
+	}
+	if !dynamicconfig.MatchingEnableFairness.Get(values)("default", "turns", enums.TASK_QUEUE_TYPE_WORKFLOW).New {
+		t.Error("tasks are not handed out fairly")
 	}
 }
 

@@ -62,9 +62,11 @@ func memoryTuning() map[dynamicconfig.Key]any {
 	}
 }
 
-// features are defaults in this version of the server that Windlass depends on.
+// features are what Windlass depends on; all but fairness are defaults in this version of the server.
 func features() map[dynamicconfig.Key]any {
 	return map[dynamicconfig.Key]any{
+		// Tasks that wait in a queue are handed out in turn to the tenants, whose names are fairness keys.
+		dynamicconfig.MatchingEnableFairness.Key():                             true,
 		dynamicconfig.EnableEagerWorkflowStart.Key():                           true,
 		dynamicconfig.EnableActivityEagerExecution.Key():                       true,
 		dynamicconfig.FrontendEnableUpdateWorkflowExecution.Key():              true,

@@ -99,6 +99,8 @@ func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID: start.TurnID, TaskQueue: contract.TaskQueue,
 		WorkflowIDReusePolicy: reuse, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		// Activities inherit it: a tenant with many turns does not delay those of others.
+		Priority:            temporal.Priority{FairnessKey: start.Tenant},
 		WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: fmt.Sprintf("agent %s, session %s", start.AgentID, start.SessionID),
 		StaticDetails: d.details(start),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
