@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	loginv1 "github.com/windlass-dev/windlass/proto/gen/windlass/login/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
 const (
@@ -39,7 +40,7 @@ func marshal(t tokens) (string, error) {
 }
 
 // begin stores a login and returns the secret for its cookie.
-func (b *BFF) begin(ctx context.Context, t tokens) (cookie string, err error) {
+func (b *BFF) begin(ctx context.Context, t tokens, user *policyv1.Principal) (cookie string, err error) {
 	cookie = newSecret()
 	id := idOf(cookie)
 	sealed, err := b.sealed(id, t)
@@ -50,7 +51,9 @@ func (b *BFF) begin(ctx context.Context, t tokens) (cookie string, err error) {
 	if t.Refresh == "" && t.Expires.Before(expires) {
 		expires = t.Expires
 	}
-	_, err = b.deps.Logins.CreateLogin(ctx, &loginv1.CreateLoginRequest{Id: id, Sealed: sealed, ExpireTime: timestamppb.New(expires)})
+	_, err = b.deps.Logins.CreateLogin(ctx, &loginv1.CreateLoginRequest{
+		Id: id, Sealed: sealed, ExpireTime: timestamppb.New(expires), Tenant: user.GetTenant(), Subject: user.GetSubject(),
+	})
 	if err != nil {
 		return "", fmt.Errorf("store a login: %w", err)
 	}

@@ -113,13 +113,13 @@ func (b *BFF) callback(w http.ResponseWriter, r *http.Request) {
 		b.fail(w, r, http.StatusBadGateway, "The login could not be completed.", err)
 		return
 	}
-	_, err = b.deps.Authenticator.Authenticate(r.Context(), authn.Credentials{Authorization: []string{"Bearer " + t.Access}})
+	user, err := b.deps.Authenticator.Authenticate(r.Context(), authn.Credentials{Authorization: []string{"Bearer " + t.Access}})
 	if err != nil {
 		b.fail(w, r, http.StatusForbidden, "The access token of the identity provider is not accepted here: see identity.issuers.", err)
 		return
 	}
 	b.forget(w, r) // of the user who was logged in before
-	cookie, err := b.begin(r.Context(), t)
+	cookie, err := b.begin(r.Context(), t, user)
 	if err != nil {
 		b.fail(w, r, http.StatusServiceUnavailable, "The login cannot be kept now. Try again.", err)
 		return

@@ -38,6 +38,8 @@ type Config struct {
 	MaxAccessPolicies int `yaml:"max_access_policies" doc:"Maximum number of access policies of a tenant."`
 	// InputRetention is how long principals of decisions are kept after their last use.
 	InputRetention time.Duration `yaml:"input_retention" doc:"How long the claims of a principal are kept after its last decision, for explanations and replays; at least 1h."`
+	// AuditRetention is how long records are kept.
+	AuditRetention time.Duration `yaml:"audit_retention" doc:"How long records of the audit trail are kept; at least 24h. 0: forever. The hash of the last record that was deleted is kept, so that the others can still be verified."`
 	// DenialsPerSecond limits the rows that refused RPCs write per second; further refusals are not recorded.
 	DenialsPerSecond int `yaml:"denials_per_second" doc:"Maximum refused calls recorded per second, so that refusals cannot fill the disk."`
 }
@@ -68,6 +70,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.InputRetention < time.Hour {
 		return c, errors.New("policy.input_retention must be at least 1h")
+	}
+	if c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour {
+		return c, errors.New("policy.audit_retention must be at least 24h, or 0 to keep records forever")
 	}
 	if c.DenialsPerSecond == 0 {
 		c.DenialsPerSecond = def.DenialsPerSecond

@@ -16,8 +16,10 @@ import (
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
@@ -28,39 +30,50 @@ type secrets struct {
 
 	vault *vault.Vault
 	store store.Store // of decisions
+	trail *trail.Trail
 	now   func() time.Time
 	log   *slog.Logger
 }
 
-// record keeps who used or changed a secret.
-func (s *secrets) record(ctx context.Context, tenant, method, name, reason string) error {
-	return s.store.Add(ctx, store.Decision{
+// decision returns the record of who used or changed a secret.
+func (s *secrets) decision(ctx context.Context, tenant, method, name, reason string) store.Decision {
+	return store.Decision{
 		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Actor: actor(ctx), Kind: store.Secret,
 		Resource: name, Method: method, Allowed: true, Reason: reason,
-	}, nil)
+	}
+}
+
+// recorded records a change in its transaction: there is no change without a record.
+func (s *secrets) recorded(ctx context.Context, method string, reason func(vault.Secret) string) vault.Also {
+	return func(tx sqldb.Tx, made vault.Secret) error {
+		return store.AddIn(ctx, tx, s.decision(ctx, made.Tenant, method, made.Name, reason(made)))
+	}
 }
 
 // CreateSecret implements SecretService.
 func (s *secrets) CreateSecret(ctx context.Context, req *policyv1.CreateSecretRequest) (*policyv1.Secret, error) {
 	made, err := s.vault.Create(ctx, vault.Secret{
 		Tenant: authn.Tenant(ctx), Name: req.GetName(), Description: req.GetDescription(), SetBy: authn.From(ctx).GetSubject(),
-	}, secret.New(req.GetValue()))
+	}, secret.New(req.GetValue()), s.recorded(ctx, "CreateSecret", func(vault.Secret) string { return "created" }))
 	if err != nil {
 		return nil, refusal(err, req.GetName())
 	}
-	return secretToProto(made), s.record(ctx, made.Tenant, "CreateSecret", made.Name, "created")
+	s.trail.Added()
+	return secretToProto(made), nil
 }
 
 // UpdateSecret implements SecretService.
 func (s *secrets) UpdateSecret(ctx context.Context, req *policyv1.UpdateSecretRequest) (*policyv1.Secret, error) {
 	changed, err := s.vault.Update(ctx, vault.Secret{
 		Tenant: authn.Tenant(ctx), Name: req.GetName(), Description: req.GetDescription(), SetBy: authn.From(ctx).GetSubject(),
-	}, secret.New(req.GetValue()))
+	}, secret.New(req.GetValue()), s.recorded(ctx, "UpdateSecret", func(made vault.Secret) string {
+		return fmt.Sprintf("set to version %d", made.Version)
+	}))
 	if err != nil {
 		return nil, refusal(err, req.GetName())
 	}
-	reason := fmt.Sprintf("set to version %d", changed.Version)
-	return secretToProto(changed), s.record(ctx, changed.Tenant, "UpdateSecret", changed.Name, reason)
+	s.trail.Added()
+	return secretToProto(changed), nil
 }
 
 // GetSecret implements SecretService.
@@ -94,21 +107,26 @@ func (s *secrets) ListSecrets(ctx context.Context, req *policyv1.ListSecretsRequ
 
 // DeleteSecret implements SecretService.
 func (s *secrets) DeleteSecret(ctx context.Context, req *policyv1.DeleteSecretRequest) (*policyv1.DeleteSecretResponse, error) {
-	if err := s.vault.Delete(ctx, authn.Tenant(ctx), req.GetName()); err != nil {
+	err := s.vault.Delete(ctx, authn.Tenant(ctx), req.GetName(),
+		s.recorded(ctx, "DeleteSecret", func(vault.Secret) string { return "deleted" }))
+	if err != nil {
 		return nil, refusal(err, req.GetName())
 	}
-	return &policyv1.DeleteSecretResponse{}, s.record(ctx, authn.Tenant(ctx), "DeleteSecret", req.GetName(), "deleted")
+	s.trail.Added()
+	return &policyv1.DeleteSecretResponse{}, nil
 }
 
 // RotateSecrets implements SecretService.
 func (s *secrets) RotateSecrets(ctx context.Context, _ *policyv1.RotateSecretsRequest) (*policyv1.RotateSecretsResponse, error) {
-	n, id, err := s.vault.Rotate(ctx)
+	n, id, err := s.vault.Rotate(ctx, func(tx sqldb.Tx, keyID string) error {
+		return store.AddIn(ctx, tx, s.decision(ctx, authn.Tenant(ctx), "RotateSecrets", "*", "encrypted with data key "+keyID))
+	})
 	if err != nil {
 		return nil, refusal(err, "")
 	}
 	s.log.InfoContext(ctx, "data keys of the vault rotated", "secrets", n, "key_id", id)
-	return &policyv1.RotateSecretsResponse{Secrets: uint32(n), KeyId: id},
-		s.record(ctx, authn.Tenant(ctx), "RotateSecrets", "*", "encrypted with data key "+id)
+	s.trail.Added()
+	return &policyv1.RotateSecretsResponse{Secrets: uint32(n), KeyId: id}, nil
 }
 
 // ResolveSecret implements SecretService.
@@ -120,7 +138,8 @@ func (s *secrets) ResolveSecret(ctx context.Context, req *policyv1.ResolveSecret
 	if err != nil {
 		return nil, refusal(err, req.GetName())
 	}
-	if err := s.record(ctx, req.GetTenant(), "ResolveSecret", req.GetName(), fmt.Sprintf("version %d read", found.Version)); err != nil {
+	used := s.decision(ctx, req.GetTenant(), "ResolveSecret", req.GetName(), fmt.Sprintf("version %d read", found.Version))
+	if err := s.store.Add(ctx, used, nil); err != nil {
 		return nil, err // a use that is not on record does not happen
 	}
 	return &policyv1.ResolveSecretResponse{Value: value.Reveal(), Version: found.Version}, nil

@@ -89,6 +89,7 @@ type Service struct {
 	trail   *trail.Trail
 	audit   *audit.Service
 	inputs  time.Duration // how long unused ones are kept
+	records time.Duration // how long those of the audit trail are kept; 0 = forever
 	logins  *login.Server
 	log     *slog.Logger
 
@@ -121,7 +122,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	t := trail.Of(deps.DB)
 	s := &Service{
 		engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB, t), now: deps.DB.Now, shields: shields, log: deps.Log,
-		trail: t, inputs: cfg.InputRetention,
+		trail: t, inputs: cfg.InputRetention, records: cfg.AuditRetention,
 	}
 	s.audit = audit.New(t, s.store.Flush, deps.DB.Now)
 	masters, err := cfg.Vault.masters(deps.Egress)
@@ -131,8 +132,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Master != nil {
 		masters = append([]keyset.Master{deps.Master}, masters...)
 	}
-	s.logins = login.New(deps.DB)
-	s.secrets = &secrets{vault: vault.New(deps.DB, masters...), store: s.store, now: deps.DB.Now, log: deps.Log}
+	s.logins = login.New(deps.DB, t)
+	s.secrets = &secrets{vault: vault.New(deps.DB, masters...), store: s.store, trail: t, now: deps.DB.Now, log: deps.Log}
 	if err := s.secrets.vault.Check(context.Background()); errors.Is(err, keyset.ErrAway) {
 		return nil, fmt.Errorf("%w: start the service, and check the address and the token of policy.vault.kms", err)
 	} else if err != nil {
@@ -261,8 +262,21 @@ func (s *Service) Flush(ctx context.Context) error {
 	return s.trail.Extend(ctx)
 }
 
-// pruneEvery is the time between two deletions of old inputs of decisions.
+// pruneEvery is the time between two deletions of what is not kept any longer.
 const pruneEvery = time.Hour
+
+// prune deletes what is not kept any longer.
+func (s *Service) prune(ctx context.Context) {
+	if err := s.store.PruneInputs(ctx, s.now().Add(-s.inputs)); err != nil && ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "old inputs of decisions cannot be deleted", "error", err)
+	}
+	if s.records == 0 {
+		return
+	}
+	if err := s.trail.Prune(ctx, s.now().Add(-s.records)); err != nil && ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "old records of the audit trail cannot be deleted", "error", err)
+	}
+}
 
 // Run extends the audit trail, and removes what has expired, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
@@ -270,9 +284,7 @@ func (s *Service) Run(ctx context.Context) error {
 	all.Go(func() { s.trail.Run(ctx, s.log) })
 	all.Go(func() {
 		for {
-			if err := s.store.PruneInputs(ctx, s.now().Add(-s.inputs)); err != nil && ctx.Err() == nil {
-				s.log.ErrorContext(ctx, "old inputs of decisions cannot be deleted", "error", err)
-			}
+			s.prune(ctx)
 			if backoff.Sleep(ctx, pruneEvery) != nil {
 				return
 			}

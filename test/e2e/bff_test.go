@@ -196,6 +196,12 @@ func TestBrowserLogin(t *testing.T) {
 	if got := bob.me(); got != "dev:bob" {
 		t.Errorf("bob after alice's logout: %s", got)
 	}
+	for _, query := range []string{"action=login&subject=dev:alice", "action=logout&subject=dev:alice", "action=login&subject=dev:bob"} {
+		await(t, query, func() bool { return len(list(p.Client.Must("GET", "/v1/audit?"+query, nil), "records")) > 0 })
+	}
+	if found := list(p.Client.Must("GET", "/v1/audit?action=logout", nil), "records"); len(found) != 1 || found[0].Str("actor") != "gateway" {
+		t.Errorf("logouts on record: %v", found)
+	}
 	if strings.Contains(p.Log(), cookie.Value) || strings.Contains(p.Log(), "eyJ") {
 		t.Error("the log has a cookie or a token")
 	}

@@ -217,6 +217,11 @@ func verify(c insight.Call) error {
 		if !v.GetIntact() {
 			return nil
 		}
+		if first := v.GetFirstSeq(); first > 1 {
+			_, err := fmt.Fprintf(w, "the audit trail is intact from record %d on, those before it are not kept any more: "+
+				"%d records, the last one, record %d, with the hash %s\n", first, v.GetRecords(), first+v.GetRecords()-1, v.GetHash())
+			return err
+		}
 		_, err := fmt.Fprintf(w, "the audit trail is intact: %d records, the last one with the hash %s\n", v.GetRecords(), v.GetHash())
 		return err
 	}); err != nil {

@@ -3,6 +3,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,11 +92,15 @@ func (s *Service) VerifyAudit(ctx context.Context, req *policyv1.VerifyAuditRequ
 		return nil, err
 	}
 	rep, err := s.trail.Verify(ctx, authn.Tenant(ctx), trail.Anchor{Seq: int64(req.GetSeq()), Hash: req.GetHash()})
+	if errors.Is(err, trail.ErrPruned) {
+		return nil, fault.Invalid("seq", "%v", err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &policyv1.VerifyAuditResponse{
-		Intact: rep.BrokenAt == 0, Records: uint64(rep.Records), Hash: rep.Hash, BrokenAt: uint64(rep.BrokenAt), Problem: rep.Problem,
+		FirstSeq: uint64(rep.First),
+		Intact:   rep.BrokenAt == 0, Records: uint64(rep.Records), Hash: rep.Hash, BrokenAt: uint64(rep.BrokenAt), Problem: rep.Problem,
 	}, nil
 }
 

@@ -10,10 +10,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	loginv1 "github.com/windlass-dev/windlass/proto/gen/windlass/login/v1"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 )
 
 // leaseTime is how long a gateway may take to refresh tokens.
@@ -23,11 +25,12 @@ const leaseTime = 20 * time.Second
 type Server struct {
 	loginv1.UnimplementedLoginServiceServer
 
-	db *sqldb.DB
+	db    *sqldb.DB
+	trail *trail.Trail
 }
 
-// New returns the service. The database has been migrated.
-func New(db *sqldb.DB) *Server { return &Server{db: db} }
+// New returns the service, which records logouts in the trail. The database has been migrated.
+func New(db *sqldb.DB, t *trail.Trail) *Server { return &Server{db: db, trail: t} }
 
 // CreateLogin implements LoginService.
 func (s *Server) CreateLogin(ctx context.Context, req *loginv1.CreateLoginRequest) (*loginv1.CreateLoginResponse, error) {
@@ -36,8 +39,9 @@ func (s *Server) CreateLogin(ctx context.Context, req *loginv1.CreateLoginReques
 		if _, err := sqldb.Exec(ctx, tx, `DELETE FROM logins WHERE expires_us <= $1`, sqldb.Micros(now)); err != nil {
 			return err
 		}
-		n, err := sqldb.Exec(ctx, tx, `INSERT INTO logins (id, sealed, revision, leased_us, expires_us) VALUES ($1, $2, 1, 0, $3)
-			ON CONFLICT (id) DO NOTHING`, req.GetId(), req.GetSealed(), sqldb.Micros(req.GetExpireTime().AsTime()))
+		n, err := sqldb.Exec(ctx, tx, `INSERT INTO logins (id, sealed, revision, leased_us, expires_us, tenant, subject)
+			VALUES ($1, $2, 1, 0, $3, $4, $5) ON CONFLICT (id) DO NOTHING`, req.GetId(), req.GetSealed(),
+			sqldb.Micros(req.GetExpireTime().AsTime()), req.GetTenant(), req.GetSubject())
 		if err == nil && n == 0 {
 			return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_ALREADY_EXISTS, "there is a login of this name")
 		}
@@ -111,14 +115,29 @@ func (s *Server) change(ctx context.Context, id []byte, statement string, args .
 	return nil
 }
 
-// DeleteLogin implements LoginService.
+// user is whose login it is.
+type user struct{ tenant, subject string }
+
+// DeleteLogin implements LoginService. The logout is recorded in the same transaction.
 func (s *Server) DeleteLogin(ctx context.Context, req *loginv1.DeleteLoginRequest) (*loginv1.DeleteLoginResponse, error) {
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
-		_, err := sqldb.Exec(ctx, tx, `DELETE FROM logins WHERE id = $1`, req.GetId())
-		return err
+		now := s.db.Now()
+		who, err := sqldb.One(ctx, tx, func(from sqldb.Scanner) (u user, err error) {
+			return u, from.Scan(&u.tenant, &u.subject)
+		}, `SELECT tenant, subject FROM logins WHERE id = $1 AND expires_us > $2`, req.GetId(), sqldb.Micros(now))
+		if err != nil && !errors.Is(err, sqldb.ErrNotFound) {
+			return err
+		}
+		n, err := sqldb.Exec(ctx, tx, `DELETE FROM logins WHERE id = $1`, req.GetId())
+		if err != nil || n == 0 || who.subject == "" {
+			return err
+		}
+		return trail.Add(ctx, tx, trail.New(who.tenant, now, who.subject, authn.From(ctx).GetSubject(), "logout", "browser", trail.Done,
+			"logged out in a browser", trail.Links{}))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("delete a login: %w", err)
 	}
+	s.trail.Added()
 	return &loginv1.DeleteLoginResponse{}, nil
 }

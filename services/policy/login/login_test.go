@@ -1,6 +1,7 @@
 package login_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
@@ -13,10 +14,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	loginv1 "github.com/windlass-dev/windlass/proto/gen/windlass/login/v1"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/login"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
@@ -30,6 +33,7 @@ func TestPostgres(t *testing.T) { suite(t, testpg.URL(t), true) }
 // suite tests the store, with a second replica where the database takes one.
 func suite(t *testing.T, url string, replicas bool) {
 	t.Helper()
+	var recorded *trail.Trail
 	replica := func() *login.Server {
 		db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "policy", MaxConns: 8})
 		if err != nil {
@@ -43,7 +47,8 @@ func suite(t *testing.T, url string, replicas bool) {
 		if err := store.Migrate(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		return login.New(db)
+		recorded = trail.Of(db)
+		return login.New(db, recorded)
 	}
 	s, ctx := replica(), t.Context()
 	id := func(b byte) []byte { return append(make([]byte, 31), b) }
@@ -92,6 +97,37 @@ func suite(t *testing.T, url string, replicas bool) {
 	}
 	_, err = s.UpdateLogin(ctx, &loginv1.UpdateLoginRequest{Id: id(1), Revision: 2, Sealed: []byte("late")})
 	want("tokens after the logout", err, "not_found")
+	logouts(ctx, t, s, recorded)
+}
+
+// logouts checks that a logout is recorded once, with its user; that of a login without a user is not.
+func logouts(ctx context.Context, t *testing.T, s *login.Server, records *trail.Trail) {
+	t.Helper()
+	id := bytes.Repeat([]byte{7}, 32)
+	_, err := s.CreateLogin(ctx, &loginv1.CreateLoginRequest{
+		Id: id, Sealed: []byte("sealed"), ExpireTime: timestamppb.New(time.Now().Add(time.Hour)), Tenant: "acme", Subject: "dev:carol",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.DeleteLogin(authn.With(ctx, authn.Service("gateway")), &loginv1.DeleteLoginRequest{Id: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := records.Extend(ctx); err != nil {
+		t.Fatal(err)
+	}
+	found, err := records.List(ctx, "acme", trail.Filter{}, 0, 10)
+	if err != nil || len(found.Records) != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if r := found.Records[0]; r.Action != "logout" || r.Subject != "dev:carol" || r.Actor != "gateway" || r.Outcome != trail.Done {
+		t.Errorf("%+v", r)
+	}
+	if found, err = records.List(ctx, "", trail.Filter{}, 0, 10); err != nil || len(found.Records) != 0 {
+		t.Errorf("logouts of nobody: %+v, %v", found, err)
+	}
 }
 
 // leaseOnce has gateways request the lease of a login at the same time, and returns how many get it.

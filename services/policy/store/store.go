@@ -136,6 +136,19 @@ func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
 	return s.addAll(ctx, []Decision{d}, in)
 }
 
+// AddIn stores decisions in the transaction of what they are about. Tell the trail when it is committed.
+func AddIn(ctx context.Context, tx sqldb.Tx, all ...Decision) error {
+	rows := make([][]any, len(all))
+	for i, d := range all {
+		rows[i] = []any{
+			d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
+			d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash,
+			d.Latency.Microseconds(), d.Actor, false,
+		}
+	}
+	return insertDecisions.Exec(ctx, tx, rows)
+}
+
 func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
 		if in != nil {
@@ -143,15 +156,7 @@ func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
 				return err
 			}
 		}
-		rows := make([][]any, len(all))
-		for i, d := range all {
-			rows[i] = []any{
-				d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
-				d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash,
-				d.Latency.Microseconds(), d.Actor, false,
-			}
-		}
-		return insertDecisions.Exec(ctx, tx, rows)
+		return AddIn(ctx, tx, all...)
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)

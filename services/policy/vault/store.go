@@ -54,14 +54,27 @@ func (v *Vault) List(ctx context.Context, tenant, after string, limit int) ([]Se
 }
 
 // Delete deletes a secret.
-func (v *Vault) Delete(ctx context.Context, tenant, name string) error {
+func (v *Vault) Delete(ctx context.Context, tenant, name string, also ...Also) error {
 	return v.db.Write(ctx, func(tx sqldb.Tx) error {
 		n, err := sqldb.Exec(ctx, tx, `DELETE FROM secrets WHERE tenant = $1 AND name = $2`, tenant, name)
 		if err == nil && n == 0 {
 			return ErrNotFound
 		}
-		return err
+		return run(tx, Secret{Tenant: tenant, Name: name}, also, err)
 	})
+}
+
+// Also is done in the transaction of a change, which fails with it. s is what the change has made of a secret.
+type Also func(tx sqldb.Tx, s Secret) error
+
+// run does what belongs to a change, unless that has failed.
+func run(tx sqldb.Tx, s Secret, also []Also, err error) error {
+	for _, do := range also {
+		if err == nil {
+			err = do(tx, s)
+		}
+	}
+	return err
 }
 
 // wrapped reads the encrypted data keys.

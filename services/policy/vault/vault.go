@@ -127,7 +127,7 @@ func (v *Vault) Check(ctx context.Context) error {
 }
 
 // Create stores a new secret.
-func (v *Vault) Create(ctx context.Context, s Secret, value secret.Value) (Secret, error) {
+func (v *Vault) Create(ctx context.Context, s Secret, value secret.Value, also ...Also) (Secret, error) {
 	err := v.write(ctx, func(tx sqldb.Tx, keys *keyset.Set) error {
 		n, err := sqldb.One(ctx, tx, sqldb.Column[int64], `SELECT count(*) FROM secrets WHERE tenant = $1`, s.Tenant)
 		if err != nil {
@@ -147,13 +147,13 @@ func (v *Vault) Create(ctx context.Context, s Secret, value secret.Value) (Secre
 		if sqldb.IsUnique(err) {
 			return ErrExists
 		}
-		return err
+		return run(tx, s, also, err)
 	})
 	return s, err
 }
 
 // Update replaces the value of a secret. An empty description leaves the present one.
-func (v *Vault) Update(ctx context.Context, s Secret, value secret.Value) (out Secret, err error) {
+func (v *Vault) Update(ctx context.Context, s Secret, value secret.Value, also ...Also) (out Secret, err error) {
 	err = v.write(ctx, func(tx sqldb.Tx, keys *keyset.Set) error {
 		have, err := one(ctx, tx, s.Tenant, s.Name)
 		if err != nil {
@@ -168,8 +168,9 @@ func (v *Vault) Update(ctx context.Context, s Secret, value secret.Value) (out S
 		if err != nil {
 			return err
 		}
-		return sqldb.ExecOne(ctx, tx, `UPDATE secrets SET description = $1, version = $2, sealed = $3, set_by = $4, updated_us = $5
+		err = sqldb.ExecOne(ctx, tx, `UPDATE secrets SET description = $1, version = $2, sealed = $3, set_by = $4, updated_us = $5
 			WHERE tenant = $6 AND name = $7`, out.Description, int64(out.Version), sealed, out.SetBy, sqldb.Micros(out.Updated), s.Tenant, s.Name)
+		return run(tx, out, also, err)
 	})
 	return out, err
 }
@@ -220,7 +221,7 @@ func (v *Vault) open(ctx context.Context, row row) ([]byte, error) {
 
 // Rotate makes a new data key, encrypts all values with it, and removes the other data keys. It returns how many values there are, and the
 // id of the key.
-func (v *Vault) Rotate(ctx context.Context) (n int, keyID string, err error) {
+func (v *Vault) Rotate(ctx context.Context, also ...func(tx sqldb.Tx, keyID string) error) (n int, keyID string, err error) {
 	err = v.write(ctx, func(tx sqldb.Tx, keys *keyset.Set) error {
 		both, err := keys.Rotate()
 		if err != nil {
@@ -253,7 +254,13 @@ func (v *Vault) Rotate(ctx context.Context) (n int, keyID string, err error) {
 			return err
 		}
 		keyID = only.PrimaryID()
-		return v.save(ctx, tx, only)
+		err = v.save(ctx, tx, only)
+		for _, do := range also {
+			if err == nil {
+				err = do(tx, keyID)
+			}
+		}
+		return err
 	})
 	return n, keyID, err
 }

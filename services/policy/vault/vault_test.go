@@ -56,11 +56,42 @@ func suite(t *testing.T, url string) {
 	}
 	db := open()
 	t.Run("values are read back, by their tenant only", func(t *testing.T) { readBack(t, db) })
+	t.Run("a change without what belongs to it is none", func(t *testing.T) { together(t, db) })
 	t.Run("the database holds ciphertext", func(t *testing.T) { ciphertext(t, db) })
 	t.Run("a value in another row cannot be opened", func(t *testing.T) { moved(t, db) })
 	t.Run("replicas read and write while keys are rotated", func(t *testing.T) { rotation(t, db) })
 	t.Run("the master key can be changed", func(t *testing.T) { masters(t, db) })
 	t.Run("without a master key nothing is stored", func(t *testing.T) { none(t, db) })
+}
+
+// together: what is done in the transaction of a change undoes it by failing.
+func together(t *testing.T, db *sqldb.DB) {
+	v := vault.New(db, master(t, "a"))
+	failed := errors.New("cannot be recorded")
+	also := func(sqldb.Tx, vault.Secret) error { return failed }
+	s := vault.Secret{Tenant: "together", Name: "crm", SetBy: "ann"}
+	if _, err := v.Create(t.Context(), s, secret.New("first"), also); !errors.Is(err, failed) {
+		t.Errorf("create: %v", err)
+	}
+	if _, err := v.Get(t.Context(), s.Tenant, s.Name); !errors.Is(err, vault.ErrNotFound) {
+		t.Errorf("a secret that was not created: %v", err)
+	}
+	create(t, v, s.Tenant, s.Name, "first")
+	if _, err := v.Update(t.Context(), s, secret.New("second"), also); !errors.Is(err, failed) {
+		t.Errorf("update: %v", err)
+	}
+	if err := v.Delete(t.Context(), s.Tenant, s.Name, also); !errors.Is(err, failed) {
+		t.Errorf("delete: %v", err)
+	}
+	if _, _, err := v.Rotate(t.Context(), func(sqldb.Tx, string) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("rotate: %v", err)
+	}
+	if got := value(t, v, s.Tenant, s.Name); got != "first" {
+		t.Errorf("the secret is %q", got)
+	}
+	if err := v.Delete(t.Context(), s.Tenant, s.Name); err != nil {
+		t.Error(err)
+	}
 }
 
 func value(t *testing.T, v *vault.Vault, tenant, name string) string {

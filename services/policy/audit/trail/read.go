@@ -41,10 +41,14 @@ func (t *Trail) List(ctx context.Context, tenant string, f Filter, position int6
 	if err != nil {
 		return Page{}, fmt.Errorf("list audit records: %w", err)
 	}
+	oldest, err := anchorOf(ctx, t.db.Reader(), tenant)
+	if err != nil {
+		return Page{}, fmt.Errorf("list audit records: %w", err)
+	}
 	var p Page
-	low, high := int64(0), end.seq // what is left: after low, up to high
+	low, high := oldest.Seq, end.seq // what is left: after low, up to high
 	if position > 0 && f.OldestFirst {
-		low = position
+		low = max(low, position)
 	} else if position > 0 {
 		high = position - 1
 	}
@@ -70,7 +74,7 @@ func (t *Trail) List(ctx context.Context, tenant string, f Filter, position int6
 			return p, nil
 		}
 		if low = to; !f.OldestFirst {
-			low, high = 0, from
+			low, high = oldest.Seq, from
 		}
 	}
 	return p, nil

@@ -45,7 +45,7 @@ func open(t *testing.T, url string) *sqldb.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		plantest.Check(t, db, "audit_heads", "seq = 0 UNION", "test of what is stored")
+		plantest.Check(t, db, "audit_heads", "audit_anchors", "seq = 0 UNION", "test of what is stored")
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

@@ -10,6 +10,8 @@ import (
 
 // Report says whether a chain is whole.
 type Report struct {
+	// First is the place of the oldest record that is kept; those before it were deleted after policy.audit_retention.
+	First int64
 	// Records is how many records were verified, Seq and Hash are the place and hash of the last of them.
 	Records int64
 	Seq     int64
@@ -18,6 +20,9 @@ type Report struct {
 	BrokenAt int64
 	Problem  string
 }
+
+// ErrPruned means that an anchor is of a record that was deleted.
+var ErrPruned = errors.New("the record was deleted after policy.audit_retention")
 
 // Anchor is a place and a hash that the chain had earlier, kept elsewhere.
 type Anchor struct {
@@ -28,10 +33,35 @@ type Anchor struct {
 // Verify computes the chain of a tenant again. With an anchor it also checks that the chain still has that record: who can write to the
 // database can make a whole new chain, but not one with the old hash.
 func (t *Trail) Verify(ctx context.Context, tenant string, anchor Anchor) (Report, error) {
-	rep := Report{Hash: Genesis}
+	for {
+		rep, err := t.verify(ctx, tenant, anchor)
+		if err != nil || rep.BrokenAt == 0 {
+			return rep, err
+		}
+		if now, err := anchorOf(ctx, t.db.Reader(), tenant); err != nil || now.Seq+1 == rep.First {
+			return rep, err
+		}
+		// Records were deleted meanwhile.
+	}
+}
+
+func (t *Trail) verify(ctx context.Context, tenant string, anchor Anchor) (Report, error) {
+	var rep Report
 	end, err := t.end(ctx, t.db.Reader(), tenant) // what is added later is not verified
 	if err != nil {
 		return rep, fmt.Errorf("verify audit trail: %w", err)
+	}
+	from, err := anchorOf(ctx, t.db.Reader(), tenant)
+	if err != nil {
+		return rep, fmt.Errorf("verify audit trail: %w", err)
+	}
+	rep = Report{First: from.Seq + 1, Seq: from.Seq, Hash: from.Hash}
+	switch {
+	case anchor.Seq != 0 && anchor.Seq < from.Seq:
+		return rep, fmt.Errorf("%w: record %d is not kept any more, and the oldest that can be compared is %d", ErrPruned, anchor.Seq, from.Seq)
+	case anchor.Seq == from.Seq && anchor.Seq != 0 && anchor.Hash != from.Hash:
+		rep.broken(from.Seq, "the chain was computed again: the record had another hash")
+		return rep, nil
 	}
 	for rep.Seq < end.seq && rep.BrokenAt == 0 {
 		found, err := sqldb.All(ctx, t.db.Reader(), scan, `SELECT `+columns+` FROM audit_records

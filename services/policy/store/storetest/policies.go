@@ -3,7 +3,9 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +53,16 @@ func inputs(t *testing.T, s store.Store) {
 	}
 	if got, err := s.Inputs(t.Context(), "two", []string{"h1"}); err != nil || len(got) != 0 {
 		t.Errorf("Inputs of another tenant = %v, %v", got, err)
+	}
+	// The second was last used a second after begin, and the first two seconds after it.
+	for i, want := range [][]string{{"h1", "h2"}, {"h1", "h2"}, {"h1"}, {}} {
+		if err := s.PruneInputs(t.Context(), begin.Add(time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Inputs(t.Context(), "inputs", []string{"h1", "h2"})
+		if left := slices.Sorted(maps.Keys(got)); err != nil || !slices.Equal(left, want) {
+			t.Errorf("Inputs after those from before second %d were deleted = %v, %v", i, left, err)
+		}
 	}
 }
 

@@ -97,7 +97,11 @@ type CreateLoginRequest struct {
 	// Tokens, encrypted by the gateway.
 	Sealed []byte `protobuf:"bytes,2,opt,name=sealed,proto3" json:"sealed,omitempty"`
 	// When it ends.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// Tenant and subject of the user, for the audit record of the logout; empty: the logout is not recorded.
+	Tenant string `protobuf:"bytes,4,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// See tenant.
+	Subject       string `protobuf:"bytes,5,opt,name=subject,proto3" json:"subject,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -151,6 +155,20 @@ func (x *CreateLoginRequest) GetExpireTime() *timestamppb.Timestamp {
 		return x.ExpireTime
 	}
 	return nil
+}
+
+func (x *CreateLoginRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *CreateLoginRequest) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
 }
 
 // CreateLoginResponse is empty.
@@ -521,13 +539,15 @@ const file_windlass_login_v1_login_proto_rawDesc = "" +
 	"\x06sealed\x18\x01 \x01(\fR\x06sealed\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12;\n" +
 	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\xa0\x01\n" +
+	"expireTime\"\xe5\x01\n" +
 	"\x12CreateLoginRequest\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\fB\n" +
 	"\xe0A\x02\xbaH\x04z\x02h R\x02id\x12&\n" +
 	"\x06sealed\x18\x02 \x01(\fB\x0e\xe0A\x02\xbaH\bz\x06\x10\x01\x18\x80\x80\bR\x06sealed\x12F\n" +
 	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\n" +
-	"expireTime\"\x15\n" +
+	"expireTime\x12\x1f\n" +
+	"\x06tenant\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18?R\x06tenant\x12\"\n" +
+	"\asubject\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\asubject\"\x15\n" +
 	"\x13CreateLoginResponse\"-\n" +
 	"\x0fGetLoginRequest\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\fB\n" +

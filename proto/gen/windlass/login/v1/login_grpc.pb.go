@@ -45,7 +45,7 @@ type LoginServiceClient interface {
 	// UpdateLogin replaces the content of a login, and ends its lease.
 	// Errors: ABORTED when the login has another revision. NOT_FOUND.
 	UpdateLogin(ctx context.Context, in *UpdateLoginRequest, opts ...grpc.CallOption) (*UpdateLoginResponse, error)
-	// DeleteLogin deletes a login, if there is one.
+	// DeleteLogin deletes a login, if there is one, and records the logout of its user in the same transaction.
 	DeleteLogin(ctx context.Context, in *DeleteLoginRequest, opts ...grpc.CallOption) (*DeleteLoginResponse, error)
 }
 
@@ -126,7 +126,7 @@ type LoginServiceServer interface {
 	// UpdateLogin replaces the content of a login, and ends its lease.
 	// Errors: ABORTED when the login has another revision. NOT_FOUND.
 	UpdateLogin(context.Context, *UpdateLoginRequest) (*UpdateLoginResponse, error)
-	// DeleteLogin deletes a login, if there is one.
+	// DeleteLogin deletes a login, if there is one, and records the logout of its user in the same transaction.
 	DeleteLogin(context.Context, *DeleteLoginRequest) (*DeleteLoginResponse, error)
 	mustEmbedUnimplementedLoginServiceServer()
 }

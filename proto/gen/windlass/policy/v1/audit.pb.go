@@ -509,14 +509,18 @@ type VerifyAuditResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether it is: no record was removed, changed or moved.
 	Intact bool `protobuf:"varint,1,opt,name=intact,proto3" json:"intact,omitempty"`
-	// How many records were verified before the chain ended or broke.
+	// How many records were verified, from `first_seq` on, before the chain ended or broke.
 	Records uint64 `protobuf:"varint,2,opt,name=records,proto3" json:"records,omitempty"`
-	// Hash of the last record that was verified. Keep it and `records` elsewhere: a later request can ask whether the chain still has them.
+	// Hash of the last record that was verified. Keep it and its place, `first_seq` + `records` - 1, elsewhere: a later request can ask whether
+	// the chain still has them.
 	Hash string `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// Place of the first record that is not what was recorded; 0 if the chain is intact.
 	BrokenAt uint64 `protobuf:"varint,4,opt,name=broken_at,json=brokenAt,proto3" json:"broken_at,omitempty"`
 	// What is wrong there; empty if the chain is intact.
-	Problem       string `protobuf:"bytes,5,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem string `protobuf:"bytes,5,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Place of the oldest record that is kept: 1, unless older ones were deleted after policy.audit_retention. The chain is verified from the
+	// hash of the record before it on.
+	FirstSeq      uint64 `protobuf:"varint,6,opt,name=first_seq,json=firstSeq,proto3" json:"first_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -584,6 +588,13 @@ func (x *VerifyAuditResponse) GetProblem() string {
 		return x.Problem
 	}
 	return ""
+}
+
+func (x *VerifyAuditResponse) GetFirstSeq() uint64 {
+	if x != nil {
+		return x.FirstSeq
+	}
+	return 0
 }
 
 // RecordAuditRequest describes what happened.
@@ -794,13 +805,14 @@ const file_windlass_policy_v1_audit_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"S\n" +
 	"\x12VerifyAuditRequest\x12 \n" +
 	"\x03seq\x18\x01 \x01(\x04B\x0e\xbaH\v2\t\x18\xff\xff\xff\xff\xff\xff\xff\x0fR\x03seq\x12\x1b\n" +
-	"\x04hash\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04hash\"\x92\x01\n" +
+	"\x04hash\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04hash\"\xaf\x01\n" +
 	"\x13VerifyAuditResponse\x12\x16\n" +
 	"\x06intact\x18\x01 \x01(\bR\x06intact\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x04R\arecords\x12\x12\n" +
 	"\x04hash\x18\x03 \x01(\tR\x04hash\x12\x1b\n" +
 	"\tbroken_at\x18\x04 \x01(\x04R\bbrokenAt\x12\x18\n" +
-	"\aproblem\x18\x05 \x01(\tR\aproblem\"\xa2\x03\n" +
+	"\aproblem\x18\x05 \x01(\tR\aproblem\x12\x1b\n" +
+	"\tfirst_seq\x18\x06 \x01(\x04R\bfirstSeq\"\xa2\x03\n" +
 	"\x12RecordAuditRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12%\n" +
 	"\x06action\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x02R\x06action\x12$\n" +
