@@ -82,16 +82,43 @@ func (s *Service) Create(ctx context.Context, req Create) (store.Child, error) {
 	return c, s.start(ctx, parent, c, content, req)
 }
 
-// treeLimits are the limits of the tree of turns that a turn of an agent starts.
+// treeLimits are the limits of the tree of turns that a turn belongs to.
 type treeLimits struct{ maxDepth, maxChildren uint32 }
 
+func limitsOf(a store.Agent) treeLimits {
+	own := cmp.Or(a.Spec.Limits, &agentspec.Limits{})
+	return treeLimits{cmp.Or(own.MaxDepth, defaultMaxDepth), cmp.Or(own.MaxChildren, defaultMaxChildren)}
+}
+
+// treeLimits returns the smallest limits of a turn's agent and of those above it: a sub-agent cannot raise what its callers are bound to.
+// If a turn above was deleted, the defaults take its place.
 func (s *Service) treeLimits(ctx context.Context, t store.Turn) (treeLimits, error) {
 	a, err := s.deps.Agents.OfTurn(ctx, t)
 	if err != nil {
 		return treeLimits{}, err
 	}
-	own := cmp.Or(a.Spec.Limits, &agentspec.Limits{})
-	return treeLimits{cmp.Or(own.MaxDepth, defaultMaxDepth), cmp.Or(own.MaxChildren, defaultMaxChildren)}, nil
+	out := limitsOf(a)
+	for t.AgentPath != "" {
+		above := limitsOf(store.Agent{})
+		if t, err = s.above(ctx, t); err == nil {
+			a, err = s.deps.Agents.OfTurn(ctx, t)
+			above = limitsOf(a)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return treeLimits{}, err
+		}
+		out = treeLimits{min(out.maxDepth, above.maxDepth), min(out.maxChildren, above.maxChildren)}
+	}
+	return out, nil
+}
+
+// above returns the turn that started a turn.
+func (s *Service) above(ctx context.Context, t store.Turn) (store.Turn, error) {
+	link, err := s.deps.Store.Child(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return store.Turn{}, err
+	}
+	return s.deps.Store.Turn(ctx, t.Tenant, link.ParentTurnID)
 }
 
 // link writes that a step starts a child, unless a limit forbids it.

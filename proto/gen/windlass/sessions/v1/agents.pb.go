@@ -432,9 +432,10 @@ type Limits struct {
 	// Time limit of a turn in seconds; default 1800.
 	TurnSeconds uint32 `protobuf:"varint,5,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
 	// Maximum number of sub-agent turns that one turn may start, directly or indirectly, including those of turns that deliver the results
-	// of background sub-agents; 0 = 32.
+	// of background sub-agents; 0 = 32. That of each agent above it holds as well.
 	MaxChildren uint32 `protobuf:"varint,8,opt,name=max_children,json=maxChildren,proto3" json:"max_children,omitempty"`
-	// Maximum depth, counted from a user's turn, at which this agent may start turns of sub-agents; 0 = 4.
+	// Maximum depth, counted from a user's turn, at which this agent may start turns of sub-agents; 0 = 4. That of each agent above it holds
+	// as well.
 	MaxDepth uint32 `protobuf:"varint,9,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
 	// Maximum number of tool calls of the whole turn; 0 = no limit.
 	MaxToolCalls uint32 `protobuf:"varint,6,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
