@@ -1,6 +1,7 @@
 package child_test
 
 import (
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,10 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "20") // each opens a database
+	goleak.VerifyTestMain(m)
+}
 
 const helper = "helper"
 
