@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
@@ -107,18 +108,35 @@ func bounded(text []byte) error {
 	}
 }
 
-// ofRequest returns the value of the header of a request; false if it has none. The headers are removed.
-func ofRequest(h http.Header) (text string, ok bool, err error) {
-	values := slices.Concat(h.Values(Header), h.Values(Alias))
-	h.Del(Header)
-	h.Del(Alias)
+// headers are those of an HTTP request or, in lower case, the metadata of a call over gRPC.
+type headers interface {
+	values(name string) []string
+	remove(name string)
+}
+
+type httpHeaders http.Header
+
+func (h httpHeaders) values(name string) []string { return http.Header(h).Values(name) }
+func (h httpHeaders) remove(name string)          { http.Header(h).Del(name) }
+
+type callHeaders metadata.MD
+
+func (h callHeaders) values(name string) []string { return metadata.MD(h).Get(name) }
+func (h callHeaders) remove(name string)          { metadata.MD(h).Delete(name) }
+
+// take returns the data in the headers of a request; false if there is none. The headers are removed.
+func take(h headers) (d Data, ok bool, err error) {
+	values := slices.Concat(h.values(Header), h.values(Alias))
+	h.remove(Header)
+	h.remove(Alias)
 	switch len(values) {
 	case 0:
-		return "", false, nil
+		return Data{}, false, nil
 	case 1:
-		return values[0], true, nil
+		d, err = Parse(values[0])
+		return d, true, err
 	}
-	return "", false, fault.Invalid(Header, "must be there only once, also counting %s", Alias)
+	return Data{}, false, fault.Invalid(Header, "must be there only once, also counting %s", Alias)
 }
 
 // Has reports whether there is a value for the key.

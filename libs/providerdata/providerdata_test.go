@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/metadata"
+
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -151,5 +153,45 @@ func TestTheHeaderIsTakenOutOfARequest(t *testing.T) {
 	}
 	if providerdata.Incoming(context.Background()) != nil {
 		t.Error("data without a call")
+	}
+}
+
+func TestTheMetadataOfACallFromOutsideIsSealed(t *testing.T) {
+	s, owner := sealer(t, "a"), authn.User("ann")
+	receive := func(pairs ...string) (context.Context, error) {
+		return s.ReceiveCall(metadata.NewIncomingContext(authn.With(t.Context(), owner), metadata.Pairs(pairs...)))
+	}
+	forged, err := s.Seal(parse(t, `{"key":"forged"}`), providerdata.OfCaller(owner))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{providerdata.Header, providerdata.Alias} {
+		ctx, err := receive(name, `{"key":"`+canary+`"}`, providerdata.Metadata, string(forged), "other", "stays")
+		if err != nil {
+			t.Fatal(err)
+		}
+		md, _ := metadata.FromIncomingContext(ctx)
+		if len(md) != 2 || len(md.Get("other")) != 1 || strings.Contains(fmt.Sprint(md), canary) {
+			t.Errorf("%s: handlers see %v", name, md)
+		}
+		d, err := s.Open(providerdata.Incoming(ctx), providerdata.OfCaller(owner))
+		if v, ok := d.Text("key"); err != nil || !ok || v.Reveal() != canary {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if ctx, err := receive(providerdata.Metadata, string(forged)); err != nil || providerdata.Incoming(ctx) != nil {
+		t.Errorf("sealed data from outside: %v", err)
+	}
+	for name, pairs := range map[string][]string{
+		"twice": {providerdata.Header, "{}", providerdata.Alias, "{}"}, "no JSON": {providerdata.Header, canary},
+	} {
+		ctx, err := receive(pairs...)
+		if fault.CodeOf(err) != "invalid_argument" || strings.Contains(err.Error(), canary) || providerdata.Incoming(ctx) != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var none *providerdata.Sealer
+	if _, err := none.ReceiveCall(metadata.NewIncomingContext(t.Context(), metadata.Pairs(providerdata.Header, "{}"))); err == nil {
+		t.Error("a process without a key takes provider data")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -111,19 +112,34 @@ func noKey() error {
 // Receive takes the provider data out of an HTTP request, and returns a context whose calls to the mesh carry it, sealed for the context's
 // principal.
 func (s *Sealer) Receive(ctx context.Context, h http.Header) (context.Context, error) {
-	text, ok, err := ofRequest(h)
+	sealed, err := s.receive(ctx, httpHeaders(h))
+	return With(ctx, sealed), err
+}
+
+// ReceiveCall takes the provider data out of the metadata of a call from outside the mesh, where it has the names of the headers, and puts
+// it back sealed for the context's principal: Incoming then returns it. Sealed data from outside is dropped.
+func (s *Sealer) ReceiveCall(ctx context.Context) (context.Context, error) {
+	if !slices.ContainsFunc(names, func(name string) bool { return len(metadata.ValueFromIncomingContext(ctx, name)) > 0 }) {
+		return ctx, nil
+	}
+	md, _ := metadata.FromIncomingContext(ctx) // a copy
+	md.Delete(Metadata)
+	sealed, err := s.receive(ctx, callHeaders(md))
+	if len(sealed) > 0 {
+		md.Set(Metadata, string(sealed))
+	}
+	return metadata.NewIncomingContext(ctx, md), err
+}
+
+// names are those of provider data in metadata.
+var names = []string{Header, Alias, Metadata}
+
+func (s *Sealer) receive(ctx context.Context, h headers) ([]byte, error) {
+	d, ok, err := take(h)
 	if err != nil || !ok {
-		return ctx, err
+		return nil, err
 	}
-	d, err := Parse(text)
-	if err != nil {
-		return ctx, err
-	}
-	sealed, err := s.Seal(d, OfCaller(authn.From(ctx)))
-	if err != nil {
-		return ctx, err
-	}
-	return With(ctx, sealed), nil
+	return s.Seal(d, OfCaller(authn.From(ctx)))
 }
 
 type key struct{}

@@ -135,6 +135,11 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	}
 	outside := !hasMeshToken(ctx)
 	ctx = s.withoutCredentials(authn.With(ctx, p))
+	if outside {
+		if ctx, err = s.cfg.ProviderData.ReceiveCall(ctx); err != nil {
+			return ctx, err //nolint:wrapcheck // for the caller
+		}
+	}
 	return ctx, s.authorize(ctx, p, method, outside)
 }
 

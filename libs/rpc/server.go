@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/hostname"
 	"github.com/windlass-dev/windlass/libs/peercred"
+	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -54,6 +55,8 @@ type ServerConfig struct {
 	Hosts hostname.Names
 	// Tokens seals the tokens of callers from outside, for the calls that are made for them; nil = they end here.
 	Tokens *callertoken.Sealer
+	// ProviderData seals the credentials that callers from outside send with a call; nil refuses calls with some.
+	ProviderData *providerdata.Sealer
 	// TLS secures connections over TCP; nil leaves them in clear text.
 	TLS *ServerTLS
 	// NoReflection leaves out the service that describes the others to clients.

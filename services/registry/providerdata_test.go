@@ -8,13 +8,19 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/secret"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"google.golang.org/protobuf/types/known/structpb"
+	"github.com/windlass-dev/windlass/services/registry/grpcapi/grpctest"
 )
 
 const canary = "canary-2f9d61"
@@ -175,5 +181,38 @@ func TestSourcesThatDeclareProviderDataAreChecked(t *testing.T) {
 		if err == nil || !strings.Contains(text, want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
+	}
+}
+
+// TestProviderDataOfAGRPCSource: a server gets what the source declares as metadata, and what it repeats does not come back.
+func TestProviderDataOfAGRPCSource(t *testing.T) {
+	server := grpctest.Serve(t, grpctest.Options{Reflection: "v1"})
+	got := make(chan metadata.MD, 1)
+	server.Set(func(_ string, _ *dynamicpb.Message, stream grpc.ServerStream) error {
+		md, _ := metadata.FromIncomingContext(stream.Context())
+		got <- md
+		order := server.Message(t, "shop.v1.Order")
+		order.Set(order.Descriptor().Fields().ByName("id"), protoreflect.ValueOfString("for "+strings.Join(md.Get("x-key"), ",")))
+		return stream.SendMsg(order)
+	})
+	r := newWorld(t).start(config())
+	r.createGRPC(&registryv1.Source{
+		Name: "shop", Url: "grpc://" + server.Address, ProviderData: &registryv1.SourceProviderData{Headers: map[string]string{"X-Key": "token"}},
+	})
+	args, err := structpb.NewStruct(map[string]any{"id": "a7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &registryv1.InvokeToolRequest{Name: "shop__Orders_GetOrder", Arguments: args}
+	ctx := carrying(t, providerdata.OfCaller(authn.Local()), `{"token":"`+canary+`","undeclared":"`+canary+`-2"}`)
+	resp, err := r.tools.InvokeTool(ctx, req)
+	if err != nil || !strings.Contains(resp.String(), "for ***") || strings.Contains(resp.String(), canary) {
+		t.Fatalf("got %v, %v", resp, err)
+	}
+	if md := <-got; fmt.Sprint(md.Get("x-key")) != "["+canary+"]" || strings.Contains(fmt.Sprint(md), canary+"-2") {
+		t.Errorf("the server got %v", md)
+	}
+	if _, err := r.tools.InvokeTool(t.Context(), req); err == nil || !strings.Contains(err.Error(), `needs the key "token"`) || len(got) > 0 {
+		t.Errorf("a call without: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,6 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -34,7 +40,7 @@ func TestProviderDataIsNowhereInClear(t *testing.T) {
 		}
 		n := got[tool]
 		mu.Unlock()
-		if n == 2 { // that of the turn, the first time
+		if n == 3 { // that of the turn, the first time
 			stuck <- struct{}{}
 			select {
 			case <-free:
@@ -60,6 +66,7 @@ func TestProviderDataIsNowhereInClear(t *testing.T) {
 		t.Errorf("a call without: %d %v %v", status, answer, err)
 	}
 	direct := c.Must("POST", "/v1/tools/search__look:invoke", harness.JSON{}, header...)
+	overGRPC(t, fmt.Sprint(up.Ready["grpc"]), header[0], header[1])
 	turn := c.Must("POST", "/v1/sessions/"+c.Session("finder")+"/turns", harness.JSON{"input": "call:search__look then say:done"}, header...).
 		Str("id")
 	<-stuck
@@ -75,8 +82,8 @@ func TestProviderDataIsNowhereInClear(t *testing.T) {
 		t.Errorf("the turn: %v", done)
 	}
 	mu.Lock()
-	if got["look"] != 3 {
-		t.Errorf("%d calls had the credentials, want 3: a direct one, one before and one after the crash", got["look"])
+	if got["look"] != 4 {
+		t.Errorf("%d calls had the credentials, want 4: one over REST, one over gRPC, one before and one after the crash", got["look"])
 	}
 	mu.Unlock()
 	if code := up.Stop(); code != 0 {
@@ -94,6 +101,21 @@ func TestProviderDataIsNowhereInClear(t *testing.T) {
 		}
 	}
 	noFileHolds(t, dir, provided)
+}
+
+// overGRPC calls the tool as a program does that speaks gRPC: with the credentials in the metadata.
+func overGRPC(t *testing.T, addr, name, value string) {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), name, value)
+	r, err := registryv1.NewToolServiceClient(conn).InvokeTool(ctx, &registryv1.InvokeToolRequest{Name: "search__look"})
+	if err != nil || strings.Contains(r.String(), provided) {
+		t.Errorf("over gRPC: %v, %v", r, err)
+	}
 }
 
 // metaToHeader serves a tool server that sees the entry "token" of _meta as a header.
