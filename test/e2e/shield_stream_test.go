@@ -22,7 +22,7 @@ func TestAShieldedAnswerStreams(t *testing.T) {
 	t.Parallel()
 	seen, half := make(chan struct{}), make(chan struct{})
 	model := harness.NewModel(t, func(call int, _ []any) harness.Answer {
-		answer := harness.Answer{Words: []string{"The number that you asked for is the following one, as I said: ", "4111 1111", " 1111 1111", ", bye"}}
+		answer := harness.Answer{Words: []string{"The number that you asked for is, as I said: ", "4111 1111", " 1111 1111", ", bye"}}
 		if call > 1 {
 			return answer
 		}
@@ -58,7 +58,7 @@ func TestAShieldedAnswerStreams(t *testing.T) {
 
 	c := harness.Up(t, dir, model.Env(), "--config", config).Client
 	second := c.Watch("/v1/turns/" + turn + "/events")
-	const want = "The number that you asked for is the following one, as I said: [redacted:card], bye"
+	const want = "The number that you asked for is, as I said: [redacted:card], bye"
 	if end := c.Wait(turn); end.Str("output") != want {
 		t.Errorf("the answer is %v", end)
 	}
