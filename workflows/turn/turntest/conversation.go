@@ -144,7 +144,7 @@ func (t *turnRecord) context() *executionv1.GetContextResponse {
 	}
 	resp.Messages = []*turnv1.Message{{
 		Id: t.summary.GetMessageId(), SessionId: t.in.SessionID, Role: turnv1.Role_ROLE_USER, Seq: t.summary.GetToSeq(),
-		Content: executiontest.Text(contract.SummaryPrefix + "\n" + t.summary.GetSummary()),
+		Tainted: t.summary.GetTainted(), Content: executiontest.Text(contract.SummaryPrefix + "\n" + t.summary.GetSummary()),
 	}}
 	for _, id := range t.summary.GetKeptMessageIds() {
 		resp.Messages = append(resp.Messages, t.history[t.find(id)])
