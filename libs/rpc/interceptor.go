@@ -135,12 +135,10 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	}
 	outside := !hasMeshToken(ctx)
 	ctx = s.withoutCredentials(authn.With(ctx, p))
-	if outside {
-		if ctx, err = s.cfg.ProviderData.ReceiveCall(ctx); err != nil {
-			return ctx, err //nolint:wrapcheck // for the caller
-		}
+	if err := s.authorize(ctx, p, method, outside); err != nil || !outside {
+		return ctx, err
 	}
-	return ctx, s.authorize(ctx, p, method, outside)
+	return s.cfg.ProviderData.ReceiveCall(ctx) //nolint:wrapcheck // for the caller
 }
 
 // authorize checks the permission for a method, and counts the calls that come from outside the mesh towards quotas. Those of roles come

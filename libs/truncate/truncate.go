@@ -2,6 +2,7 @@
 package truncate
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,6 +39,25 @@ func Chars(text string, limit int) string {
 		limit--
 	}
 	return text
+}
+
+// Names returns at most the first most names as they may be in labels and events: of at most limit printable ASCII characters each, without
+// spaces, sorted, and each once.
+func Names(names []string, most, limit int) []string {
+	var out []string
+	for _, name := range names {
+		clean := strings.Map(func(r rune) rune {
+			if r > ' ' && r < unicode.MaxASCII {
+				return r
+			}
+			return -1
+		}, name)
+		if clean != "" && len(out) < most {
+			out = append(out, clean[:min(len(clean), limit)])
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Line returns the beginning of a text as one line of at most limit characters, including "…". Each run of spaces and control characters

@@ -10,6 +10,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 )
 
+func TestNames(t *testing.T) {
+	got := truncate.Names([]string{"b b", "a\x00ä", "", "é", "b b", "toolong", "left out"}, 4, 4)
+	if strings.Join(got, ",") != "a,bb,tool" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestTruncate(t *testing.T) {
 	for _, tt := range []struct {
 		name, got, want string

@@ -32,6 +32,27 @@ func (s *Service) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerS
 	return s.converse(stream.Context(), m, req, stream)
 }
 
+// converse makes one model call.
+func (s *Service) converse(ctx context.Context, m model, req *inferencev1.GenerateRequest, to sender) error {
+	key, callers, err := s.credentials(ctx, m, req.GetTurnId())
+	if err != nil {
+		return err
+	}
+	c := &conversation{
+		service: s, model: m, key: key, callers: callers, req: req, stream: to, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer)),
+	}
+	return c.run(ctx)
+}
+
+// credentials returns the API key of a call, zero if the provider has it, and whether it is that of the request.
+func (s *Service) credentials(ctx context.Context, m model, turnID string) (key secret.Value, callers bool, err error) {
+	if key, err = s.keyOf(ctx, m, turnID); err != nil || !key.IsZero() {
+		return key, true, err
+	}
+	key, err = s.storedKey(m.provider)
+	return key, false, err
+}
+
 // sender receives an answer.
 type sender interface {
 	Send(m *inferencev1.GenerateResponse) error

@@ -2,13 +2,13 @@ package inference
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -47,15 +47,9 @@ func (s *Service) moderate(ctx context.Context, req *inferencev1.ModerateRequest
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the provider %q has no moderation endpoint", m.provider.name).
 			Hint("Use a provider of kind openai.")
 	}
-	key, err := s.keyOf(ctx, m, req.GetTurnId())
+	key, callers, err := s.credentials(ctx, m, req.GetTurnId())
 	if err != nil {
 		return nil, err
-	}
-	callers := !key.IsZero()
-	if !callers {
-		if key, err = s.storedKey(m.provider); err != nil {
-			return nil, err
-		}
 	}
 	found, err := asked.Moderate(ctx, m.name, req.GetTexts(), key)
 	if ctx.Err() == nil && !callers {
@@ -67,7 +61,7 @@ func (s *Service) moderate(ctx context.Context, req *inferencev1.ModerateRequest
 	}
 	out := make([]*inferencev1.ModerationResult, len(found))
 	for i, f := range found {
-		out[i] = &inferencev1.ModerationResult{Flagged: f.Flagged, Categories: presentable(f.Categories)}
+		out[i] = &inferencev1.ModerationResult{Flagged: f.Flagged, Categories: truncate.Names(f.Categories, maxCategories, maxCategory)}
 	}
 	return out, nil
 }
@@ -108,27 +102,9 @@ func verdict(model, text string) (*inferencev1.ModerationResult, error) {
 		return &inferencev1.ModerationResult{}, nil
 	case "unsafe":
 		names := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == '\n' })
-		return &inferencev1.ModerationResult{Flagged: true, Categories: presentable(names)}, nil
+		return &inferencev1.ModerationResult{Flagged: true, Categories: truncate.Names(names, maxCategories, maxCategory)}, nil
 	}
 	return nil, provider.Broken("%s answered neither safe nor unsafe", model).Hint("Use a guard model, for example of the family Llama Guard.")
-}
-
-// presentable returns names of categories without what does not belong in one, sorted.
-func presentable(names []string) []string {
-	var out []string
-	for _, name := range names {
-		clean := strings.Map(func(r rune) rune {
-			if r > ' ' && r < 0x7F {
-				return r
-			}
-			return -1
-		}, name)
-		if clean != "" && len(out) < maxCategories {
-			out = append(out, clean[:min(len(clean), maxCategory)])
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // whole keeps the end of an answer.
@@ -140,22 +116,4 @@ func (w *whole) Send(m *inferencev1.GenerateResponse) error {
 		w.finished = f
 	}
 	return nil
-}
-
-// converse makes one model call.
-func (s *Service) converse(ctx context.Context, m model, req *inferencev1.GenerateRequest, to sender) error {
-	key, err := s.keyOf(ctx, m, req.GetTurnId())
-	if err != nil {
-		return err
-	}
-	callers := !key.IsZero()
-	if !callers {
-		if key, err = s.storedKey(m.provider); err != nil {
-			return err
-		}
-	}
-	c := &conversation{
-		service: s, model: m, key: key, callers: callers, req: req, stream: to, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer)),
-	}
-	return c.run(ctx)
 }

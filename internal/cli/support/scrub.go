@@ -133,11 +133,3 @@ func mask(n *yaml.Node, hidden bool) {
 		mask(n.Content[i+1], hidden || telling.MatchString(key) || key == "headers" || key == "env")
 	}
 }
-
-// fromLine drops the first line of a text that was cut.
-func fromLine(text string, truncated bool) string {
-	if _, rest, ok := strings.Cut(text, "\n"); ok && truncated {
-		return rest
-	}
-	return text
-}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,4 +182,12 @@ func tail(path string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return fromLine(string(raw), from > 0), nil
+}
+
+// fromLine drops the first line of a text that was cut.
+func fromLine(text string, truncated bool) string {
+	if _, rest, ok := strings.Cut(text, "\n"); ok && truncated {
+		return rest
+	}
+	return text
 }

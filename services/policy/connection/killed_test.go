@@ -84,7 +84,8 @@ func TestVictim(t *testing.T) {
 }
 
 // TestKilledInTheMiddleOfARefresh: policy is killed after the authorization server has replaced a refresh token, and before the new one is
-// stored. The user is asked to connect the source again, the server is asked once and not again and again, and nobody else is affected.
+// stored. The user has to connect the source again. The server gets one further request, whatever the number of calls. Other users are not
+// affected.
 func TestKilledInTheMiddleOfARefresh(t *testing.T) {
 	for name, url := range map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "policy.db") },

@@ -16,6 +16,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
 // maxQuotas limits the quotas of a tenant, all of which are kept in memory.
@@ -124,9 +125,7 @@ func (s *Server) room(ctx context.Context, tx sqldb.Tx, tenant string) error {
 func (s *Server) change(ctx context.Context, f func(tx sqldb.Tx, now time.Time) error) error {
 	tenant := authn.Tenant(ctx)
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
-		// The increment comes first: it locks the tenant's row, so that the next change sees this one.
-		if _, err := sqldb.Exec(ctx, tx, `INSERT INTO policy_revisions (tenant, revision) VALUES ($1, 1)
-			ON CONFLICT (tenant) DO UPDATE SET revision = policy_revisions.revision + 1`, tenant); err != nil {
+		if _, err := store.NextRevision(ctx, tx, tenant); err != nil {
 			return err
 		}
 		return f(tx, s.db.Now())

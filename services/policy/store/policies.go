@@ -156,12 +156,17 @@ func (s sqlStore) Policies(ctx context.Context, tenant, after string, limit int)
 		WHERE tenant = $1 AND name > $2 ORDER BY name LIMIT $3`, tenant, after, limit)
 }
 
+// NextRevision begins a change of a tenant's policies or quotas and returns its revision. It comes first in the transaction: it locks the
+// tenant's row, so that the next change sees this one.
+func NextRevision(ctx context.Context, tx sqldb.Tx, tenant string) (int64, error) {
+	return sqldb.One(ctx, tx, sqldb.Column[int64], `INSERT INTO policy_revisions (tenant, revision) VALUES ($1, 1)
+		ON CONFLICT (tenant) DO UPDATE SET revision = policy_revisions.revision + 1 RETURNING revision`, tenant)
+}
+
 func (s sqlStore) ChangePolicies(ctx context.Context, tenant string, change func(Snapshot) (Change, error)) (Policy, error) {
 	var out Policy
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
-		// The increment comes first: it locks the tenant's row, so that the next change sees this one.
-		revision, err := sqldb.One(ctx, tx, sqldb.Column[int64], `INSERT INTO policy_revisions (tenant, revision) VALUES ($1, 1)
-			ON CONFLICT (tenant) DO UPDATE SET revision = policy_revisions.revision + 1 RETURNING revision`, tenant)
+		revision, err := NextRevision(ctx, tx, tenant)
 		if err != nil {
 			return err
 		}

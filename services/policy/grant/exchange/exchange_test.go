@@ -346,6 +346,18 @@ func TestRefreshTokensAreRevoked(t *testing.T) {
 	if len(i.revoked) != 1 || i.revoked[0].Get("token") != "r-1" || i.revoked[0].Get("token_type_hint") != "refresh_token" {
 		t.Errorf("revoked: %v", i.revoked)
 	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	i.revoke = closed.URL
+	for range 20 {
+		if err := c.Revoke(t.Context(), "corp", secret.New("r-1")); exchange.KindOf(err) != exchange.Unreachable {
+			t.Errorf("with an endpoint that does not answer: %v", err)
+		}
+	}
+	i.set(given(jwt(ofAlice(nil)), nil))
+	if _, err := c.Refresh(t.Context(), "corp", secret.New("r-1"), "alice"); exchange.KindOf(err) == exchange.Unreachable {
+		t.Errorf("a token after revocations have failed: %v", err)
+	}
 	i.Close()
 	if err := c.Revoke(t.Context(), "corp", secret.New("r-1")); exchange.KindOf(err) != exchange.Unreachable {
 		t.Errorf("while the issuer is away: %v", err)

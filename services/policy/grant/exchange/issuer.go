@@ -76,9 +76,14 @@ func newIssuer(cfg bearer.Issuer, deps Deps) *issuer {
 func (i *issuer) ask(ctx context.Context, form url.Values) (*answer, error) {
 	a, err := i.breaker.Execute(func() (*answer, error) { return i.send(ctx, form) })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return nil, failed(Unreachable, "issuer %q has failed %d times in a row, and is asked again in a few seconds", i.cfg.Name, failures)
+		return nil, i.resting()
 	}
 	return a, err
+}
+
+// resting is the error while the breaker is open.
+func (i *issuer) resting() error {
+	return failed(Unreachable, "issuer %q has failed %d times in a row, and is asked again in a few seconds", i.cfg.Name, failures)
 }
 
 func (i *issuer) send(ctx context.Context, form url.Values) (*answer, error) {
@@ -175,20 +180,11 @@ func (i *issuer) tokenURL(ctx context.Context) (string, error) {
 	if known != "" {
 		return known, nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(i.cfg.Issuer, "/")+discovery, nil)
-	if err != nil {
-		return "", failed(Unreachable, "issuer %q: its URL is not valid", i.cfg.Name)
-	}
-	status, body, err := i.do(req)
+	doc, err := i.metadata(ctx)
 	if err != nil {
 		return "", err
 	}
-	var doc struct {
-		Issuer string `json:"issuer"`
-		Token  string `json:"token_endpoint"`
-	}
-	if err := json.Unmarshal(body, &doc); err != nil || status != http.StatusOK || doc.Issuer != i.cfg.Issuer ||
-		i.cfg.CheckURL(doc.Token) != nil {
+	if i.cfg.CheckURL(doc.Token) != nil {
 		return "", failed(Unreachable, "issuer %q does not say in its metadata where its token endpoint is: "+
 			"set identity.issuers[].exchange.token_url", i.cfg.Name)
 	}
@@ -196,4 +192,28 @@ func (i *issuer) tokenURL(ctx context.Context) (string, error) {
 	defer i.mu.Unlock()
 	i.endpoint = doc.Token
 	return doc.Token, nil
+}
+
+// metadata is what an issuer says of its endpoints.
+type metadata struct {
+	Issuer string `json:"issuer"`
+	Token  string `json:"token_endpoint"`
+	Revoke string `json:"revocation_endpoint"`
+}
+
+// metadata reads the issuer's metadata; it is empty if the issuer has none, or that of another one.
+func (i *issuer) metadata(ctx context.Context) (metadata, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(i.cfg.Issuer, "/")+discovery, nil)
+	if err != nil {
+		return metadata{}, failed(Unreachable, "issuer %q: its URL is not valid", i.cfg.Name)
+	}
+	status, body, err := i.do(req)
+	if err != nil {
+		return metadata{}, err
+	}
+	var doc metadata
+	if err := json.Unmarshal(body, &doc); err != nil || status != http.StatusOK || doc.Issuer != i.cfg.Issuer {
+		return metadata{}, nil //nolint:nilerr // see above
+	}
+	return doc, nil
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -22,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
@@ -148,7 +148,7 @@ func parse(text []byte, n int) ([]Answer, error) {
 	}
 	out := make([]Answer, len(got.Results))
 	for i, r := range got.Results {
-		a := Answer{Action: r.Action, Reason: r.Reason, Categories: categories(r.Categories)}
+		a := Answer{Action: r.Action, Reason: r.Reason, Categories: truncate.Names(r.Categories, maxCategories, maxCategory)}
 		if a.Action == shield.Redact {
 			if r.Text == nil {
 				return nil, unusable("the webhook redacts without a text")
@@ -184,24 +184,6 @@ const (
 	maxCategories = 16
 	maxCategory   = 64
 )
-
-// categories returns the names as they may appear in events: short words, sorted.
-func categories(names []string) []string {
-	var out []string
-	for _, name := range names {
-		clean := strings.Map(func(r rune) rune {
-			if r > ' ' && r < 0x7F {
-				return r
-			}
-			return -1
-		}, name)
-		if clean != "" && len(out) < maxCategories {
-			out = append(out, clean[:min(len(clean), maxCategory)])
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
 
 // vault gives a reference's secret to envref.
 type vault struct {
