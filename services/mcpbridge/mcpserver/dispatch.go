@@ -112,9 +112,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, source string) {
 	}
 	end := h.running.begin(q.key(m.ID), cancel)
 	defer end()
-	silence, heard := context.WithCancel(ctx)
-	defer heard()
-	go q.out.keepAlive(silence, h.cfg.Heartbeat)
+	q.out.keepAlive(h.cfg.Heartbeat)
+	defer q.out.close()
 	result, f := h.serve(q)
 	if errors.Is(context.Cause(ctx), errCancelled) {
 		f = &failure{Code: mcp.REQUEST_INTERRUPTED, Message: errCancelled.Error()}

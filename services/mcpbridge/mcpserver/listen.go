@@ -32,6 +32,8 @@ func (h *Handler) listenLegacy(w http.ResponseWriter, r *http.Request, source st
 		http.Error(w, "the stream is text/event-stream", http.StatusNotAcceptable)
 		return
 	}
+	out.keepAlive(h.cfg.Heartbeat)
+	defer out.close()
 	session := ownSession{subject(ctx), r.Header.Get(mcp.HeaderSessionID)}
 	var all sync.WaitGroup
 	resync := make(chan struct{}, 1)

@@ -24,6 +24,7 @@ type reply struct {
 	stream bool
 	ended  bool
 	last   time.Time
+	beat   *time.Timer // of keepAlive
 }
 
 func newReply(w http.ResponseWriter, r *http.Request, timeout time.Duration, cancel context.CancelFunc) *reply {
@@ -77,21 +78,32 @@ func (o *reply) write(text []byte) bool {
 	return true
 }
 
-// keepAlive sends a comment whenever the response was silent for a while, until ctx ends.
-func (o *reply) keepAlive(ctx context.Context, every time.Duration) {
-	ticker := time.NewTicker(every / 4)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+// keepAlive sends a comment whenever the response was silent for a while, until the response ends.
+func (o *reply) keepAlive(every time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.beat = time.AfterFunc(every, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.ended || !o.accepts {
 			return
 		}
-		o.mu.Lock()
-		if o.accepts && !o.ended && time.Since(o.last) >= every {
+		silent := time.Since(o.last)
+		if silent >= every {
 			o.write([]byte(": keep-alive\n\n"))
+			silent = 0
 		}
-		o.mu.Unlock()
+		o.beat.Reset(every - silent)
+	})
+}
+
+// close makes sure that nothing is written any more, so that the handler may return.
+func (o *reply) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	if o.beat != nil {
+		o.beat.Stop()
 	}
 }
 

@@ -89,7 +89,7 @@ func New(cfg Config, deps Deps) (*Handler, error) {
 		cfg:     cfg,
 		calls:   &calls{tools: tools, agents: orchestrator.New(deps.Sessions), answerTimeout: cfg.AnswerTimeout, log: deps.Log},
 		offers:  &offers{servers: servers, log: deps.Log},
-		watches: &watches{tools: tools, servers: servers, heartbeat: cfg.Heartbeat},
+		watches: &watches{tools: tools, servers: servers},
 	}
 	h.watches.stopping, h.stop = context.WithCancel(context.Background())
 	var err error

@@ -23,7 +23,6 @@ const maxSubscriptions = 1000
 type watches struct {
 	tools     registryv1.ToolServiceClient
 	servers   registryv1.ServerServiceClient
-	heartbeat time.Duration
 	stopping  context.Context //nolint:containedctx // of the server, not of a call
 
 	mu            sync.Mutex
@@ -210,7 +209,6 @@ func (w *watches) watchTools(ctx context.Context, out *reply, ready, changed fun
 	defer cancel()
 	forget := context.AfterFunc(w.stopping, func() { cancel(); out.cancel() })
 	defer forget()
-	go out.keepAlive(ctx, w.heartbeat)
 	version := ""
 	for pauses := reconnects.Start(); ; {
 		stream, err := w.tools.WatchTools(ctx, &registryv1.WatchToolsRequest{})
