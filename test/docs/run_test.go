@@ -135,7 +135,7 @@ func (m *mesh) shell(t *testing.T, dir, script string) error {
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = []string{
-		"HOME=" + t.TempDir(), "WINDLASS_SERVER=" + m.Client.Base, "LC_ALL=C.UTF-8",
+		"HOME=" + t.TempDir(), "WINDLASS_SERVER=" + m.Client.Base, "LC_ALL=C.UTF-8", harness.RaceOptions,
 		"PATH=" + bin + ":" + filepath.Join(bin, "examples") + ":" + os.Getenv("PATH"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

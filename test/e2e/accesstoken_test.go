@@ -59,7 +59,7 @@ func TestTheTokenWhereTheKernelDoesNotTell(t *testing.T) {
 	}
 	for dir, want := range map[string]string{project: "local", below: "local", t.TempDir(): "no credentials"} {
 		cmd := exec.CommandContext(t.Context(), harness.Bin(t, "windlass"), "whoami", "--server", url)
-		cmd.Dir, cmd.Env = dir, []string{"HOME=" + t.TempDir()}
+		cmd.Dir, cmd.Env = dir, []string{"HOME=" + t.TempDir(), harness.RaceOptions}
 		if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), want) {
 			t.Errorf("whoami in %s: %s, want %q", dir, out, want)
 		}

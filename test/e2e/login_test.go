@@ -132,7 +132,7 @@ func (p *logins) token(want int, pairs ...string) harness.JSON {
 // windlass runs the command line of a user, who has a home of their own.
 func (p *logins) windlass(user string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.t.Context(), harness.Bin(p.t, "windlass"), append(args, "--server", p.Client.Base)...)
-	cmd.Env = []string{"HOME=" + filepath.Join(p.home, user)}
+	cmd.Env = []string{"HOME=" + filepath.Join(p.home, user), harness.RaceOptions}
 	return cmd
 }
 

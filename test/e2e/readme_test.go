@@ -167,7 +167,7 @@ func run(t *testing.T, code int, stdin, program string, args ...string) (stdout,
 	}
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), path, args...)
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir()}
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir(), harness.RaceOptions}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
 		t.Errorf("%s %q: %v, want exit code %d\n%s%s", program, args, err, code, out.String(), errs.String())

@@ -61,7 +61,7 @@ func (u *user) windlass(t *testing.T, code int, stdin string, args ...string) (o
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), harness.Bin(t, "windlass"), args...)
-	cmd.Env = []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), "WINDLASS_SERVER=" + u.up.Client.Base}
+	cmd.Env = []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), "WINDLASS_SERVER=" + u.up.Client.Base, harness.RaceOptions}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	_ = cmd.Run() // the exit code tells
 	if got := cmd.ProcessState.ExitCode(); got != code {

@@ -19,6 +19,10 @@ import (
 // startTimeout bounds how long a program may take until its ready line; only a failing test waits that long.
 const startTimeout = 90 * time.Second
 
+// RaceOptions is the environment of a program that is built with the race detector: it ends at the first race, and does not sleep for the
+// usual second when it exits.
+const RaceOptions = "GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=0"
+
 // shortSchedules lets tests wait for schedules.
 const shortSchedules = "WINDLASS_SESSIONS_SCHEDULES_MIN_INTERVAL=1s"
 
@@ -62,7 +66,7 @@ func Launch(t testing.TB, name string, env []string, path string, args ...string
 		log: &logBuffer{},
 	}
 	p.cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=halt_on_error=1 exitcode=66", shortSchedules,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), RaceOptions, shortSchedules,
 	}, slices.Concat(anyProgram(), env)...)
 	p.cmd.Stderr = p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -26,7 +26,7 @@ type Screen struct {
 func Terminal(t testing.TB, home, server string, args ...string) *Screen {
 	t.Helper()
 	cmd := exec.Command(Bin(t, "windlass"), args...)
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "WINDLASS_SERVER=" + server, "TERM=xterm", "NO_COLOR=1"}
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "WINDLASS_SERVER=" + server, "TERM=xterm", "NO_COLOR=1", RaceOptions}
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 150})
 	Must(t, err)
 	s := &Screen{t: t, tty: tty, news: make(chan struct{}, 1), done: make(chan error, 1)}

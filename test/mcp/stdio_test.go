@@ -14,7 +14,7 @@ import (
 // testStdio has a client that starts `windlass mcp`, as desktop clients do.
 func testStdio(t *testing.T, up *harness.Embedded) {
 	cmd := exec.CommandContext(t.Context(), harness.Bin(t, "windlass"), "mcp", "--server", up.Client.Base)
-	cmd.Env = []string{"HOME=" + t.TempDir()}
+	cmd.Env = []string{"HOME=" + t.TempDir(), harness.RaceOptions}
 	in, err := cmd.StdinPipe()
 	harness.Must(t, err)
 	out, err := cmd.StdoutPipe()
