@@ -19,6 +19,10 @@ type Source interface {
 	ServerName() string
 }
 
+// wholeRecords sends a message in as few TLS records as possible. Package tls otherwise begins each burst with records of the size of a packet,
+// so that a browser can show the beginning of a page: here nobody reads a part of a message, and each record is a system call.
+const wholeRecords = true
+
 // Server returns the configuration of a server: clients must have a certificate of the same authorities.
 func Server(s Source) *tls.Config {
 	return &tls.Config{
@@ -34,7 +38,8 @@ func Server(s Source) *tls.Config {
 			}
 			return &tls.Config{
 				MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, Certificates: []tls.Certificate{*cert},
-				SessionTicketsDisabled: true, // a ticket would outlive the authorities of its time
+				SessionTicketsDisabled:      true, // a ticket would outlive the authorities of its time
+				DynamicRecordSizingDisabled: wholeRecords,
 			}, nil
 		},
 		// Servers that look here before they serve find that there is a certificate.
@@ -53,7 +58,7 @@ func Public(s Source) *tls.Config {
 // or address that is dialled, against the authorities of now instead of those of each connection.
 func Client(s Source) (*tls.Config, error) {
 	c := &tls.Config{
-		MinVersion: tls.VersionTLS13, ServerName: s.ServerName(),
+		MinVersion: tls.VersionTLS13, ServerName: s.ServerName(), DynamicRecordSizingDisabled: wholeRecords,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.Certificate() },
 	}
 	if c.ServerName == "" {

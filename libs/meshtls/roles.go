@@ -36,7 +36,8 @@ func Roles(cert *x509.Certificate) []string {
 func AskingServer(s Source) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, SessionTicketsDisabled: true,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.Certificate() },
+		DynamicRecordSizingDisabled: wholeRecords,
+		GetCertificate:              func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.Certificate() },
 	}
 }
 
