@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/quota"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -28,7 +30,9 @@ func (l *limiting) Decide(context.Context, *policyv1.Principal, string) (authz.V
 
 func TestS22RequestsAtTheGatewayAreCounted(t *testing.T) {
 	with := func(a *limiting) *server {
-		return serve(t, func(_ *gateway.Config, d *gateway.Deps) { d.Authorizer, d.Requests = a, quota.NewCounter() })
+		return serve(t, func(_ *gateway.Config, d *gateway.Deps) {
+			d.Authorizer, d.Requests = a, quota.NewCounter(&rpctest.Leases{Max: 1}, slog.New(slog.DiscardHandler))
+		})
 	}
 	s := with(&limiting{})
 	if a := s.do("GET", "/v1/agents", ""); a.status == 429 {

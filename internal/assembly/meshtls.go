@@ -83,7 +83,7 @@ func callers() map[string][]string {
 		"windlass.policy.v1.ConnectionService":      {Gateway, Sessions, Registry, MCPBridge, Worker},
 		"windlass.policy.v1.GrantService":           {Gateway, Sessions, Registry, Worker},
 		"windlass.policy.v1.AccessPolicyService":    {Gateway, Sessions},
-		"windlass.policy.v1.QuotaService":           {Gateway, Registry},
+		"windlass.policy.v1.QuotaService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
 		"windlass.inference.v1.InferenceService":    {Gateway, Sessions, Policy, Worker},
 		"windlass.mcpbridge.v1.BridgeService":       {Registry},
 		"windlass.registry.v1.SourceService":        {Gateway, Sessions, Policy},

@@ -91,7 +91,7 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 	}
 	p := &Process{
 		opts: opts, cfg: opts.Config, log: opts.Log, ctx: ctx,
-		authorizer: &authorizer{}, auditor: &auditor{}, requests: quota.NewCounter(),
+		authorizer: &authorizer{}, auditor: &auditor{},
 		databases: map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]probe.Check{},
 	}
 	p.group.Log = opts.Log
@@ -125,7 +125,7 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
-	if err := connectAuditor(p, parts); err != nil {
+	if err := errors.Join(connectAuditor(p, parts), connectRequests(p, parts)); err != nil {
 		return err
 	}
 	p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log, p.auditor.login)

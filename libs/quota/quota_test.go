@@ -16,57 +16,6 @@ func limits(perMinute int64) *policyv1.QuotaLimits {
 	return &policyv1.QuotaLimits{RequestsPerMinute: perMinute}
 }
 
-func TestS22RequestsPerMinute(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := NewCounter()
-	c.now = func() time.Time { return now }
-	alice, bob := authn.User("alice"), authn.User("bob")
-	q := &policyv1.EffectiveQuota{Tenant: limits(5), User: limits(3)}
-	take := func(p *policyv1.Principal, want string) {
-		t.Helper()
-		err := c.Take(t.Context(), p, q)
-		got := ""
-		if f := fault.From(err); f != nil {
-			got = f.Details["scope"]
-			if fault.CodeOf(err) != "quota_exceeded" || f.Retry <= 0 || fault.HTTPStatus(f) != 429 || fault.Retryable(err) {
-				t.Errorf("refused with %v, after %v", err, f.Retry)
-			}
-		}
-		if got != want {
-			t.Errorf("refused by the limit of the %q: %v, want %q", got, err, want)
-		}
-	}
-	for range 3 {
-		take(alice, "")
-	}
-	take(alice, "user")
-	take(bob, "")
-	take(bob, "")
-	take(bob, "tenant") // the tenant's five are used up
-	now = now.Add(12 * time.Second)
-	take(bob, "") // refused before, it has not been counted for the user
-	take(authn.User("carol"), "tenant")
-	take(alice, "user")
-	now = now.Add(time.Minute)
-	q.User = limits(1) // a changed limit applies to the same bucket
-	take(alice, "")
-	take(alice, "user")
-	q = nil
-	take(alice, "")
-}
-
-func TestWithoutLimitsNothingIsKept(t *testing.T) {
-	c := NewCounter()
-	for _, q := range []*policyv1.EffectiveQuota{nil, {}, {Tenant: &policyv1.QuotaLimits{TokensPerDay: 1}}} {
-		if err := c.Take(t.Context(), authn.User("alice"), q); err != nil || c.buckets.Len() != 0 {
-			t.Errorf("%v: %v, %d buckets", q, err, c.buckets.Len())
-		}
-	}
-	if err := (*Counter)(nil).Take(t.Context(), authn.User("alice"), &policyv1.EffectiveQuota{User: limits(1)}); err != nil {
-		t.Error(err)
-	}
-}
-
 type authorizer struct{ err error }
 
 func (a authorizer) Decide(context.Context, *policyv1.Principal, string) (authz.Verdict, error) {
@@ -114,14 +63,5 @@ func TestTextsNameTheLimit(t *testing.T) {
 	}
 	if e := (Excess{}).UntilReset(now); e.Retry != time.Hour {
 		t.Errorf("try again after %v", e.Retry)
-	}
-}
-
-func BenchmarkTakeWithoutLimits(b *testing.B) {
-	c, alice := NewCounter(), authn.User("alice")
-	for b.Loop() {
-		if err := c.Take(b.Context(), alice, nil); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -28,8 +28,12 @@ func (l limiting) Decide(context.Context, *policyv1.Principal, string) (authz.Ve
 	}, nil
 }
 
+func leasing(most int64) *quota.Counter {
+	return quota.NewCounter(&rpctest.Leases{Max: most}, slog.New(slog.DiscardHandler))
+}
+
 func TestS22CallsFromOutsideTheMeshAreCounted(t *testing.T) {
-	p := newTokenPortWith(t, rpc.ServerConfig{Authorizer: limiting{perMinute: 2}, Requests: quota.NewCounter()})
+	p := newTokenPortWith(t, rpc.ServerConfig{Authorizer: limiting{perMinute: 2}, Requests: leasing(2)})
 	token := p.idp.Token("alice")
 	for range 2 {
 		if _, err := p.call(t, token); err != nil {
@@ -57,7 +61,7 @@ func TestS22CallsBetweenRolesAreNotCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv, err := rpc.NewServer(rpc.ServerConfig{
-		Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: limiting{perMinute: 1}, Requests: quota.NewCounter(),
+		Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: limiting{perMinute: 1}, Requests: leasing(1),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func defaultServiceRules() []Rule {
 		{
 			Name:        "mesh-servers",
 			Roles:       []string{"gateway", "sessions", "registry", "inference", "mcpbridge", "worker"},
-			Permissions: []string{"policy.permissions.get", "policy.denials.record", "policy.audit.record"},
+			Permissions: []string{"policy.permissions.get", "policy.denials.record", "policy.audit.record", "policy.quotas.lease"},
 		},
 		{
 			Name: "mesh-gateway", Roles: []string{"gateway"},
@@ -126,7 +126,7 @@ func defaultServiceRules() []Rule {
 			Name: "mesh-policy", Roles: []string{"policy"},
 			Permissions: []string{
 				"registry.groups.evaluate", "registry.sources.login", "sessions.authorizations.resolve", "policy.audit.record",
-				"sessions.quotas.read",
+				"sessions.quotas.read", "policy.quotas.lease",
 				"inference.models.moderate",
 			},
 		},

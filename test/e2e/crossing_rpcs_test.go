@@ -195,7 +195,7 @@ var reaches = map[string]reach{
 
 	"QuotaService.SetQuota": not(creates), "QuotaService.ListQuotas": empty(`{}`), "QuotaService.GetQuota": missing(`{"quota_id":"{quota}"}`),
 	"QuotaService.DeleteQuota": missing(`{"quota_id":"{quota}"}`), "QuotaService.GetQuotaUsage": not("it is about the caller's tenant, whatever user it names"),
-	"QuotaService.CountToolCall": not(namesIt),
+	"QuotaService.CountToolCall": not(namesIt), "QuotaService.LeaseRequests": not(namesIt),
 
 	"SecretService.CreateSecret": not(creates), "SecretService.ListSecrets": empty(`{}`), "SecretService.GetSecret": missing(`{"name":"{secret}"}`),
 	"SecretService.UpdateSecret":  missing(`{"name":"{secret}","value":"x"}`),

@@ -115,6 +115,11 @@ func (m *Mesh) NewClient(t testing.TB) *Client {
 	return NewClient(t, "http://"+m.endpoint(m.Members("gateway")[0]), m.clients...).withToken(m.TokenFile())
 }
 
+// ClientOf makes a client of one of the mesh's gateways: a name of Members.
+func (m *Mesh) ClientOf(gateway string) *Client {
+	return NewClient(m.t, "http://"+m.endpoint(gateway)).withToken(m.TokenFile())
+}
+
 // TokenFile is the file with the token of the local user, which no process of the mesh recognizes by its connection.
 func (m *Mesh) TokenFile() string { return filepath.Join(m.dir, "access.token") }
 

@@ -160,14 +160,12 @@ func showUsage(c insight.Call) error {
 		}
 		rows := make([][]string, len(u.GetUses()))
 		for i, use := range u.GetUses() {
-			used, reset := fmt.Sprint(use.GetUsed()), "-"
-			if use.GetLimit() == "requests_per_minute" {
-				used = "-"
-			}
+			reset := "-"
 			if use.GetResetTime() != nil {
 				reset = use.GetResetTime().AsTime().Format(time.RFC3339)
 			}
-			rows[i] = []string{use.GetScope(), strings.ReplaceAll(use.GetLimit(), "_", " "), used, fmt.Sprint(use.GetMax()), reset}
+			limit := strings.ReplaceAll(use.GetLimit(), "_", " ")
+			rows[i] = []string{use.GetScope(), limit, fmt.Sprint(use.GetUsed()), fmt.Sprint(use.GetMax()), reset}
 		}
 		return output.Rows(w, []string{"SCOPE", "LIMIT", "USED", "MAX", "RESETS"}, rows)
 	})

@@ -19,7 +19,7 @@ type Config struct {
 
 // Limits are limits on what is used; 0 is none.
 type Limits struct {
-	Requests  int64 `yaml:"requests_per_minute" doc:"Maximum number of requests per minute to one process. 0 = no limit."`
+	Requests  int64 `yaml:"requests_per_minute" doc:"Maximum number of requests in a minute of the clock, to all processes together. 0 = no limit."`
 	Turns     int64 `yaml:"concurrent_turns" doc:"Maximum number of turns that have not ended. 0 = no limit."`
 	Tokens    int64 `yaml:"tokens_per_day" doc:"Maximum number of tokens that models read and write in a day (UTC). 0 = no limit."`
 	ToolCalls int64 `yaml:"tool_calls_per_day" doc:"Maximum number of tool calls in a day (UTC). 0 = no limit."`

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -174,6 +175,92 @@ func TestS22ACallCountsOnceHoweverOftenItIsTried(t *testing.T) {
 		if n := rs[0].used(t, "alice", "tenant", "tool_calls_per_day"); n != 1 {
 			t.Errorf("on the next day, one call counts as %d", n)
 		}
+	})
+}
+
+// TestS22RequestsAreExactOverReplicas leases until nothing is left, from two replicas at once and after a restart.
+func TestS22RequestsAreExactOverReplicas(t *testing.T) {
+	engines(t, func(t *testing.T, next func(quota.Config) *replica) {
+		const most = 500
+		cfg := quota.Config{User: quota.Limits{Requests: most}}
+		var mu sync.Mutex
+		leased := map[time.Time]int64{} // by the end of the minute
+		lease := func(r *replica, waiting int64) int64 {
+			resp, err := r.LeaseRequests(t.Context(), &policyv1.LeaseRequestsRequest{Tenant: "default", User: "alice", Waiting: waiting})
+			if err != nil {
+				t.Error(err)
+				return 0
+			}
+			if d := resp.GetValidFor().AsDuration(); d <= 0 || d > time.Minute {
+				t.Errorf("a lease for %v", d)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			leased[r.db.Now().Add(resp.GetValidFor().AsDuration()).Round(time.Minute)] += resp.GetRequests()
+			return resp.GetRequests()
+		}
+		rs := []*replica{next(cfg), next(cfg)}
+		var all sync.WaitGroup
+		for _, r := range rs {
+			for range 4 {
+				all.Go(func() {
+					for lease(r, 1) > 0 {
+						continue
+					}
+				})
+			}
+		}
+		all.Wait()
+		again := next(cfg)
+		lease(again, 100)
+		for minute, n := range leased {
+			if n > most {
+				t.Errorf("%d requests leased in the minute until %v", n, minute)
+			}
+		}
+		if len(leased) == 1 { // no minute has begun in between
+			if n := again.used(t, "alice", "user", "requests_per_minute"); leased[onlyMinute(leased)] != most || n != most && n != 0 {
+				t.Errorf("leased %v, %d are used", leased, n)
+			}
+		}
+	})
+}
+
+func onlyMinute(m map[time.Time]int64) (minute time.Time) {
+	for minute = range m {
+		break
+	}
+	return minute
+}
+
+// TestLeasesBecomeSmaller: what one process does not use is little when there is little left, but what waits gets what there is.
+func TestLeasesBecomeSmaller(t *testing.T) {
+	engines(t, func(t *testing.T, next func(quota.Config) *replica) {
+		r := next(quota.Config{Tenant: quota.Limits{Requests: 160}})
+		lease := func(user string, waiting, want int64) {
+			t.Helper()
+			resp, err := r.LeaseRequests(t.Context(), &policyv1.LeaseRequestsRequest{Tenant: "default", User: user, Waiting: waiting})
+			if err != nil || resp.GetRequests() != want {
+				t.Errorf("leased %d, want %d: %v", resp.GetRequests(), want, err)
+			}
+		}
+		if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); left < 5*time.Second {
+			t.Skip("the minute ends")
+		}
+		lease("", 0, 10)
+		lease("", 1, 10)
+		lease("", 138, 138)
+		lease("", 1, 1)
+		lease("", 5, 1)
+		lease("", 1, 0)
+		lease("alice", 3, 3) // a limit that has been removed
+		err := r.db.Write(t.Context(), func(tx sqldb.Tx) error {
+			return sqldb.ExecOne(t.Context(), tx, "UPDATE request_leases SET minute_us = minute_us - $1", int64(60_000_000))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease("", 1, 10)
 	})
 }
 

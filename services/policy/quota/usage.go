@@ -44,7 +44,11 @@ func (s *Server) GetQuotaUsage(ctx context.Context, req *policyv1.GetQuotaUsageR
 		if err != nil {
 			return nil, fmt.Errorf("read the number of tool calls: %w", err)
 		}
-		out.Uses = append(out.Uses, of.uses(calls, now)...)
+		requests, err := s.requests(ctx, tenant, of.subject, now)
+		if err != nil {
+			return nil, fmt.Errorf("read the number of requests: %w", err)
+		}
+		out.Uses = append(out.Uses, of.uses(requests, calls, now)...)
 	}
 	return out, nil
 }
@@ -58,10 +62,10 @@ type used struct {
 }
 
 // uses returns the use of each limit that is set.
-func (u used) uses(calls int64, now time.Time) (out []*policyv1.QuotaUse) {
+func (u used) uses(requests, calls int64, now time.Time) (out []*policyv1.QuotaUse) {
 	reset := timestamp.Of(quota.Excess{}.UntilReset(now).Reset)
 	for _, use := range []*policyv1.QuotaUse{
-		{Limit: string(quota.Requests)},
+		{Limit: string(quota.Requests), Used: requests, ResetTime: timestamp.Of(now.Truncate(time.Minute).Add(time.Minute))},
 		{Limit: string(quota.Turns), Used: u.turns.GetTurns()},
 		{Limit: string(quota.Tokens), Used: u.turns.GetTokens(), ResetTime: reset},
 		{Limit: string(quota.ToolCalls), Used: calls, ResetTime: reset},

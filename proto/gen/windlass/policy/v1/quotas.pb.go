@@ -12,6 +12,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -28,8 +29,7 @@ const (
 // QuotaLimits are limits on what is used. 0 = no limit.
 type QuotaLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Requests per minute, to the gateway or to the gRPC port of a role. Each process counts by itself, and allows as many at once as in a
-	// minute.
+	// Requests in a minute of the clock, to all processes: to the gateway or to the gRPC port of a role.
 	RequestsPerMinute int64 `protobuf:"varint,1,opt,name=requests_per_minute,json=requestsPerMinute,proto3" json:"requests_per_minute,omitempty"`
 	// Turns that have been accepted and have not ended. Turns of sub-agents are not counted.
 	ConcurrentTurns int64 `protobuf:"varint,2,opt,name=concurrent_turns,json=concurrentTurns,proto3" json:"concurrent_turns,omitempty"`
@@ -691,13 +691,13 @@ type QuotaUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "tenant" or "user".
 	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// Name of the limit: "concurrent_turns", "tokens_per_day", "tool_calls_per_day", or "requests_per_minute", of which no use is returned.
+	// Name of the limit: "requests_per_minute", "concurrent_turns", "tokens_per_day" or "tool_calls_per_day".
 	Limit string `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Maximum.
 	Max int64 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
-	// Used so far.
+	// Used so far. Of requests, those that have been leased to processes, which may not have admitted all of them yet.
 	Used int64 `protobuf:"varint,4,opt,name=used,proto3" json:"used,omitempty"`
-	// When counting starts again; unset for limits that do not count per day.
+	// When counting starts again; unset for a limit that does not count in a minute or a day.
 	ResetTime     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=reset_time,json=resetTime,proto3" json:"reset_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -869,11 +869,130 @@ func (*CountToolCallResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_policy_v1_quotas_proto_rawDescGZIP(), []int{13}
 }
 
+// LeaseRequestsRequest asks for requests of a quota.
+type LeaseRequestsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant whose requests they are.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Subject whose requests they are; empty = the tenant's, of all users together.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// How many requests wait in the process. At least so many are leased if there are so many left.
+	Waiting       int64 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseRequestsRequest) Reset() {
+	*x = LeaseRequestsRequest{}
+	mi := &file_windlass_policy_v1_quotas_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseRequestsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseRequestsRequest) ProtoMessage() {}
+
+func (x *LeaseRequestsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_quotas_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseRequestsRequest.ProtoReflect.Descriptor instead.
+func (*LeaseRequestsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_quotas_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *LeaseRequestsRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *LeaseRequestsRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *LeaseRequestsRequest) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+// LeaseRequestsResponse is a lease.
+type LeaseRequestsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many requests the process may admit; 0 = the limit is reached.
+	Requests int64 `protobuf:"varint,1,opt,name=requests,proto3" json:"requests,omitempty"`
+	// For how long the process may admit them: until the next minute begins.
+	ValidFor      *durationpb.Duration `protobuf:"bytes,2,opt,name=valid_for,json=validFor,proto3" json:"valid_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseRequestsResponse) Reset() {
+	*x = LeaseRequestsResponse{}
+	mi := &file_windlass_policy_v1_quotas_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseRequestsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseRequestsResponse) ProtoMessage() {}
+
+func (x *LeaseRequestsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_quotas_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseRequestsResponse.ProtoReflect.Descriptor instead.
+func (*LeaseRequestsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_quotas_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *LeaseRequestsResponse) GetRequests() int64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *LeaseRequestsResponse) GetValidFor() *durationpb.Duration {
+	if x != nil {
+		return x.ValidFor
+	}
+	return nil
+}
+
 var File_windlass_policy_v1_quotas_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_quotas_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/quotas.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xbb\x01\n" +
+	"\x1fwindlass/policy/v1/quotas.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xbb\x01\n" +
 	"\vQuotaLimits\x12.\n" +
 	"\x13requests_per_minute\x18\x01 \x01(\x03R\x11requestsPerMinute\x12)\n" +
 	"\x10concurrent_turns\x18\x02 \x01(\x03R\x0fconcurrentTurns\x12$\n" +
@@ -932,7 +1051,14 @@ const file_windlass_policy_v1_quotas_proto_rawDesc = "" +
 	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12!\n" +
 	"\x04user\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01(\x80\bR\x04user\x12\x1f\n" +
 	"\x03key\x18\x03 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01(\x80\bR\x03key\"\x17\n" +
-	"\x15CountToolCallResponse2\xd6\x06\n" +
+	"\x15CountToolCallResponse\"\x82\x01\n" +
+	"\x14LeaseRequestsRequest\x12%\n" +
+	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12\x1c\n" +
+	"\x04user\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04user\x12%\n" +
+	"\awaiting\x18\x03 \x01(\x03B\v\xbaH\b\"\x06\x18\xc0\x84=(\x00R\awaiting\"k\n" +
+	"\x15LeaseRequestsResponse\x12\x1a\n" +
+	"\brequests\x18\x01 \x01(\x03R\brequests\x126\n" +
+	"\tvalid_for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bvalidFor2\xda\a\n" +
 	"\fQuotaService\x12\x85\x01\n" +
 	"\bSetQuota\x12#.windlass.policy.v1.SetQuotaRequest\x1a\x19.windlass.policy.v1.Quota\"9\xaa\xfd\x1b\x11policy.quotas.set\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1a:\x01*2\x15/v1/quotas/{quota_id}\x12~\n" +
 	"\bGetQuota\x12#.windlass.policy.v1.GetQuotaRequest\x1a\x19.windlass.policy.v1.Quota\"2\xaa\xfd\x1b\x11policy.quotas.get\x82\xd3\xe4\x93\x02\x17\x12\x15/v1/quotas/{quota_id}\x12\x85\x01\n" +
@@ -941,7 +1067,8 @@ const file_windlass_policy_v1_quotas_proto_rawDesc = "" +
 	"/v1/quotas\x12\x99\x01\n" +
 	"\vDeleteQuota\x12&.windlass.policy.v1.DeleteQuotaRequest\x1a'.windlass.policy.v1.DeleteQuotaResponse\"9\xaa\xfd\x1b\x14policy.quotas.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x17*\x15/v1/quotas/{quota_id}\x12\x95\x01\n" +
 	"\rGetQuotaUsage\x12(.windlass.policy.v1.GetQuotaUsageRequest\x1a).windlass.policy.v1.GetQuotaUsageResponse\"/\xaa\xfd\x1b\x13policy.quotas.usage\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/quotas:usage\x12\x81\x01\n" +
-	"\rCountToolCall\x12(.windlass.policy.v1.CountToolCallRequest\x1a).windlass.policy.v1.CountToolCallResponse\"\x1b\xaa\xfd\x1b\x13policy.quotas.count\xb0\xfd\x1b\x01B\xd7\x01\n" +
+	"\rCountToolCall\x12(.windlass.policy.v1.CountToolCallRequest\x1a).windlass.policy.v1.CountToolCallResponse\"\x1b\xaa\xfd\x1b\x13policy.quotas.count\xb0\xfd\x1b\x01\x12\x81\x01\n" +
+	"\rLeaseRequests\x12(.windlass.policy.v1.LeaseRequestsRequest\x1a).windlass.policy.v1.LeaseRequestsResponse\"\x1b\xaa\xfd\x1b\x13policy.quotas.lease\xb0\xfd\x1b\x01B\xd7\x01\n" +
 	"\x16com.windlass.policy.v1B\vQuotasProtoP\x01ZFgithub.com/windlass-dev/windlass/proto/gen/windlass/policy/v1;policyv1\xa2\x02\x03WPX\xaa\x02\x12Windlass.Policy.V1\xca\x02\x12Windlass\\Policy\\V1\xe2\x02\x1eWindlass\\Policy\\V1\\GPBMetadata\xea\x02\x14Windlass::Policy::V1b\x06proto3"
 
 var (
@@ -956,7 +1083,7 @@ func file_windlass_policy_v1_quotas_proto_rawDescGZIP() []byte {
 	return file_windlass_policy_v1_quotas_proto_rawDescData
 }
 
-var file_windlass_policy_v1_quotas_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_windlass_policy_v1_quotas_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_policy_v1_quotas_proto_goTypes = []any{
 	(*QuotaLimits)(nil),           // 0: windlass.policy.v1.QuotaLimits
 	(*EffectiveQuota)(nil),        // 1: windlass.policy.v1.EffectiveQuota
@@ -972,33 +1099,39 @@ var file_windlass_policy_v1_quotas_proto_goTypes = []any{
 	(*QuotaUse)(nil),              // 11: windlass.policy.v1.QuotaUse
 	(*CountToolCallRequest)(nil),  // 12: windlass.policy.v1.CountToolCallRequest
 	(*CountToolCallResponse)(nil), // 13: windlass.policy.v1.CountToolCallResponse
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*LeaseRequestsRequest)(nil),  // 14: windlass.policy.v1.LeaseRequestsRequest
+	(*LeaseRequestsResponse)(nil), // 15: windlass.policy.v1.LeaseRequestsResponse
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
 }
 var file_windlass_policy_v1_quotas_proto_depIdxs = []int32{
 	0,  // 0: windlass.policy.v1.EffectiveQuota.tenant:type_name -> windlass.policy.v1.QuotaLimits
 	0,  // 1: windlass.policy.v1.EffectiveQuota.user:type_name -> windlass.policy.v1.QuotaLimits
-	14, // 2: windlass.policy.v1.Quota.create_time:type_name -> google.protobuf.Timestamp
-	14, // 3: windlass.policy.v1.Quota.update_time:type_name -> google.protobuf.Timestamp
+	16, // 2: windlass.policy.v1.Quota.create_time:type_name -> google.protobuf.Timestamp
+	16, // 3: windlass.policy.v1.Quota.update_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: windlass.policy.v1.ListQuotasResponse.quotas:type_name -> windlass.policy.v1.Quota
 	11, // 5: windlass.policy.v1.GetQuotaUsageResponse.uses:type_name -> windlass.policy.v1.QuotaUse
-	14, // 6: windlass.policy.v1.QuotaUse.reset_time:type_name -> google.protobuf.Timestamp
-	3,  // 7: windlass.policy.v1.QuotaService.SetQuota:input_type -> windlass.policy.v1.SetQuotaRequest
-	4,  // 8: windlass.policy.v1.QuotaService.GetQuota:input_type -> windlass.policy.v1.GetQuotaRequest
-	5,  // 9: windlass.policy.v1.QuotaService.ListQuotas:input_type -> windlass.policy.v1.ListQuotasRequest
-	7,  // 10: windlass.policy.v1.QuotaService.DeleteQuota:input_type -> windlass.policy.v1.DeleteQuotaRequest
-	9,  // 11: windlass.policy.v1.QuotaService.GetQuotaUsage:input_type -> windlass.policy.v1.GetQuotaUsageRequest
-	12, // 12: windlass.policy.v1.QuotaService.CountToolCall:input_type -> windlass.policy.v1.CountToolCallRequest
-	2,  // 13: windlass.policy.v1.QuotaService.SetQuota:output_type -> windlass.policy.v1.Quota
-	2,  // 14: windlass.policy.v1.QuotaService.GetQuota:output_type -> windlass.policy.v1.Quota
-	6,  // 15: windlass.policy.v1.QuotaService.ListQuotas:output_type -> windlass.policy.v1.ListQuotasResponse
-	8,  // 16: windlass.policy.v1.QuotaService.DeleteQuota:output_type -> windlass.policy.v1.DeleteQuotaResponse
-	10, // 17: windlass.policy.v1.QuotaService.GetQuotaUsage:output_type -> windlass.policy.v1.GetQuotaUsageResponse
-	13, // 18: windlass.policy.v1.QuotaService.CountToolCall:output_type -> windlass.policy.v1.CountToolCallResponse
-	13, // [13:19] is the sub-list for method output_type
-	7,  // [7:13] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	16, // 6: windlass.policy.v1.QuotaUse.reset_time:type_name -> google.protobuf.Timestamp
+	17, // 7: windlass.policy.v1.LeaseRequestsResponse.valid_for:type_name -> google.protobuf.Duration
+	3,  // 8: windlass.policy.v1.QuotaService.SetQuota:input_type -> windlass.policy.v1.SetQuotaRequest
+	4,  // 9: windlass.policy.v1.QuotaService.GetQuota:input_type -> windlass.policy.v1.GetQuotaRequest
+	5,  // 10: windlass.policy.v1.QuotaService.ListQuotas:input_type -> windlass.policy.v1.ListQuotasRequest
+	7,  // 11: windlass.policy.v1.QuotaService.DeleteQuota:input_type -> windlass.policy.v1.DeleteQuotaRequest
+	9,  // 12: windlass.policy.v1.QuotaService.GetQuotaUsage:input_type -> windlass.policy.v1.GetQuotaUsageRequest
+	12, // 13: windlass.policy.v1.QuotaService.CountToolCall:input_type -> windlass.policy.v1.CountToolCallRequest
+	14, // 14: windlass.policy.v1.QuotaService.LeaseRequests:input_type -> windlass.policy.v1.LeaseRequestsRequest
+	2,  // 15: windlass.policy.v1.QuotaService.SetQuota:output_type -> windlass.policy.v1.Quota
+	2,  // 16: windlass.policy.v1.QuotaService.GetQuota:output_type -> windlass.policy.v1.Quota
+	6,  // 17: windlass.policy.v1.QuotaService.ListQuotas:output_type -> windlass.policy.v1.ListQuotasResponse
+	8,  // 18: windlass.policy.v1.QuotaService.DeleteQuota:output_type -> windlass.policy.v1.DeleteQuotaResponse
+	10, // 19: windlass.policy.v1.QuotaService.GetQuotaUsage:output_type -> windlass.policy.v1.GetQuotaUsageResponse
+	13, // 20: windlass.policy.v1.QuotaService.CountToolCall:output_type -> windlass.policy.v1.CountToolCallResponse
+	15, // 21: windlass.policy.v1.QuotaService.LeaseRequests:output_type -> windlass.policy.v1.LeaseRequestsResponse
+	15, // [15:22] is the sub-list for method output_type
+	8,  // [8:15] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_quotas_proto_init() }
@@ -1013,7 +1146,7 @@ func file_windlass_policy_v1_quotas_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_quotas_proto_rawDesc), len(file_windlass_policy_v1_quotas_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

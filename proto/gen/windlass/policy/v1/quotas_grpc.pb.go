@@ -25,6 +25,7 @@ const (
 	QuotaService_DeleteQuota_FullMethodName   = "/windlass.policy.v1.QuotaService/DeleteQuota"
 	QuotaService_GetQuotaUsage_FullMethodName = "/windlass.policy.v1.QuotaService/GetQuotaUsage"
 	QuotaService_CountToolCall_FullMethodName = "/windlass.policy.v1.QuotaService/CountToolCall"
+	QuotaService_LeaseRequests_FullMethodName = "/windlass.policy.v1.QuotaService/LeaseRequests"
 )
 
 // QuotaServiceClient is the client API for QuotaService service.
@@ -53,6 +54,9 @@ type QuotaServiceClient interface {
 	// often it is sent within two days.
 	// Errors: RESOURCE_EXHAUSTED/QUOTA_EXCEEDED when a limit is reached; the call is then not counted.
 	CountToolCall(ctx context.Context, in *CountToolCallRequest, opts ...grpc.CallOption) (*CountToolCallResponse, error)
+	// LeaseRequests hands out a part of the requests of the present minute to the calling process, which admits them without asking again. The
+	// leases of all processes together do not exceed the limit. A lease that is not used up lapses with the minute.
+	LeaseRequests(ctx context.Context, in *LeaseRequestsRequest, opts ...grpc.CallOption) (*LeaseRequestsResponse, error)
 }
 
 type quotaServiceClient struct {
@@ -123,6 +127,16 @@ func (c *quotaServiceClient) CountToolCall(ctx context.Context, in *CountToolCal
 	return out, nil
 }
 
+func (c *quotaServiceClient) LeaseRequests(ctx context.Context, in *LeaseRequestsRequest, opts ...grpc.CallOption) (*LeaseRequestsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LeaseRequestsResponse)
+	err := c.cc.Invoke(ctx, QuotaService_LeaseRequests_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QuotaServiceServer is the server API for QuotaService service.
 // All implementations must embed UnimplementedQuotaServiceServer
 // for forward compatibility.
@@ -149,6 +163,9 @@ type QuotaServiceServer interface {
 	// often it is sent within two days.
 	// Errors: RESOURCE_EXHAUSTED/QUOTA_EXCEEDED when a limit is reached; the call is then not counted.
 	CountToolCall(context.Context, *CountToolCallRequest) (*CountToolCallResponse, error)
+	// LeaseRequests hands out a part of the requests of the present minute to the calling process, which admits them without asking again. The
+	// leases of all processes together do not exceed the limit. A lease that is not used up lapses with the minute.
+	LeaseRequests(context.Context, *LeaseRequestsRequest) (*LeaseRequestsResponse, error)
 	mustEmbedUnimplementedQuotaServiceServer()
 }
 
@@ -176,6 +193,9 @@ func (UnimplementedQuotaServiceServer) GetQuotaUsage(context.Context, *GetQuotaU
 }
 func (UnimplementedQuotaServiceServer) CountToolCall(context.Context, *CountToolCallRequest) (*CountToolCallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountToolCall not implemented")
+}
+func (UnimplementedQuotaServiceServer) LeaseRequests(context.Context, *LeaseRequestsRequest) (*LeaseRequestsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method LeaseRequests not implemented")
 }
 func (UnimplementedQuotaServiceServer) mustEmbedUnimplementedQuotaServiceServer() {}
 func (UnimplementedQuotaServiceServer) testEmbeddedByValue()                      {}
@@ -306,6 +326,24 @@ func _QuotaService_CountToolCall_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _QuotaService_LeaseRequests_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LeaseRequestsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QuotaServiceServer).LeaseRequests(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QuotaService_LeaseRequests_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QuotaServiceServer).LeaseRequests(ctx, req.(*LeaseRequestsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // QuotaService_ServiceDesc is the grpc.ServiceDesc for QuotaService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -336,6 +374,10 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CountToolCall",
 			Handler:    _QuotaService_CountToolCall_Handler,
+		},
+		{
+			MethodName: "LeaseRequests",
+			Handler:    _QuotaService_LeaseRequests_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
