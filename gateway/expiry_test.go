@@ -101,3 +101,43 @@ func TestStreamsDoNotOutliveTheirTokens(t *testing.T) {
 		t.Error("another stream has ended")
 	}
 }
+
+// A stream ends when the token with which it was opened is revoked, whether it is a JWT or not.
+func TestStreamsEndWhenTheirTokensAreRevoked(t *testing.T) {
+	idp := bearertest.New(t)
+	cfg := idp.Config()
+	cfg.Introspection = idp.Introspection()
+	cfg.Introspection.MaxAge = time.Second
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	v, err := bearer.New([]bearer.Issuer{cfg}, bearer.Deps{
+		Client: &http.Client{Timeout: 5 * time.Second, Transport: transport}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, func(c *gateway.Config, d *gateway.Deps) {
+		d.Authenticator = authn.NewAuthenticator([]authn.TokenVerifier{v, v.Opaque()}, nil)
+	})
+	s.up.watch = func(_ *sessionsv1.WatchTurnRequest, w watchStream) error {
+		if err := w.Send(event(1, "turn.queued", "1", nil)); err != nil {
+			return err
+		}
+		<-w.Context().Done()
+		return w.Context().Err()
+	}
+	for name, token := range map[string]string{"a JWT": idp.Token("alice"), "an opaque token": idp.Opaque("alice")} {
+		stream := s.open("/v1/turns/trn_1/events", "Authorization", "Bearer "+token)
+		stream.must() // retry
+		if f := stream.must(); f.id != "1" {
+			t.Fatalf("%s: the first event is %+v", name, f)
+		}
+		idp.Revoke(token)
+		if f := stream.must(); f.event != "error-status" || !strings.Contains(f.data, `"code":"unauthenticated"`) {
+			t.Errorf("%s: at the end comes %+v", name, f)
+		}
+		if a := s.do("GET", "/v1/turns/trn_1/events", "", "Authorization", "Bearer "+token); a.status != http.StatusUnauthorized {
+			t.Errorf("%s: after it was revoked: %d", name, a.status)
+		}
+	}
+}

@@ -67,6 +67,7 @@ func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, l
 	used func(context.Context, *policyv1.Principal, [sha256.Size]byte),
 ) (_ *authn.Authenticator, local bool, _ error) {
 	var tokens []authn.TokenVerifier
+	var opaque authn.TokenVerifier
 	if len(c.Issuers) > 0 {
 		v, err := bearer.New(c.Issuers, bearer.Deps{
 			Client: out.Client(egress.Options{Timeout: keysTimeout, MaxResponseBytes: maxKeys}), Log: log, Used: used,
@@ -75,7 +76,7 @@ func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, l
 		if err != nil {
 			return nil, false, fmt.Errorf("identity.issuers: %w", err)
 		}
-		tokens = append(tokens, v)
+		tokens, opaque = append(tokens, v), v.Opaque()
 	}
 	if c.TokenFile != "" {
 		v, err := accesstoken.Open(c.TokenFile)
@@ -83,6 +84,9 @@ func (c IdentityConfig) authenticator(ctx context.Context, out *egress.Egress, l
 			return nil, false, fmt.Errorf("identity.token_file: %w", err)
 		}
 		tokens = append(tokens, v)
+	}
+	if opaque != nil { // recognizes whatever the others do not
+		tokens = append(tokens, opaque)
 	}
 	var peers []authn.PeerVerifier
 	switch c.Loopback {

@@ -1,6 +1,7 @@
 package authn
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -87,6 +88,12 @@ type Expirer interface {
 	Expiry(token string) time.Time
 }
 
+// Rechecker is a TokenVerifier that knows tokens that can be revoked.
+type Rechecker interface {
+	// Recheck returns how soon a token that it has verified may be refused though it has not expired; 0 = there is nothing special.
+	Recheck(token string) time.Duration
+}
+
 // Recheck is how often the tokens of open streams are verified again.
 const Recheck = time.Minute
 
@@ -104,6 +111,9 @@ func (a *Authenticator) Check(c Credentials) (Check, bool) {
 		if v.Recognizes(token) {
 			if e, ok := v.(Expirer); ok {
 				out.Until = e.Expiry(token)
+			}
+			if r, ok := v.(Rechecker); ok {
+				out.Every = min(out.Every, cmp.Or(r.Recheck(token), out.Every))
 			}
 			break
 		}

@@ -3,12 +3,14 @@
 package bearer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/claim"
@@ -45,6 +47,8 @@ type Issuer struct {
 	Roles []string `yaml:"roles" doc:"Globs over the roles that are taken from roles_claim; empty: all. The role admin sees the sessions of all users of its tenant."`
 	// KeepClaims bounds the claims of the principal.
 	KeepClaims []string `yaml:"keep_claims" doc:"Top-level claims that policy rules can use; empty: all that do not describe the token itself. Together they may take 8 KiB."`
+	// Introspection asks the issuer about tokens.
+	Introspection Introspection `yaml:"introspection" doc:"Client of the mesh at this issuer, with which it asks whether tokens are still active (RFC 7662), so that revoked ones are refused soon. Empty: tokens are accepted until they expire."`
 	// Exchange is how tokens for other services are had.
 	Exchange Exchange `yaml:"exchange" doc:"Client of the mesh at this issuer, with which it exchanges its users' tokens for tokens that tools accept (RFC 8693). Empty: tools cannot be called as users of this issuer."`
 }
@@ -57,6 +61,38 @@ type Exchange struct {
 	ClientSecret secret.Value `yaml:"client_secret" doc:"Secret of the client, sent with HTTP basic authentication."`
 	// TokenURL is where tokens are exchanged.
 	TokenURL string `yaml:"token_url" doc:"URL of the token endpoint. Empty: as in ISSUER/.well-known/openid-configuration."`
+}
+
+// Introspection is the mesh's confidential client that asks an issuer about tokens.
+type Introspection struct {
+	// ClientID and ClientSecret are those of the client.
+	ClientID     string       `yaml:"client_id" doc:"Client id of the mesh. The issuer must allow the client to introspect tokens that are addressed to the mesh."`
+	ClientSecret secret.Value `yaml:"client_secret" doc:"Secret of the client, sent with HTTP basic authentication."`
+	// URL is the endpoint.
+	URL string `yaml:"url" doc:"URL of the introspection endpoint. Empty: as in ISSUER/.well-known/openid-configuration."`
+	// MaxAge is how long an answer holds.
+	MaxAge time.Duration `yaml:"max_age" doc:"How long an answer about a token is used, in memory only: a revoked token is accepted that much longer. 1s to 10m; empty: 30s."`
+	// Opaque says that other tokens than JWTs are the issuer's.
+	Opaque bool `yaml:"opaque" doc:"The issuer's access tokens need not be JWTs: tokens of other forms are sent to its endpoint, whose answer names the user. One issuer at most, since a token does not say whose it is."`
+}
+
+// Enabled reports whether the issuer is asked about tokens.
+func (i Introspection) Enabled() bool { return i.ClientID != "" }
+
+// age returns how long an answer holds.
+func (i Introspection) age() time.Duration { return cmp.Or(i.MaxAge, introspectionAge) }
+
+// check reports what is wrong with the configuration.
+func (i Introspection) check(issuer Issuer) error {
+	switch {
+	case i.Enabled() == i.ClientSecret.IsZero(), !i.Enabled() && (i.URL != "" || i.MaxAge != 0 || i.Opaque):
+		return errors.New("client_id and client_secret belong together, and the other settings need them")
+	case i.MaxAge != 0 && (i.MaxAge < time.Second || i.MaxAge > maxIntrospectionAge):
+		return fmt.Errorf("max_age is %s: use 1s to %s", i.MaxAge, maxIntrospectionAge)
+	case i.URL == "":
+		return nil
+	}
+	return issuer.checkURL(i.URL)
 }
 
 // Enabled reports whether tokens can be exchanged.
@@ -103,6 +139,9 @@ func (c Issuer) check() error {
 		if err := c.checkURL(c.Exchange.TokenURL); err != nil {
 			bad("exchange.token_url: %w", err)
 		}
+	}
+	if err := c.Introspection.check(c); err != nil {
+		bad("introspection: %w", err)
 	}
 	for _, a := range c.Algorithms {
 		if !slices.Contains(algorithms, a) {

@@ -33,24 +33,36 @@ func (s *keySet) download(ctx context.Context, address string) ([]publicKey, str
 
 // discover returns the address of the keys from the provider's description of itself.
 func (s *keySet) discover(ctx context.Context) (string, error) {
-	body, err := s.get(ctx, strings.TrimSuffix(s.cfg.Issuer, "/")+discovery)
+	doc, err := s.describe(ctx)
 	if err != nil {
 		return "", err
-	}
-	var doc struct {
-		Issuer  string `json:"issuer"`
-		JWKSURI string `json:"jwks_uri"`
-	}
-	if err := json.Unmarshal(body, &doc); err != nil {
-		return "", fmt.Errorf("decode: %w", err)
-	}
-	if doc.Issuer != s.cfg.Issuer {
-		return "", fmt.Errorf("it says that it is %q", doc.Issuer)
 	}
 	if err := s.cfg.checkURL(doc.JWKSURI); err != nil {
 		return "", fmt.Errorf("jwks_uri: %w", err)
 	}
 	return doc.JWKSURI, nil
+}
+
+// description is what a provider says of its endpoints.
+type description struct {
+	Issuer        string `json:"issuer"`
+	JWKSURI       string `json:"jwks_uri"`
+	Introspection string `json:"introspection_endpoint"`
+}
+
+// describe reads the provider's description of itself.
+func (s *keySet) describe(ctx context.Context) (doc description, err error) {
+	body, err := s.get(ctx, strings.TrimSuffix(s.cfg.Issuer, "/")+discovery)
+	if err != nil {
+		return doc, err
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return doc, fmt.Errorf("decode: %w", err)
+	}
+	if doc.Issuer != s.cfg.Issuer {
+		return doc, fmt.Errorf("it says that it is %q", doc.Issuer)
+	}
+	return doc, nil
 }
 
 func (s *keySet) get(ctx context.Context, address string) ([]byte, error) {

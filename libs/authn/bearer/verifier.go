@@ -45,11 +45,14 @@ type Verifier struct {
 	seen    *lru.Cache[[sha256.Size]byte, verified]
 	now     func() time.Time
 	used    func(context.Context, *policyv1.Principal, [sha256.Size]byte)
+	// opaque is the issuer of tokens that are no JWTs; nil if they are refused.
+	opaque *issuer
 }
 
 var (
 	_ authn.TokenVerifier = (*Verifier)(nil)
 	_ authn.Expirer       = (*Verifier)(nil)
+	_ authn.Rechecker     = (*Verifier)(nil)
 )
 
 // verified is what is known about a token whose signature and times are right.
@@ -59,7 +62,7 @@ type verified struct {
 	audience  []string
 	scopes    []string
 	until     time.Time
-	// expires is when the token does, without the leeway.
+	// expires is when the token does, without the leeway; zero = the issuer does not say.
 	expires time.Time
 }
 
@@ -69,6 +72,8 @@ type issuer struct {
 	keys   *keySet
 	mapper mapper
 	cfg    Issuer
+	// introspector asks the issuer about tokens; nil if it is not asked.
+	introspector *introspector
 	// local reports that the issuer is on this machine.
 	local bool
 }
@@ -95,8 +100,18 @@ func New(issuers []Issuer, deps Deps) (*Verifier, error) {
 		if err != nil {
 			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
 		}
-		v.issuers[c.Issuer] = &issuer{
-			parser: newParser(c, deps.Now), keys: newKeySet(c, deps), mapper: m, cfg: c, local: onLoopback(c.Issuer),
+		from := &issuer{parser: newParser(c, deps.Now), keys: newKeySet(c, deps), mapper: m, cfg: c, local: onLoopback(c.Issuer)}
+		if v.issuers[c.Issuer] = from; !c.Introspection.Enabled() {
+			continue
+		}
+		if from.introspector, err = newIntrospector(c, from.keys.describe, deps); err != nil {
+			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
+		}
+		if c.Introspection.Opaque && v.opaque != nil {
+			return nil, fmt.Errorf("issuer %d: introspection.opaque is set for an earlier one too", i+1)
+		}
+		if c.Introspection.Opaque {
+			v.opaque = from
 		}
 	}
 	var err error
@@ -146,6 +161,9 @@ func (v *Verifier) Verify(ctx context.Context, token, resource string) (*policyv
 
 // verify returns what a token says, if its issuer has signed it and it is valid at this time.
 func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (verified, error) {
+	if !v.Recognizes(token) {
+		return v.verifyOpaque(ctx, token, now)
+	}
 	from, err := v.issuerOf(token)
 	if err != nil {
 		return verified{}, err
@@ -173,13 +191,16 @@ func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (ver
 	if exp.Before(out.until) {
 		out.until = exp.Time
 	}
-	return out, nil
+	if from.introspector != nil {
+		err = out.confirm(ctx, token, claims)
+	}
+	return out, err
 }
 
 // Expiry implements authn.Expirer.
 func (v *Verifier) Expiry(token string) time.Time {
 	seen, ok := v.seen.Peek(sha256.Sum256([]byte(token)))
-	if !ok {
+	if !ok || seen.expires.IsZero() {
 		return time.Time{}
 	}
 	return seen.expires.Add(leeway)

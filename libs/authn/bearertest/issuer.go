@@ -39,15 +39,21 @@ type Issuer struct {
 	fetches int
 	next    int
 	signing string
+	// opaque are the tokens that are no JWTs, revoked those that are not active.
+	opaque  map[string]jwt.MapClaims
+	revoked map[string]bool
+	asked   int
+	answer  http.HandlerFunc
 }
 
 // New starts an issuer with one RSA key.
 func New(t testing.TB) *Issuer {
 	t.Helper()
-	i := &Issuer{t: t, keys: map[string]crypto.Signer{}}
+	i := &Issuer{t: t, keys: map[string]crypto.Signer{}, opaque: map[string]jwt.MapClaims{}, revoked: map[string]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", i.discovery)
 	mux.HandleFunc("GET /keys", i.jwks)
+	mux.HandleFunc("POST /introspect", i.introspect)
 	i.server = httptest.NewServer(mux)
 	t.Cleanup(i.server.Close)
 	i.URL = i.server.URL
@@ -66,7 +72,9 @@ func (i *Issuer) discovery(w http.ResponseWriter, _ *http.Request) {
 	if i.away(w) {
 		return
 	}
-	_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
+	_ = json.NewEncoder(w).Encode(map[string]string{
+		"issuer": i.URL, "jwks_uri": i.URL + "/keys", "introspection_endpoint": i.URL + "/introspect",
+	})
 }
 
 func (i *Issuer) jwks(w http.ResponseWriter, _ *http.Request) {
