@@ -313,9 +313,15 @@ func (f file) imports() []use {
 	return all
 }
 
-// sources parses every Go file of the workspace, without asking the go command: seconds matter here.
+// parsed is what sources returns, after its first call. The tests of this package do not run in parallel.
+var parsed []file
+
+// sources parses every Go file of the workspace once, without asking the go command: seconds matter here.
 func sources(t *testing.T) []file {
 	t.Helper()
+	if parsed != nil {
+		return parsed
+	}
 	fset := token.NewFileSet()
 	var all []file
 	for _, name := range goFiles(t, false) {
@@ -329,6 +335,7 @@ func sources(t *testing.T) []file {
 		}
 		all = append(all, file{dir, strings.HasSuffix(name, "_test.go") || isTestHelper(dir), syntax, fset})
 	}
+	parsed = all
 	return all
 }
 

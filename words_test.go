@@ -14,6 +14,9 @@ import (
 // strangeWords once stood for terms which Temporal, gRPC or Kubernetes have better words for: notify, apply, eager, retry, any.
 var strangeWords = regexp.MustCompile(`\b(rouse[sd]?|heed(s|ed|ing)?|forsaken|unheard|glances?|anew|whoever|whomever|wish(es)?)\b`)
 
+// strangeStems are in every text in which strangeWords finds something; looking for them is much faster.
+var strangeStems = []string{"rouse", "heed", "forsaken", "unheard", "glance", "anew", "whoever", "whomever", "wish"}
+
 // TestPlainWords looks for strange words in Go files, protos and docs.
 func TestPlainWords(t *testing.T) {
 	skipped := []string{".git", "node_modules", "testdata", "gen", "bin", "third_party"}
@@ -31,6 +34,9 @@ func TestPlainWords(t *testing.T) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
+		}
+		if !slices.ContainsFunc(strangeStems, func(stem string) bool { return bytes.Contains(text, []byte(stem)) }) {
+			return nil
 		}
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if word := strangeWords.FindString(string(line)); word != "" {
