@@ -21,9 +21,9 @@ const maxSubscriptions = 1000
 
 // watches observe what clients listen for.
 type watches struct {
-	tools     registryv1.ToolServiceClient
-	servers   registryv1.ServerServiceClient
-	stopping  context.Context //nolint:containedctx // of the server, not of a call
+	tools    registryv1.ToolServiceClient
+	servers  registryv1.ServerServiceClient
+	stopping context.Context //nolint:containedctx // of the server, not of a call
 
 	mu            sync.Mutex
 	subscriptions *lru.Cache[ownSession, *subscriptions]
