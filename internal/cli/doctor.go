@@ -20,13 +20,16 @@ func doctorCommand(a *app.App) *cobra.Command {
 		Long: "Check the server, its roles, databases and Temporal, models and tool sources; and when no server answers on this machine,\n" +
 			"the data directory, ports and programs that 'windlass up' needs. The exit code is 1 when something is broken.\n\n" +
 			"With --probe, also run a turn and say which part of its way failed. It calls the default model once, with an agent that is deleted\n" +
-			"afterwards; with --agent it asks that agent, whose tools may then act.",
+			"afterwards; with --agent it asks that agent, whose tools may then act.\n\n" +
+			"With --config, also check the certificates that a file configures (gateway.tls and mesh.tls): when they expire, whether they belong\n" +
+			"together, and which roles they name; and connect to each process in mesh.targets to check what it shows.",
 		Args: cobra.NoArgs, RunE: run(a, runDoctor),
 	}
 	cmd.Flags().Bool("probe", false, "run a turn as well")
 	cmd.Flags().String("agent", "", "agent that --probe asks; empty = one of its own")
 	cmd.Flags().Duration("timeout", 30*time.Second, "how long --probe waits for its turn")
 	cmd.Flags().String("data-dir", ".windlass", "data directory of 'windlass up'")
+	cmd.Flags().String("config", "", "YAML file with configuration, whose certificates are checked too")
 	return cmd
 }
 
@@ -38,6 +41,9 @@ func runDoctor(c *call) error {
 			return err
 		}
 		findings = append(findings, doctor.Probe(c.ctx, c.client, flag(c.cmd, "agent"), timeout)...)
+	}
+	if file := flag(c.cmd, "config"); file != "" {
+		findings = append(findings, doctor.Certificates(c.ctx, file, c.Environ)...)
 	}
 	if err := printFindings(c, findings); err != nil {
 		return err
