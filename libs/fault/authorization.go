@@ -19,6 +19,7 @@ const (
 	DetailSource     = "source"
 	DetailKind       = "kind"
 	DetailConnectURL = "connect_url"
+	DetailScopes     = "scopes"
 )
 
 // AuthorizationRequired says that a call to a source can only be made for a user who logs in again (kind Login), or who connects the source

@@ -77,7 +77,7 @@ func (c *Client) Token(ctx context.Context, w Want) (Token, error) {
 	answer := c.flight.DoChan(fmt.Sprintf("%q %d", w, refused), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		return c.resolve(ctx, w, refused)
+		return c.resolve(ctx, w, &policyv1.ResolveConnectionRequest{RefusedVersion: refused})
 	})
 	select {
 	case <-ctx.Done():
@@ -94,10 +94,9 @@ func (c *Client) Token(ctx context.Context, w Want) (Token, error) {
 	}
 }
 
-func (c *Client) resolve(ctx context.Context, w Want, refused uint32) (Token, error) {
-	resp, err := c.policy.ResolveConnection(ctx, &policyv1.ResolveConnectionRequest{
-		Tenant: w.Tenant, Subject: w.Subject, SourceId: w.SourceID, Source: w.Source, Target: w.Target, RefusedVersion: refused,
-	})
+func (c *Client) resolve(ctx context.Context, w Want, req *policyv1.ResolveConnectionRequest) (Token, error) {
+	req.Tenant, req.Subject, req.SourceId, req.Source, req.Target = w.Tenant, w.Subject, w.SourceID, w.Source, w.Target
+	resp, err := c.policy.ResolveConnection(ctx, req)
 	if err != nil {
 		return Token{}, err //nolint:wrapcheck // its code and its reason count
 	}
@@ -115,6 +114,21 @@ func (c *Client) Refused(w Want, t Token) {
 	if have, ok := c.refused.Get(w); !ok || have < t.Version {
 		c.refused.Add(w, t.Version)
 	}
+	c.drop(w, t)
+}
+
+// Insufficient says that the source refused a token for its scopes, and which ones it wants. It returns nil if the user has another token
+// by now, which is the next one, and otherwise the fault of the call: that of an authorization, if the user may grant them.
+func (c *Client) Insufficient(ctx context.Context, w Want, t Token, scopes []string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c.drop(w, t)
+	_, err := c.resolve(ctx, w, &policyv1.ResolveConnectionRequest{InsufficientVersion: t.Version, WantedScopes: scopes})
+	return err
+}
+
+// drop forgets a token, unless a newer one is kept.
+func (c *Client) drop(w Want, t Token) {
 	if have, ok := c.kept.Get(w); ok && have.token.Version <= t.Version {
 		c.kept.Remove(w)
 	}

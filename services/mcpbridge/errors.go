@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -39,9 +38,10 @@ type sendError struct {
 	retryAfter time.Duration // requested by the server
 	tooLarge   bool          // the answer arrived, but was too large
 	redirected bool
-	stale      bool   // the connection is unusable
-	wrongEra   bool   // the server no longer speaks this form of the protocol
-	text       string // for people; empty = the cause's
+	stale      bool      // the connection is unusable
+	scopes     *[]string // the server wants these instead of those of the user's token
+	wrongEra   bool      // the server no longer speaks this form of the protocol
+	text       string    // for people; empty = the cause's
 	cause      error
 }
 
@@ -80,24 +80,6 @@ type answer struct {
 // refusedLogin reports whether the status rejects the caller.
 func (e *sendError) refusedLogin() bool {
 	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden || e.status == http.StatusTooManyRequests
-}
-
-// refusal describes a status in words.
-func refusal(f facts) string {
-	switch f.status {
-	case http.StatusUnauthorized:
-		return "the server wants authentication (status 401): check the auth or the headers of its entry"
-	case http.StatusForbidden:
-		return "the server forbids access (status 403): check the auth or the headers of its entry"
-	case http.StatusTooManyRequests:
-		return "the server gets too many requests (status 429)"
-	case http.StatusNotFound:
-		return "there is nothing at the server's address (status 404): check its url"
-	case http.StatusMethodNotAllowed:
-		return "the server takes no such request at its address (status 405): check its url, and set transport to sse if it is of that kind"
-	default:
-		return fmt.Sprintf("the server refused the request (status %d)", f.status)
-	}
 }
 
 // staleMessage reports whether a message is one of the ways in which servers of the old era say that they are not the ones that the

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
 )
 
 // exchange records what is known of one request: the MCP library keeps neither status nor headers.
@@ -23,7 +24,8 @@ type exchange struct {
 	contentType string
 	retryAfter  time.Duration
 	tooLarge    bool
-	loginFailed bool // its access token was refused before the server looked at it
+	loginFailed bool      // its access token was refused before the server looked at it
+	scopes      *[]string // the scopes of the token were, in favor of these
 }
 
 type exchangeKey struct{}
@@ -53,6 +55,13 @@ func (x *exchange) TokenRefused(certain bool) {
 	x.loginFailed = certain
 }
 
+// ScopesRefused implements outbound.Record.
+func (x *exchange) ScopesRefused(wanted []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.scopes = &wanted
+}
+
 // markTooLarge records that the response was over the limit; x may be nil.
 func (x *exchange) markTooLarge() {
 	if x == nil {
@@ -68,7 +77,7 @@ func (x *exchange) answered(res *http.Response) {
 	defer x.mu.Unlock()
 	x.status = res.StatusCode
 	x.contentType = res.Header.Get("Content-Type")
-	x.retryAfter = retryAfter(res.Header.Get("Retry-After"))
+	x.retryAfter = outbound.RetryAfter(res.Header.Get("Retry-After"))
 }
 
 // answers reports whether a body is the JSON-RPC response to the request.
@@ -81,6 +90,7 @@ func (x *exchange) answers(body []byte) bool {
 type facts struct {
 	sent, tooLarge bool
 	loginFailed    bool
+	scopes         *[]string
 	status         int
 	contentType    string
 	retryAfter     time.Duration
@@ -89,16 +99,5 @@ type facts struct {
 func (x *exchange) facts() facts {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return facts{x.sent, x.tooLarge, x.loginFailed, x.status, x.contentType, x.retryAfter}
-}
-
-// retryAfter parses both forms of the header; 0 for anything else. It is limited to a day.
-func retryAfter(text string) time.Duration {
-	var d time.Duration
-	if seconds, err := strconv.Atoi(text); err == nil {
-		d = time.Duration(min(seconds, 86400)) * time.Second
-	} else if at, err := http.ParseTime(text); err == nil {
-		d = min(time.Until(at), 24*time.Hour)
-	}
-	return max(d, 0)
+	return facts{x.sent, x.tooLarge, x.loginFailed, x.scopes, x.status, x.contentType, x.retryAfter}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
 )
 
 // era is the form of the protocol that a server speaks.
@@ -50,7 +52,9 @@ func (c *connection) handshake(ctx context.Context, known era, probe time.Durati
 	}
 	if err := c.wire.Start(startCtx); err != nil {
 		if x := exchangeOf(startCtx); x != nil && x.facts().status >= 400 {
-			return &sendError{fate: unknownFate, status: x.facts().status, retryAfter: x.facts().retryAfter, text: refusal(x.facts())}
+			f := x.facts()
+			text := outbound.Refusal(f.status, f.scopes)
+			return &sendError{fate: unknownFate, status: f.status, scopes: f.scopes, retryAfter: f.retryAfter, text: text}
 		}
 		return err
 	}

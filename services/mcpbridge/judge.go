@@ -12,14 +12,18 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/process"
+	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
 )
 
 // judge classifies the response to a request, or its absence. A response with the request's id is its answer, whatever the HTTP status.
 // Anything else says nothing about a tool call that was written: it may come from a proxy, or from a tool that acted before it failed.
 func (s *sender) judge(ctx context.Context, x *exchange, res *transport.JSONRPCResponse, err error) (*answer, error) {
 	f := x.facts()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, s.judgeError(ctx, x, f, err)
+	case f.scopes != nil: // whatever its body says
+		return nil, s.judgeError(ctx, x, f, fmt.Errorf("status %d", f.status))
 	}
 	if res == nil {
 		return nil, &sendError{fate: unknownFate, text: "the server sent an empty answer"}
@@ -56,7 +60,9 @@ func (s *sender) judgeError(ctx context.Context, x *exchange, f facts, err error
 	case !f.sent || notWritten(err):
 		e.fate = notSent
 	case f.status == http.StatusUnauthorized && f.loginFailed:
-		e.fate, e.text = notSent, refusal(f)
+		e.fate, e.text = notSent, outbound.Refusal(f.status, nil)
+	case f.scopes != nil:
+		e.fate, e.scopes, e.text = notSent, f.scopes, outbound.Refusal(f.status, f.scopes)
 	case ctx.Err() != nil:
 		e.text = "no answer came in time"
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -67,7 +73,7 @@ func (s *sender) judgeError(ctx context.Context, x *exchange, f facts, err error
 	case f.status == http.StatusBadRequest && s.modern() && staleMessage(err.Error()):
 		return staleness(f, err.Error())
 	case f.status >= 400 && f.status < 500 && f.status != http.StatusRequestTimeout:
-		e.text = refusal(f)
+		e.text = outbound.Refusal(f.status, nil)
 	case f.status >= 500:
 		e.text = fmt.Sprintf("the server answered with status %d", f.status)
 	case f.status != 0 && !strings.Contains(f.contentType, "json") && !strings.Contains(f.contentType, "event-stream"):

@@ -3,6 +3,7 @@ package mcpbridge
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -52,10 +53,14 @@ func (s *spec) place() string {
 	return s.id + "\x00" + s.user.Subject
 }
 
-// markRefused adds to a fault that the server refused the user's token before it did anything.
+// markRefused adds to a fault that the server refused the user's token, or its scopes, before it did anything.
 func (s *spec) markRefused(f *fault.Error, err error) *fault.Error {
 	e, ok := errors.AsType[*sendError](err)
-	if ok && s.user != nil && e.status == http.StatusUnauthorized {
+	switch {
+	case !ok || s.user == nil:
+	case e.scopes != nil:
+		f.Details = map[string]string{"scopes_wanted": strings.Join(*e.scopes, " ")}
+	case e.status == http.StatusUnauthorized:
 		f.Details = map[string]string{"token_refused": "true"}
 	}
 	return f

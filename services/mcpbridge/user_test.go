@@ -1,7 +1,10 @@
 package mcpbridge_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -92,4 +95,47 @@ func TestATokenThatIsSealedForAnotherServer(t *testing.T) {
 			t.Errorf("%d calls arrived", calls+refused)
 		}
 	})
+}
+
+// TestScopesOfAUser: a server that refuses a call for the scopes of the user's token did not run it, whatever it says besides.
+func TestScopesOfAUser(t *testing.T) {
+	for name, row := range map[string]struct {
+		challenge, body, scopes string
+		ok                      bool
+	}{
+		"with scopes":   {`Bearer error="insufficient_scope", scope="read write"`, `{"error":"insufficient_scope"}`, "read write", true},
+		"with a result": {`Bearer error="insufficient_scope", scope="read"`, `{"jsonrpc":"2.0","id":%d,"error":{"code":-1,"message":"no"}}`, "read", true},
+		"without":       {`Bearer error="insufficient_scope"`, ``, "", true},
+		"another error": {`Bearer error="invalid_request", scope="read"`, ``, "", false},
+		"no challenge":  {``, ``, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tools := newToolServer()
+			next := tools.legacy()
+			server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				text, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(text))
+				var call struct {
+					ID     int64
+					Method string
+				}
+				_ = json.Unmarshal(text, &call)
+				if call.Method != "tools/call" {
+					next.ServeHTTP(w, r)
+					return
+				}
+				w.Header().Set("WWW-Authenticate", row.challenge)
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = io.WriteString(w, strings.ReplaceAll(row.body, "%d", fmt.Sprint(call.ID)))
+			}))
+			s := as(t, &mcpbridgev1.Server{Id: "src_scopes", Name: "scopes", Url: server.URL}, "default/alice", "canary-alice-1")
+			_, _, err := newBridge(t).call(t.Context(), s, "add", `{}`)
+			f := fault.From(err)
+			scopes, ok := f.Details["scopes_wanted"]
+			if ok != row.ok || scopes != row.scopes || ok != (fault.CodeOf(err) == "tool_unavailable") {
+				t.Errorf("got %v, %s, details %v", err, fault.CodeOf(err), f.Details)
+			}
+		})
+	}
 }

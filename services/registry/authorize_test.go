@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -20,7 +21,9 @@ func TestACallThatNeedsAuthorization(t *testing.T) {
 	w.bridge.set(func() {
 		w.bridge.tools["remote"] = []*mcpbridgev1.Tool{tool("write", "write")}
 		w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
-			return nil, fault.AuthorizationRequired("remote", fault.Connection, "https://mesh.example/connect", "nobody has connected it")
+			f := fault.AuthorizationRequired("remote", fault.Connection, "https://mesh.example/connect", "nobody has connected it")
+			f.Details[fault.DetailScopes] = "read write"
+			return nil, f
 		}
 	})
 	if _, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
@@ -35,7 +38,8 @@ func TestACallThatNeedsAuthorization(t *testing.T) {
 	req.CanAuthorize = true
 	got := r.call(t.Context(), req).authorize
 	if a := got.GetAuthorization(); a.GetSource() != "remote" || a.GetConnectUrl() != "https://mesh.example/connect" ||
-		a.GetKind() != turnv1.AuthorizationKind_AUTHORIZATION_KIND_CONNECTION || got.GetMessage() == "" {
+		a.GetKind() != turnv1.AuthorizationKind_AUTHORIZATION_KIND_CONNECTION || got.GetMessage() == "" ||
+		strings.Join(a.GetScopes(), " ") != "read write" {
 		t.Errorf("got %v", got)
 	}
 	if _, err := r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{

@@ -189,15 +189,24 @@ func (w *web) consent(address string, contains ...string) *url.URL {
 	return to
 }
 
-// connect connects a source for a user, who logs in at the issuer.
-func (p *logins) connect(user, source string) {
+// connect connects a source for a user, who logs in at the issuer, and consents to scopes.
+func (p *logins) connect(user, source string, scopes ...string) {
+	p.t.Helper()
+	p.connectTo(user, "dev:"+user, user, source, scopes...)
+}
+
+// connectTo connects a source for a subject of the mesh with an account at the issuer.
+func (p *logins) connectTo(user, subject, account, source string, scopes ...string) {
 	p.t.Helper()
 	address, wait := p.connectCommand(user, source)
 	w := newWeb(p.t)
-	to := w.consent(address, "dev:"+user, source, "offline_access")
+	to := w.consent(address, append(scopes, subject, source)...)
+	if got := to.Query().Get("scope"); got != strings.Join(scopes, " ") {
+		p.t.Errorf("the scopes %q are requested, want %q", got, scopes)
+	}
 	_, _, login := w.get(to.String())
 	_, _, back := w.post(login.String(), url.Values{
-		"id": {login.Query().Get("id")}, "username": {user}, "password": {p.password(user)}, "decision": {"allow"},
+		"id": {login.Query().Get("id")}, "username": {account}, "password": {p.password(account)}, "decision": {"allow"},
 	}, "Origin", p.issuer)
 	status, page, done := w.get(back.String())
 	if status != http.StatusSeeOther || done.Path != "/connect/done" {
@@ -231,7 +240,7 @@ func TestUsersConnectASource(t *testing.T) {
 	if err == nil || !strings.Contains(out, "you have not connected source") || !strings.Contains(out, p.Client.Base+"/connect?source=crm") {
 		t.Errorf("before alice connected it: %v %s", err, out)
 	}
-	p.connect("alice", "crm")
+	p.connect("alice", "crm", "openid", "offline_access")
 	if out, err := invoke("alice"); err != nil || !strings.Contains(out, "you are alice for [https://crm.example.com]") ||
 		!strings.Contains(out, "your token is ***") {
 		t.Errorf("alice: %v %s", err, out)
@@ -246,7 +255,7 @@ func TestUsersConnectASource(t *testing.T) {
 	if !strings.Contains(string(waits), "connect crm at "+p.Client.Base+"/connect?source=crm") {
 		t.Errorf("bob's turn: %s", waits)
 	}
-	p.connect("bob", "crm")
+	p.connect("bob", "crm", "openid", "offline_access")
 	if out := p.says("bob", "turn", "watch", turn); !strings.Contains(out, "you are bob for") {
 		t.Errorf("bob's turn: %s", out)
 	}

@@ -61,6 +61,9 @@ func authText(r *turnv1.AuthRequired) string {
 	if r.GetKind() == turnv1.AuthorizationKind_AUTHORIZATION_KIND_CONNECTION {
 		todo = "connect " + r.GetSource() + " at " + r.GetConnectUrl()
 	}
+	if scopes := r.GetScopes(); len(scopes) > 0 {
+		todo += " (it wants more: " + strings.Join(scopes, " ") + ")"
+	}
 	return r.GetApprovalId() + " for " + r.GetTool() + ": " + todo
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/challenge"
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
 )
@@ -16,6 +17,8 @@ type Record interface {
 	SetSent(sent bool)
 	// TokenRefused says that the server refused the access token, and whether it certainly did nothing else.
 	TokenRefused(certain bool)
+	// ScopesRefused says that the server refused the access token for its scopes, before it did anything, and which ones it wants.
+	ScopesRefused(wanted []string)
 }
 
 // Login adds the server's credential to requests.
@@ -36,10 +39,8 @@ const maxRefusal = 64 << 10
 // be nil.
 func (l Login) Send(req *http.Request, record Record, once bool) (*http.Response, error) {
 	res, err := l.send(req, record)
-	if err == nil && res.StatusCode == http.StatusUnauthorized && l.User != nil && l.covers(req) {
-		if record != nil {
-			record.TokenRefused(challenged(res))
-		}
+	if err == nil && l.User != nil && l.covers(req) {
+		l.note(res, record)
 		return res, nil // the registry gets another token
 	}
 	if err != nil || res.StatusCode != http.StatusUnauthorized || !l.covers(req) || !l.Set.Refused(req) {
@@ -58,6 +59,18 @@ func (l Login) Send(req *http.Request, record Record, once bool) (*http.Response
 	_, _ = io.CopyN(io.Discard, res.Body, maxRefusal)
 	_ = res.Body.Close()
 	return l.send(again, record)
+}
+
+// note records that the server refused the token of the user. record may be nil.
+func (l Login) note(res *http.Response, record Record) {
+	if record == nil {
+		return
+	}
+	if res.StatusCode == http.StatusUnauthorized {
+		record.TokenRefused(challenged(res))
+	} else if wanted, ok := challenge.Insufficient(res); ok {
+		record.ScopesRefused(wanted)
+	}
 }
 
 func (l Login) send(req *http.Request, record Record) (*http.Response, error) {

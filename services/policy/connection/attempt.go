@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,9 @@ func (c *Connections) Begin(ctx context.Context, tenant, subject, source string)
 	a := store.Attempt{
 		ID: ids.New(ids.ConnectionAttempt), Key: store.Key{Tenant: tenant, Subject: subject, SourceID: l.SourceID},
 		Source: l.Source, Target: l.Target, Login: login, Stage: store.Begun, Ticket: hash, Created: now, Expires: now.Add(Lifetime),
+	}
+	if err := widen(ctx, c.deps.Store, &a); err != nil {
+		return store.Attempt{}, "", err
 	}
 	switch err := c.deps.Store.Begin(ctx, a); {
 	case errors.Is(err, store.ErrFull):
@@ -163,6 +167,9 @@ func authorizationURL(l store.Login, state, verifier string) string {
 		ClientID: l.ClientID, RedirectURL: l.Redirect, Scopes: l.Scopes, Endpoint: oauth2.Endpoint{AuthURL: l.AuthorizationURL},
 	}
 	opts := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
+	if slices.Contains(l.Scopes, offline) { // which servers may ignore otherwise (OpenID Connect Core, section 11)
+		opts = append(opts, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
 	for name, value := range parameters(l) {
 		opts = append(opts, oauth2.SetAuthURLParam(name, value[0]))
 	}

@@ -144,6 +144,8 @@ func suite(t *testing.T, address string) {
 	t.Run("a deleted connection is revoked", func(t *testing.T) { deleted(t, newWorld(t, db, "deleted")) })
 	t.Run("keys are rotated under connections", func(t *testing.T) { rekeyed(t, newWorld(t, db, "rekeyed")) })
 	t.Run("a client registers itself once", func(t *testing.T) { registered(t, newWorld(t, db, "registered")) })
+	t.Run("a user is asked once for scopes that the source wants", func(t *testing.T) { stepUp(t, newWorld(t, db, "step-up")) })
+	t.Run("scopes that are not granted are not asked for again", func(t *testing.T) { withheld(t, newWorld(t, db, "withheld")) })
 	t.Run("open attempts are bounded", func(t *testing.T) { bounded(t, newWorld(t, db, "bounded")) })
 }
 
@@ -395,7 +397,7 @@ func canaries(t *testing.T, w *world) {
 
 // everything scans all columns of a row as text.
 func everything(table string) func(sqldb.Scanner) ([]string, error) {
-	n := map[string]int{"connections": 17, "connection_attempts": 16, "connection_clients": 6}[table]
+	n := map[string]int{"connections": 18, "connection_attempts": 16, "connection_clients": 7}[table]
 	return func(row sqldb.Scanner) ([]string, error) {
 		raw := make([]any, n)
 		into := make([]any, n)

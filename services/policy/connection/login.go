@@ -1,10 +1,12 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/egress"
@@ -70,6 +72,8 @@ func (c *Connections) discover(ctx context.Context, tenant string, l Login, out 
 	if out.Resource == "" && l.ServerURL != "" {
 		out.Resource = l.ServerURL
 	}
+	out.Scopes = lasting(out.Scopes, len(l.Stored.Scopes) == 0, s)
+	out.InBody = out.InBody || s.OnlyInBody()
 	out.Issuer, out.IssuerRequired = s.Issuer, s.NamesIssuer
 	out.AuthorizationURL, out.TokenURL = s.AuthorizationEndpoint, s.TokenEndpoint
 	if out.RevocationURL == "" {
@@ -93,29 +97,43 @@ func (c *Connections) client(ctx context.Context, tenant string, s discovery.Ser
 	out.Registered = true
 	have, secret, err := c.deps.Store.Client(ctx, tenant, s.Issuer, out.Redirect)
 	if err == nil {
-		out.ClientID = have.ID
+		out.ClientID, out.InBody = have.ID, have.Method == discovery.InBody
 		return nil
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("read client: %w", err)
 	}
-	made, err := c.found.Register(ctx, s.RegistrationEndpoint, discovery.Describe(out.Redirect))
+	about := discovery.Describe(out.Redirect)
+	about.Method = s.Method()
+	made, err := c.found.Register(ctx, s.RegistrationEndpoint, about)
 	if err != nil {
 		return err
 	}
-	if made.Method != "none" {
+	if made.Method != discovery.Public {
 		secret = made.Secret
 	}
-	own := store.Client{Tenant: tenant, Issuer: s.Issuer, Redirect: out.Redirect, ID: made.ID}
+	own := store.Client{Tenant: tenant, Issuer: s.Issuer, Redirect: out.Redirect, ID: made.ID, Method: cmp.Or(made.Method, about.Method)}
 	if err := c.deps.Store.AddClient(ctx, own, secret); err != nil {
 		return fmt.Errorf("store client: %w", err)
 	}
 	if have, _, err = c.deps.Store.Client(ctx, tenant, s.Issuer, out.Redirect); err != nil { // another replica may have been faster
 		return fmt.Errorf("read client: %w", err)
 	}
-	out.ClientID = have.ID
+	out.ClientID, out.InBody = have.ID, have.Method == discovery.InBody
 	return nil
 }
+
+// lasting adds the scope for which OpenID Connect servers issue refresh tokens, if the server has it and the source's definition leaves the
+// scopes to it: turns outlive access tokens. Where no scopes are requested, the server chooses them all.
+func lasting(scopes []string, open bool, s discovery.Server) []string {
+	if !open || len(scopes) == 0 || !slices.Contains(s.Scopes, offline) || slices.Contains(scopes, offline) {
+		return scopes
+	}
+	return append(slices.Clone(scopes), offline)
+}
+
+// offline is the scope of refresh tokens (OpenID Connect Core, section 11).
+const offline = "offline_access"
 
 // ClientDocument describes this client, for authorization servers that take the document's URL as client_id.
 func ClientDocument(gateway string) discovery.Metadata {

@@ -47,6 +47,9 @@ type Wanted struct {
 	Source, Target string
 	// Refused is the version of a token that the source has refused; 0 = none.
 	Refused uint32
+	// Insufficient is the version of a token that the source has refused for its scopes, Scopes are those that it wants; 0 = none.
+	Insufficient uint32
+	Scopes       []string
 }
 
 // Token returns a user's access token, refreshed if it expires soon or was refused.
@@ -55,6 +58,12 @@ func (c *Connections) Token(ctx context.Context, w Wanted) (Token, error) {
 		have, tokens, err := c.deps.Store.Open(ctx, w.Key)
 		if err := c.usable(w, have, err); err != nil {
 			return Token{}, err
+		}
+		if w.Insufficient != 0 && have.Version == w.Insufficient {
+			if err := more(ctx, c, w, have); !errors.Is(err, store.ErrNotFound) {
+				return Token{}, err
+			}
+			continue // the tokens were replaced meanwhile
 		}
 		if !expired(have.Expires, c.deps.Store.Now()) && have.Version != w.Refused {
 			return Token{Access: tokens.Access, Version: have.Version, Expires: have.Expires}, nil

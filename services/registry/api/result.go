@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -49,7 +51,7 @@ func ended(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *reg
 func authorization(f *fault.Error) *turnv1.Authorization {
 	return &turnv1.Authorization{
 		Source: f.Details[fault.DetailSource], Kind: enum.Parse[turnv1.AuthorizationKind](f.Details[fault.DetailKind]),
-		ConnectUrl: f.Details[fault.DetailConnectURL],
+		ConnectUrl: f.Details[fault.DetailConnectURL], Scopes: strings.Fields(f.Details[fault.DetailScopes]),
 	}
 }
 

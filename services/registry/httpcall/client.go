@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/challenge"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/truncate"
@@ -61,6 +62,8 @@ type Call struct {
 	Authorize func(*http.Request) error
 	// Refused is called with the request if the API answers 401; nil = not.
 	Refused func(*http.Request)
+	// Insufficient is called with the scopes that the API wants, if it refuses the call for those of the token (RFC 6750); nil = not.
+	Insufficient func(wanted []string)
 	// Hide removes secrets from a text.
 	Hide func(string) string
 	// MaxBytes limits the response's body.
@@ -101,6 +104,9 @@ func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 	}
 	if response.StatusCode == http.StatusUnauthorized && c.Refused != nil {
 		c.Refused(r)
+	}
+	if wanted, ok := challenge.Insufficient(response); ok && c.Insufficient != nil {
+		c.Insufficient(wanted)
 	}
 	if c.undecided(response.StatusCode) {
 		return nil, c.inDoubt(response, body)

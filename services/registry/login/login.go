@@ -22,6 +22,9 @@ type Tokens interface {
 	Token(ctx context.Context, w usertoken.Want) (usertoken.Token, error)
 	// Refused says that the source refused a token.
 	Refused(w usertoken.Want, t usertoken.Token)
+	// Insufficient says that the source refused a token for its scopes, and which ones it wants. It returns nil if the next token is another,
+	// and otherwise the fault of the call.
+	Insufficient(ctx context.Context, w usertoken.Want, t usertoken.Token, scopes []string) error
 }
 
 // Destination is the origin that tokens of users are sent to.

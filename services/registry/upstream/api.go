@@ -83,6 +83,7 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 			return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 		}
 		refused := false
+		var scopes *scopesError
 		call := httpcall.Call{
 			Source: r.Source.Name, Maker: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(),
 			Hide: func(text string) string { return hide(set.Hide(text)) },
@@ -93,12 +94,15 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 				return add(out)
 			},
 			Refused: func(sent *http.Request) { refused = set.Refused(sent) || r.as.subject != "" }, MaxBytes: u.cfg.MaxResponseBytes,
+			Insufficient: func(wanted []string) { scopes = &scopesError{wanted} },
 		}
 		if r.Effect != store.Read {
 			call.Key = r.Meta["windlass/idempotency_key"]
 		}
 		result, err := httpcall.Send(ctx, u.apis.egress, call)
 		switch {
+		case err == nil && scopes != nil && r.as.subject != "": // it says that it did not do anything, also if the call must not run twice
+			return Reply{}, scopes
 		case err == nil && refused && r.as.subject != "" && call.Repeatable:
 			return Reply{}, errRefused
 		case err == nil && refused && r.as.subject != "": // it may have done something; the next call uses another token

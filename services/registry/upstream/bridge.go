@@ -77,8 +77,8 @@ func (u *Upstream) callBridge(ctx context.Context, r Request, given providerdata
 	}
 	for {
 		msg, err := stream.Recv()
-		if err := refusedToken(r.Source, err); errors.Is(err, errRefused) {
-			return Reply{}, err
+		if refused := refusedToken(r.Source, err); refused != nil {
+			return Reply{}, refused
 		}
 		if err != nil {
 			return Reply{}, broken(err)
@@ -122,8 +122,8 @@ func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, p
 			resp, err = u.bridge.Forward(ctx, &mcpbridgev1.ForwardRequest{
 				Server: server, Method: method, ParamsJson: params, Accepts: accepted(s, accepts),
 			})
-			if err := refusedToken(s, err); errors.Is(err, errRefused) {
-				return Reply{}, err
+			if refused := refusedToken(s, err); refused != nil {
+				return Reply{}, refused
 			}
 			if err != nil {
 				return Reply{}, broken(err)
@@ -167,9 +167,10 @@ func watchResources(ctx context.Context, u *Upstream, s store.Source, a as, offe
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(refusedToken(s, err), errRefused):
-			return errRefused
 		case err != nil:
+			if refused := refusedToken(s, err); refused != nil {
+				return refused
+			}
 			return fault.From(err)
 		}
 		changed := Offers{ResourceList: m.GetResourceList(), PromptList: m.GetPromptList()}

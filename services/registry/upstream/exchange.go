@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -53,6 +54,11 @@ func (l logins) exchanged(ctx context.Context, s store.Source, u user, do func(a
 			return notRedeemed(err)
 		}
 		err = do(as{u.principal.GetSubject(), usertoken.Token{Value: secret.New(resp.GetAccessToken())}})
+		if scopes, short := errors.AsType[*scopesError](err); short {
+			return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
+				"source %q wants other scopes than the token of the user has: %s", s.Name, strings.Join(scopes.wanted, " ")).
+				Hint("An operator adds them to the scopes of the source's auth.")
+		}
 		if !errors.Is(err, errRefused) {
 			return err
 		}

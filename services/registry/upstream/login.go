@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -23,6 +24,14 @@ type as struct {
 
 // errRefused means that a source refused the token of a user, and did nothing else.
 var errRefused = errors.New("the source refused the user's token")
+
+// scopesError means that a source refused the scopes of a user's token, and did nothing else.
+type scopesError struct{ wanted []string }
+
+// Error implements error.
+func (e *scopesError) Error() string {
+	return "the source wants other scopes of the user's token: " + strings.Join(e.wanted, " ")
+}
 
 // logins has the tokens of users.
 type logins struct {
@@ -51,10 +60,17 @@ func (l logins) with(ctx context.Context, s store.Source, subject string, do fun
 			return fault.From(err)
 		}
 		err = do(as{subject, t})
-		if !errors.Is(err, errRefused) {
+		scopes, short := errors.AsType[*scopesError](err)
+		switch {
+		case short:
+			if err := l.tokens.Insufficient(ctx, want, t, scopes.wanted); err != nil {
+				return fault.From(err)
+			}
+		case errors.Is(err, errRefused):
+			l.tokens.Refused(want, t)
+		default:
 			return err
 		}
-		l.tokens.Refused(want, t)
 		if again {
 			return login.Useless(s)
 		}
@@ -138,13 +154,25 @@ func (l logins) server(out *mcpbridgev1.Server, a as) (*mcpbridgev1.Server, erro
 // UserTokenKey is the key of a user's token in what the bridge gets.
 const UserTokenKey = "user_token"
 
-// refusedToken turns the bridge's answer that a server refused the user's token into errRefused.
+// refusedToken returns errRefused or a *scopesError if the bridge says that a server refused the user's token, and otherwise nil.
 func refusedToken(s store.Source, err error) error {
-	if err != nil && (s.Spec.UserLogin() || s.Spec.Exchange()) && fault.From(err).Details[DetailRefused] != "" {
+	if err == nil || !s.Spec.UserLogin() && !s.Spec.Exchange() {
+		return nil
+	}
+	details := fault.From(err).Details
+	if wanted, ok := details[DetailScopes]; ok {
+		return &scopesError{strings.Fields(wanted)}
+	}
+	if details[DetailRefused] != "" {
 		return errRefused
 	}
-	return err
+	return nil
 }
 
-// DetailRefused is the detail of the bridge's fault that the server refused the user's token before it did anything.
-const DetailRefused = "token_refused"
+// Details of the bridge's fault that the server refused the user's token before it did anything.
+const (
+	// DetailRefused says that it refused the token.
+	DetailRefused = "token_refused"
+	// DetailScopes has the scopes that it wants instead of those of the token.
+	DetailScopes = "scopes_wanted"
+)

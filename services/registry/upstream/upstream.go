@@ -3,7 +3,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -169,8 +168,8 @@ func discoverMCP(ctx context.Context, u *Upstream, s store.Source, a as) (store.
 		server.Auth = authOf(syncOwner(s, a).Auth)
 	}
 	resp, err := u.bridge.Discover(ctx, &mcpbridgev1.DiscoverRequest{Server: server})
-	if err != nil && errors.Is(refusedToken(s, err), errRefused) {
-		return store.Inventory{}, errRefused
+	if refused := refusedToken(s, err); refused != nil {
+		return store.Inventory{}, refused
 	}
 	if err != nil {
 		return store.Inventory{}, unreachable(s, err)

@@ -16,7 +16,7 @@ const (
 
 func authorization(kind turnv1.AuthorizationKind, source string) *store.WaitRequest {
 	r := request(turnv1.WaitKind_WAIT_KIND_AUTHORIZATION)
-	r.Authorization = &turnv1.Authorization{Source: source, Kind: kind}
+	r.Authorization = &turnv1.Authorization{Source: source, Kind: kind, Scopes: []string{"read", source}}
 	return r
 }
 
@@ -56,6 +56,11 @@ func TestAnAuthorizationEndsTheWaitsForIt(t *testing.T) {
 	}
 	if now := k.Read(own.ID); now.OpenWaits != 1 || now.WakeTime.IsZero() {
 		t.Errorf("the turn is %+v", now)
+	}
+	for _, e := range k.Events(own.SessionID) {
+		if r := e.GetAuthRequired(); r != nil && !slices.Equal(r.GetScopes(), []string{"read", r.GetSource()}) {
+			t.Errorf("the event is %v", r)
+		}
 	}
 	if got := k.Types(own.SessionID); !slices.Contains(got, "auth.required") || !slices.Contains(got, "auth.resolved") {
 		t.Errorf("the journal has %q", got)

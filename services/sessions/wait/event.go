@@ -39,7 +39,7 @@ func requested(w store.Wait) *turnv1.Event {
 		return &turnv1.Event{Data: &turnv1.Event_AuthRequired{AuthRequired: &turnv1.AuthRequired{
 			ApprovalId: w.ID, CallId: r.GetCallId(), Tool: r.GetTool(), Source: r.GetAuthorization().GetSource(),
 			Kind: r.GetAuthorization().GetKind(), ConnectUrl: r.GetAuthorization().GetConnectUrl(), Message: r.GetMessage(),
-			ExpireTime: timestamp.Of(w.ExpireTime),
+			ExpireTime: timestamp.Of(w.ExpireTime), Scopes: r.GetAuthorization().GetScopes(),
 		}}}
 	}
 	return nil

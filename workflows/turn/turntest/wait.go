@@ -87,6 +87,7 @@ func requested(w *executionv1.Wait) *turnv1.Event {
 		return &turnv1.Event{Data: &turnv1.Event_AuthRequired{AuthRequired: &turnv1.AuthRequired{
 			ApprovalId: id, CallId: r.GetCallId(), Tool: r.GetTool(), Source: r.GetAuthorization().GetSource(),
 			Kind: r.GetAuthorization().GetKind(), ConnectUrl: r.GetAuthorization().GetConnectUrl(),
+			Scopes: r.GetAuthorization().GetScopes(),
 		}}}
 	}
 	return nil

@@ -186,6 +186,7 @@ func (s *Server) ResolveConnection(ctx context.Context, req *policyv1.ResolveCon
 	t, err := s.connections.Token(ctx, connection.Wanted{
 		Key:    store.Key{Tenant: req.GetTenant(), Subject: req.GetSubject(), SourceID: req.GetSourceId()},
 		Source: req.GetSource(), Target: req.GetTarget(), Refused: req.GetRefusedVersion(),
+		Insufficient: req.GetInsufficientVersion(), Scopes: req.GetWantedScopes(),
 	})
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@
 package discovery
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,17 +25,11 @@ type Server struct {
 	RegistrationEndpoint  string   `json:"registration_endpoint"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
+	Scopes                []string `json:"scopes_supported"`
 	// NamesIssuer means that its authorization responses have the parameter iss (RFC 9207).
 	NamesIssuer bool `json:"authorization_response_iss_parameter_supported"`
 	// TakesDocuments means that a client_id may be the URL of a document about the client.
 	TakesDocuments bool `json:"client_id_metadata_document_supported"`
-}
-
-// Resource is the metadata of a protected resource.
-type Resource struct {
-	Resource string   `json:"resource"`
-	Servers  []string `json:"authorization_servers"`
-	Scopes   []string `json:"scopes_supported"`
 }
 
 // Client finds out. It is safe for concurrent use.
@@ -47,77 +40,6 @@ type Client struct {
 
 // errAbsent means that there is no document at an address.
 var errAbsent = errors.New("not found")
-
-// Protected returns the metadata of a protected resource. A request without a token comes first: its refusal says where the metadata is,
-// and which scopes are wanted. Otherwise the metadata is at a well-known place.
-func (c Client) Protected(ctx context.Context, server string) (Resource, error) {
-	challenged, scopes, err := c.challenge(ctx, server)
-	if err != nil {
-		return Resource{}, err
-	}
-	u, err := url.Parse(server)
-	if err != nil {
-		return Resource{}, fmt.Errorf("%q is no URL", server)
-	}
-	places := []string{wellKnown(u, "oauth-protected-resource", true), wellKnown(u, "oauth-protected-resource", false)}
-	if challenged != "" {
-		places = []string{challenged}
-	}
-	for _, place := range slices.Compact(places) {
-		var r Resource
-		err := c.get(ctx, place, &r)
-		if errors.Is(err, errAbsent) {
-			continue
-		}
-		if err != nil {
-			return Resource{}, fmt.Errorf("metadata of the protected resource: %w", err)
-		}
-		if !covers(r.Resource, u) {
-			return Resource{}, fmt.Errorf("%s describes another resource, %q", place, r.Resource)
-		}
-		if len(r.Servers) == 0 {
-			return Resource{}, fmt.Errorf("%s names no authorization server", place)
-		}
-		if len(scopes) > 0 {
-			r.Scopes = scopes
-		}
-		return r, nil
-	}
-	// Servers of the first revision with authorization are authorization servers themselves.
-	return Resource{Resource: server, Servers: []string{u.Scheme + "://" + u.Host}, Scopes: scopes}, nil
-}
-
-// covers reports whether a resource is a URL or a parent of it.
-func covers(resource string, u *url.URL) bool {
-	r, err := url.Parse(resource)
-	if err != nil || !strings.EqualFold(r.Scheme, u.Scheme) || !strings.EqualFold(r.Host, u.Host) {
-		return false
-	}
-	parent := strings.TrimSuffix(r.Path, "/")
-	return u.Path == parent || strings.HasPrefix(u.Path, parent+"/") || parent == ""
-}
-
-// challenge asks a resource without a token, and returns where its refusal says that its metadata is, and which scopes it wants.
-func (c Client) challenge(ctx context.Context, server string) (metadata string, scopes []string, err error) {
-	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
-		`"clientInfo":{"name":"windlass","version":"1"}}}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(hello))
-	if err != nil {
-		return "", nil, fmt.Errorf("%q is no URL", server)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return "", nil, fmt.Errorf("ask %s: %w", req.URL.Host, plain(err))
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusUnauthorized {
-		return "", nil, nil
-	}
-	p := Challenge(res.Header)
-	return p["resource_metadata"], strings.Fields(p["scope"]), nil
-}
 
 // Server returns the metadata of an issuer.
 func (c Client) Server(ctx context.Context, issuer string) (Server, error) {
@@ -178,65 +100,6 @@ func wellKnown(u *url.URL, name string, withPath bool) string {
 		path = strings.TrimSuffix(u.Path, "/")
 	}
 	return u.Scheme + "://" + u.Host + "/.well-known/" + name + path
-}
-
-// Registered is a client that was registered.
-type Registered struct {
-	ID     string `json:"client_id"`
-	Secret string `json:"client_secret"`
-	Method string `json:"token_endpoint_auth_method"`
-}
-
-// Metadata describes this client to authorization servers.
-type Metadata struct {
-	ID              string   `json:"client_id,omitempty"`
-	Name            string   `json:"client_name"`
-	URI             string   `json:"client_uri,omitempty"`
-	Redirects       []string `json:"redirect_uris"`
-	Grants          []string `json:"grant_types"`
-	Responses       []string `json:"response_types"`
-	Method          string   `json:"token_endpoint_auth_method"`
-	ApplicationType string   `json:"application_type"`
-}
-
-// Describe returns the metadata of the client that has its callback at redirect.
-func Describe(redirect string) Metadata {
-	kind := "web"
-	if u, err := url.Parse(redirect); err == nil && u.Scheme == "http" {
-		kind = "native" // RFC 8252: only those have loopback addresses
-	}
-	return Metadata{
-		Name: "Windlass", Redirects: []string{redirect}, Grants: []string{"authorization_code", "refresh_token"}, Responses: []string{"code"},
-		Method: "none", ApplicationType: kind,
-	}
-}
-
-// Register registers a client.
-func (c Client) Register(ctx context.Context, endpoint string, m Metadata) (Registered, error) {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return Registered{}, fmt.Errorf("encode the registration: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(text))
-	if err != nil {
-		return Registered{}, fmt.Errorf("%q is no URL", endpoint)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return Registered{}, fmt.Errorf("register at %s: %w", req.URL.Host, plain(err))
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusCreated && res.StatusCode != http.StatusOK {
-		return Registered{}, fmt.Errorf("%s refuses to register a client (status %d); register one there, and set client_id", req.URL.Host,
-			res.StatusCode)
-	}
-	var out Registered
-	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || out.ID == "" {
-		return Registered{}, fmt.Errorf("%s answered a registration without a client_id", req.URL.Host)
-	}
-	return out, nil
 }
 
 func (c Client) get(ctx context.Context, address string, into any) error {

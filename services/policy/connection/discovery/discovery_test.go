@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -18,6 +19,15 @@ func site(t *testing.T, documents map[string]string) *httptest.Server {
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, ok := documents[r.Method+" "+r.URL.Path]
+		body, _ := io.ReadAll(r.Body)
+		if listed := documents["tools/list"]; strings.Contains(string(body), `"tools/list"`) && listed != "" {
+			text = listed
+			if r.Header.Get("Mcp-Session-Id") != "s1" {
+				t.Error("the list is asked for outside of the session")
+			}
+		} else if r.Method == http.MethodPost {
+			w.Header().Set("Mcp-Session-Id", "s1")
+		}
 		switch {
 		case strings.HasPrefix(text, "401 "):
 			w.Header().Set("WWW-Authenticate", strings.ReplaceAll(text[4:], "{URL}", s.URL))
@@ -56,6 +66,11 @@ func TestProtectedResources(t *testing.T) {
 		},
 		"the challenge says which scopes": {
 			map[string]string{"POST /mcp": `401 Bearer resource_metadata="{URL}/meta", scope="c"`, "GET /meta": prm}, "/as", []string{"c"}, "",
+		},
+		"only what comes after the beginning of a session is refused": {
+			map[string]string{
+				"POST /mcp": `{"result":{}}`, "tools/list": `401 Bearer resource_metadata="{URL}/meta", scope="c"`, "GET /meta": prm,
+			}, "/as", []string{"c"}, "",
 		},
 		"at the well-known place with the path": {
 			map[string]string{"POST /mcp": "401 Bearer", "GET " + at + "/mcp": prm}, "/as", []string{"a", "b"}, "",
@@ -122,24 +137,6 @@ func TestAuthorizationServers(t *testing.T) {
 	}
 }
 
-func TestChallenges(t *testing.T) {
-	for text, want := range map[string]map[string]string{
-		`Bearer`:                             {},
-		`bearer a="1", b=2`:                  {"a": "1", "b": "2"},
-		`Bearer  a = "x\"y" ,b="p, q=\"r\""`: {"a": `x"y`, "b": `p, q="r"`},
-		`Basic realm="x"`:                    {},
-		`Bearer a="unterminated`:             {},
-		`Bearer a="1", a="2"`:                {"a": "1"},
-		`Bearer =`:                           {},
-		`Bearer scope="a b",resource_metadata=` + `"https://x/y"`: {"scope": "a b", "resource_metadata": "https://x/y"},
-	} {
-		got := discovery.Challenge(http.Header{"Www-Authenticate": {text}})
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v", text, got, want)
-		}
-	}
-}
-
 func TestRegistration(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m discovery.Metadata
@@ -159,5 +156,24 @@ func TestRegistration(t *testing.T) {
 	if _, err := client(s).Register(t.Context(), s.URL, discovery.Describe("https://windlass.example.com/cb")); err == nil ||
 		!strings.Contains(err.Error(), "set client_id") {
 		t.Errorf("refused with %v", err)
+	}
+}
+
+func TestMethodsOfTokenEndpoints(t *testing.T) {
+	for name, row := range map[string]struct {
+		methods []string
+		want    string
+		body    bool
+	}{
+		"not said":         {nil, "none", false},
+		"public":           {[]string{"client_secret_basic", "none"}, "none", false},
+		"in the header":    {[]string{"client_secret_post", "client_secret_basic"}, "client_secret_basic", false},
+		"in the body only": {[]string{"private_key_jwt", "client_secret_post"}, "client_secret_post", true},
+		"none that we do":  {[]string{"private_key_jwt"}, "none", false},
+	} {
+		s := discovery.Server{AuthMethods: row.methods}
+		if s.Method() != row.want || s.OnlyInBody() != row.body {
+			t.Errorf("%s: %s, %t", name, s.Method(), s.OnlyInBody())
+		}
 	}
 }

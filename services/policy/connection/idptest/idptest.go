@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,8 @@ type Server struct {
 	NoRefresh bool
 	// Iss is what responses name as issuer; empty = they name none.
 	Iss string
+	// Withheld is a scope that is not granted.
+	Withheld string
 	// TokenGate is called in each request for a token; nil = not.
 	TokenGate func()
 
@@ -126,6 +129,17 @@ func (s *Server) UserOf(r *http.Request) string {
 	return ""
 }
 
+// ScopesOf returns the scopes of a request's access token.
+func (s *Server) ScopesOf(r *http.Request) []string {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.access[token]; l != nil {
+		return strings.Fields(l.scope)
+	}
+	return nil
+}
+
 // Expire makes all access tokens of a user invalid.
 func (s *Server) Expire(user string) {
 	s.mu.Lock()
@@ -157,7 +171,8 @@ func (s *Server) Approve(t *testing.T, authorize, user string) url.Values {
 		t.Fatalf("state %q can be guessed", q.Get("state"))
 	}
 	code := s.secret("code")
-	s.codes[code] = grant{user, q.Get("client_id"), redirect, q.Get("code_challenge"), q.Get("resource"), q.Get("scope")}
+	scope := slices.DeleteFunc(strings.Fields(q.Get("scope")), func(scope string) bool { return scope == s.Withheld })
+	s.codes[code] = grant{user, q.Get("client_id"), redirect, q.Get("code_challenge"), q.Get("resource"), strings.Join(scope, " ")}
 	out := url.Values{"code": {code}, "state": {q.Get("state")}}
 	if s.Iss != "" {
 		out.Set("iss", s.Iss)

@@ -183,8 +183,8 @@ func one(n int64, err error) error {
 type Client struct {
 	// Tenant, Issuer and Redirect identify it.
 	Tenant, Issuer, Redirect string
-	// ID is its client_id.
-	ID string
+	// ID is its client_id, Method how it authenticates at the token endpoint.
+	ID, Method string
 
 	sealed []byte
 }
@@ -193,11 +193,11 @@ func (c Client) context() string {
 	return fmt.Sprintf("secret of client %q at %q for %q of tenant %q", c.ID, c.Issuer, c.Redirect, c.Tenant)
 }
 
-const clientColumns = `tenant, issuer, redirect, client_id, sealed, created_us`
+const clientColumns = `tenant, issuer, redirect, client_id, sealed, created_us, method`
 
 func scanClient(from sqldb.Scanner) (c Client, err error) {
 	var created int64
-	err = from.Scan(&c.Tenant, &c.Issuer, &c.Redirect, &c.ID, &c.sealed, &created)
+	err = from.Scan(&c.Tenant, &c.Issuer, &c.Redirect, &c.ID, &c.sealed, &created, &c.Method)
 	return c, err
 }
 
@@ -219,7 +219,7 @@ func (s *Store) AddClient(ctx context.Context, c Client, secret string) error {
 			return err
 		}
 		_, err = sqldb.Exec(ctx, tx, sqldb.Insert("connection_clients", clientColumns)+` ON CONFLICT (tenant, issuer, redirect) DO NOTHING`,
-			c.Tenant, c.Issuer, c.Redirect, c.ID, sealed, sqldb.Micros(s.db.Now()))
+			c.Tenant, c.Issuer, c.Redirect, c.ID, sealed, sqldb.Micros(s.db.Now()), c.Method)
 		return err
 	})
 }

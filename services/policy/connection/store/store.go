@@ -65,8 +65,8 @@ type Connection struct {
 	// Login is how the tokens were issued, Issuer the authorization server for display.
 	Login  Login
 	Issuer string
-	// Scopes were granted.
-	Scopes []string
+	// Scopes were granted; Wanted are those that the source wants besides.
+	Scopes, Wanted []string
 	// Version counts the tokens.
 	Version uint32
 	// Ended means that the authorization server no longer accepts it, Refreshable that there is a refresh token.
@@ -104,19 +104,19 @@ func New(db *sqldb.DB, v *vault.Vault) *Store {
 func (s *Store) Now() time.Time { return s.db.Now() }
 
 const columns = `tenant, subject, source_id, source, target, issuer, client, scopes, version, ended, refreshable, sealed, expires_us, ` +
-	`refresh_owner, refresh_until_us, created_us, updated_us`
+	`refresh_owner, refresh_until_us, created_us, updated_us, wanted`
 
 var insertConnection = sqldb.Insert("connections", columns)
 
 func scan(from sqldb.Scanner) (c Connection, err error) {
 	var version, expires, until, created, updated int64
-	var client, scopes string
+	var client, scopes, wanted string
 	err = from.Scan(&c.Tenant, &c.Subject, &c.SourceID, &c.Source, &c.Target, &c.Issuer, &client, &scopes, &version, &c.Ended, &c.Refreshable,
-		&c.sealed, &expires, &c.RefreshOwner, &until, &created, &updated)
+		&c.sealed, &expires, &c.RefreshOwner, &until, &created, &updated, &wanted)
 	if err != nil {
 		return c, err
 	}
-	c.Version, c.Scopes = uint32(version), strings.Fields(scopes)
+	c.Version, c.Scopes, c.Wanted = uint32(version), strings.Fields(scopes), strings.Fields(wanted)
 	c.Expires, c.RefreshUntil = optional(expires), sqldb.Time(until)
 	c.Created, c.Updated = sqldb.Time(created), sqldb.Time(updated)
 	return c, json.Unmarshal([]byte(client), &c.Login)
@@ -210,7 +210,15 @@ func put(ctx context.Context, tx sqldb.Tx, seal vault.Seal, c Connection, t Toke
 	}
 	return c.Version, sqldb.ExecOne(ctx, tx, insertConnection, c.Tenant, c.Subject, c.SourceID, c.Source, c.Target, c.Issuer, string(login),
 		strings.Join(c.Scopes, " "), int64(c.Version), false, c.Refreshable, sealed, micros(c.Expires), "", int64(0),
-		sqldb.Micros(c.Created), sqldb.Micros(c.Updated))
+		sqldb.Micros(c.Created), sqldb.Micros(c.Updated), "")
+}
+
+// Want stores which scopes the source wants besides those of this version of the tokens; ErrNotFound if there is another one by now.
+func (s *Store) Want(ctx context.Context, c Connection, scopes []string) error {
+	return s.db.Write(ctx, func(tx sqldb.Tx) error {
+		return one(sqldb.Exec(ctx, tx, `UPDATE connections SET wanted = $1 WHERE tenant = $2 AND subject = $3 AND source_id = $4 AND version = $5`,
+			strings.Join(scopes, " "), c.Tenant, c.Subject, c.SourceID, int64(c.Version)))
+	})
 }
 
 // Claim makes owner the one that refreshes this version of the tokens until a time; false if another owner does, or has done so.

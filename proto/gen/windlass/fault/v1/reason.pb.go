@@ -119,8 +119,9 @@ const (
 	// the cause that the detail names.
 	Reason_REASON_EXECUTOR_FAILED Reason = 51
 	// The tool can only be called for a user who has logged in again, or has connected the source. `source`, `kind` ("login" or
-	// "connection") and, for a connection, `connect_url` are in the metadata. A turn waits for it (event auth.required). What to do: log in
-	// (POST /v1/grants:renew), or visit connect_url; then repeat the call.
+	// "connection") and, for a connection, `connect_url` are in the metadata; so are `scopes`, separated by spaces, if the source wants more than
+	// the user granted. A turn waits for it (event auth.required). What to do: log in (POST /v1/grants:renew), or visit connect_url; then
+	// repeat the call.
 	Reason_REASON_AUTHORIZATION_REQUIRED Reason = 60
 	// A shield that asks a model or a webhook got no usable answer, and is configured not to let texts pass unchecked (on_error: closed). The
 	// detail names the shield. What to do: repair what the shield asks, then start a new turn.

@@ -1190,8 +1190,12 @@ type ResolveConnectionRequest struct {
 	Target string `protobuf:"bytes,5,opt,name=target,proto3" json:"target,omitempty"`
 	// Version of the token that the source has refused; 0 = none. The token is refreshed if it is still this one.
 	RefusedVersion uint32 `protobuf:"varint,6,opt,name=refused_version,json=refusedVersion,proto3" json:"refused_version,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Version of the token that the source has refused for its scopes (RFC 6750, insufficient_scope); 0 = none.
+	InsufficientVersion uint32 `protobuf:"varint,7,opt,name=insufficient_version,json=insufficientVersion,proto3" json:"insufficient_version,omitempty"`
+	// Scopes that the source wants. The next attempt to connect requests them besides those that were granted.
+	WantedScopes  []string `protobuf:"bytes,8,rep,name=wanted_scopes,json=wantedScopes,proto3" json:"wanted_scopes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResolveConnectionRequest) Reset() {
@@ -1264,6 +1268,20 @@ func (x *ResolveConnectionRequest) GetRefusedVersion() uint32 {
 		return x.RefusedVersion
 	}
 	return 0
+}
+
+func (x *ResolveConnectionRequest) GetInsufficientVersion() uint32 {
+	if x != nil {
+		return x.InsufficientVersion
+	}
+	return 0
+}
+
+func (x *ResolveConnectionRequest) GetWantedScopes() []string {
+	if x != nil {
+		return x.WantedScopes
+	}
+	return nil
 }
 
 // ResolveConnectionResponse is an access token.
@@ -1414,14 +1432,16 @@ const file_windlass_policy_v1_connections_proto_rawDesc = "" +
 	"\x04_iss\"U\n" +
 	"!CompleteConnectionAttemptResponse\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"\x88\x02\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\xf3\x02\n" +
 	"\x18ResolveConnectionRequest\x12%\n" +
 	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12'\n" +
 	"\asubject\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x04R\asubject\x12*\n" +
 	"\tsource_id\x18\x03 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\bsourceId\x12 \n" +
 	"\x06source\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06source\x12%\n" +
 	"\x06target\x18\x05 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06target\x12'\n" +
-	"\x0frefused_version\x18\x06 \x01(\rR\x0erefusedVersion\"\x9a\x01\n" +
+	"\x0frefused_version\x18\x06 \x01(\rR\x0erefusedVersion\x121\n" +
+	"\x14insufficient_version\x18\a \x01(\rR\x13insufficientVersion\x126\n" +
+	"\rwanted_scopes\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\fwantedScopes\"\x9a\x01\n" +
 	"\x19ResolveConnectionResponse\x12&\n" +
 	"\faccess_token\x18\x01 \x01(\tB\x03\x80\x01\x01R\vaccessToken\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\rR\aversion\x12;\n" +

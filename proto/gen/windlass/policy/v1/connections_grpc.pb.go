@@ -69,8 +69,8 @@ type ConnectionServiceClient interface {
 	CompleteConnectionAttempt(ctx context.Context, in *CompleteConnectionAttemptRequest, opts ...grpc.CallOption) (*CompleteConnectionAttemptResponse, error)
 	// ResolveConnection returns a user's access token for a source to the registry, which is about to call the source. It refreshes the token
 	// first if that expires soon. Each response is recorded as a decision.
-	// Errors: FAILED_PRECONDITION/AUTHORIZATION_REQUIRED when the user has no usable connection; UNAVAILABLE when the token cannot be refreshed
-	// now.
+	// Errors: FAILED_PRECONDITION/AUTHORIZATION_REQUIRED when the user has no usable connection, or when the source wants scopes that the user was
+	// not asked for yet; FAILED_PRECONDITION when the user was asked for them; UNAVAILABLE when the token cannot be refreshed now.
 	ResolveConnection(ctx context.Context, in *ResolveConnectionRequest, opts ...grpc.CallOption) (*ResolveConnectionResponse, error)
 }
 
@@ -211,8 +211,8 @@ type ConnectionServiceServer interface {
 	CompleteConnectionAttempt(context.Context, *CompleteConnectionAttemptRequest) (*CompleteConnectionAttemptResponse, error)
 	// ResolveConnection returns a user's access token for a source to the registry, which is about to call the source. It refreshes the token
 	// first if that expires soon. Each response is recorded as a decision.
-	// Errors: FAILED_PRECONDITION/AUTHORIZATION_REQUIRED when the user has no usable connection; UNAVAILABLE when the token cannot be refreshed
-	// now.
+	// Errors: FAILED_PRECONDITION/AUTHORIZATION_REQUIRED when the user has no usable connection, or when the source wants scopes that the user was
+	// not asked for yet; FAILED_PRECONDITION when the user was asked for them; UNAVAILABLE when the token cannot be refreshed now.
 	ResolveConnection(context.Context, *ResolveConnectionRequest) (*ResolveConnectionResponse, error)
 	mustEmbedUnimplementedConnectionServiceServer()
 }

@@ -3173,7 +3173,9 @@ type AuthRequired struct {
 	// Why the call cannot be made now, for display.
 	Message string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
 	// When the wait expires; unset = never.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// For a connection that exists: the scopes that the source wants besides those that were granted.
+	Scopes        []string `protobuf:"bytes,9,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3260,6 +3262,13 @@ func (x *AuthRequired) GetMessage() string {
 func (x *AuthRequired) GetExpireTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpireTime
+	}
+	return nil
+}
+
+func (x *AuthRequired) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
 	}
 	return nil
 }
@@ -4484,7 +4493,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"approvalId\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x123\n" +
 	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
-	"\asubject\x18\x04 \x01(\tR\asubject\"\xa5\x02\n" +
+	"\asubject\x18\x04 \x01(\tR\asubject\"\xbd\x02\n" +
 	"\fAuthRequired\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x17\n" +
@@ -4496,7 +4505,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"connectUrl\x12\x18\n" +
 	"\amessage\x18\a \x01(\tR\amessage\x12;\n" +
 	"\vexpire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\x97\x01\n" +
+	"expireTime\x12\x16\n" +
+	"\x06scopes\x18\t \x03(\tR\x06scopes\"\x97\x01\n" +
 	"\fAuthResolved\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x17\n" +

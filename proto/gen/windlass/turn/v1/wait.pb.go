@@ -233,7 +233,9 @@ type Authorization struct {
 	// What to do.
 	Kind AuthorizationKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.AuthorizationKind" json:"kind,omitempty"`
 	// For a connection: where the user connects the source.
-	ConnectUrl    string `protobuf:"bytes,3,opt,name=connect_url,json=connectUrl,proto3" json:"connect_url,omitempty"`
+	ConnectUrl string `protobuf:"bytes,3,opt,name=connect_url,json=connectUrl,proto3" json:"connect_url,omitempty"`
+	// For a connection that exists: the scopes that the source wants besides those that were granted.
+	Scopes        []string `protobuf:"bytes,4,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -287,6 +289,13 @@ func (x *Authorization) GetConnectUrl() string {
 		return x.ConnectUrl
 	}
 	return ""
+}
+
+func (x *Authorization) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
 }
 
 // WaitRef refers to a wait. It is stored in workflow history.
@@ -412,12 +421,13 @@ var File_windlass_turn_v1_wait_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_wait_proto_rawDesc = "" +
 	"\n" +
-	"\x1bwindlass/turn/v1/wait.proto\x12\x10windlass.turn.v1\"\x81\x01\n" +
+	"\x1bwindlass/turn/v1/wait.proto\x12\x10windlass.turn.v1\"\x99\x01\n" +
 	"\rAuthorization\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.windlass.turn.v1.AuthorizationKindR\x04kind\x12\x1f\n" +
 	"\vconnect_url\x18\x03 \x01(\tR\n" +
-	"connectUrl\"n\n" +
+	"connectUrl\x12\x16\n" +
+	"\x06scopes\x18\x04 \x03(\tR\x06scopes\"n\n" +
 	"\aWaitRef\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12#\n" +
