@@ -214,6 +214,10 @@ func registered(t *testing.T, w *world) {
 	connect(t, w, "dev:alice")
 	old(t, w, "dev:alice")
 	token(t, w.b, wanted(w, "dev:alice"))
+	w.idp.TakesDocuments = true
+	if id := begin(t, w, "dev:alice").attempt.Login.ClientID; id != gatewayURL+connection.ClientPath {
+		t.Errorf("client %q at a server that takes documents", id)
+	}
 }
 
 func bounded(t *testing.T, w *world) {

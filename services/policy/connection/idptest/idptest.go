@@ -27,6 +27,8 @@ type Server struct {
 	Iss string
 	// Withheld is a scope that is not granted.
 	Withheld string
+	// TakesDocuments lets clients be identified by the address of a document about them.
+	TakesDocuments bool
 	// TokenGate is called in each request for a token; nil = not.
 	TokenGate func()
 
@@ -185,6 +187,7 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 		"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token",
 		"revocation_endpoint": s.URL + "/revoke", "registration_endpoint": s.URL + "/register",
 		"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": s.Iss != "",
+		"client_id_metadata_document_supported": s.TakesDocuments,
 	})
 }
 
