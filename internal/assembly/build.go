@@ -21,6 +21,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
@@ -183,7 +184,8 @@ func (p *Process) buildSessions() error {
 		Tools:  registryv1.NewToolServiceClient(registryConn),
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
 		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Events: registryv1.NewEventLogServiceClient(ledgerConn),
-		Egress: p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,
+		PolicyEvents: policyeventsv1.NewEventLogServiceClient(policyConn),
+		Egress:       p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,
 		Grants: policyv1.NewGrantServiceClient(policyConn), Issuers: p.cfg.Identity.exchanging(),
 		Quotas: quota.Reader{Authorizer: p.authorizer},
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	"github.com/windlass-dev/windlass/services/policy/grant"
 	"github.com/windlass-dev/windlass/services/policy/quota"
@@ -38,6 +39,8 @@ type Config struct {
 	MaxAccessPolicies int `yaml:"max_access_policies" doc:"Maximum number of access policies of a tenant."`
 	// InputRetention is how long principals of decisions are kept after their last use.
 	InputRetention time.Duration `yaml:"input_retention" doc:"How long the claims of a principal are kept after its last decision, for explanations and replays; at least 1h."`
+	// EventRetention is how long domain events are kept.
+	EventRetention time.Duration `yaml:"event_retention" doc:"How long domain events about access policies, quotas and secrets are kept, at most 9600h (400 days)."`
 	// AuditRetention is how long records are kept.
 	AuditRetention time.Duration `yaml:"audit_retention" doc:"How long records of the audit trail are kept; at least 24h. 0: forever. The hash of the last record that was deleted is kept, so that the others can still be verified."`
 	// DenialsPerSecond limits the rows that refused RPCs write per second; further refusals are not recorded.
@@ -70,6 +73,12 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.InputRetention < time.Hour {
 		return c, errors.New("policy.input_retention must be at least 1h")
+	}
+	if c.EventRetention == 0 {
+		c.EventRetention = def.EventRetention
+	}
+	if err := eventlog.CheckRetention(c.EventRetention); err != nil {
+		return c, fmt.Errorf("policy.%w", err)
 	}
 	if c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour {
 		return c, errors.New("policy.audit_retention must be at least 24h, or 0 to keep records forever")
@@ -105,6 +114,7 @@ func DefaultConfig() Config {
 		OperatorTenant:    authn.DefaultTenant,
 		PermissionsMaxAge: 2 * time.Second,
 		MaxAccessPolicies: 1000,
+		EventRetention:    eventlog.DefaultRetention,
 		InputRetention:    90 * 24 * time.Hour,
 		DenialsPerSecond:  100,
 	}
@@ -143,7 +153,7 @@ func defaultServiceRules() []Rule {
 		{
 			Name: "mesh-sessions", Roles: []string{"sessions"},
 			Permissions: []string{
-				"policy.approvals.check", "policy.turns.forget", "policy.grants.create", "policy.grants.end",
+				"policy.approvals.check", "policy.events.read", "policy.turns.forget", "policy.grants.create", "policy.grants.end",
 				"registry.turns.forget", "registry.events.read", "inference.models.list",
 			},
 		},

@@ -12,14 +12,18 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
+	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
+	"github.com/windlass-dev/windlass/services/policy/events"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -173,6 +177,7 @@ func (s *accessPolicies) change(ctx context.Context, only bool, change func(stor
 		}
 		if err == nil {
 			c.Record = s.record(ctx, c, now)
+			c.Event, err = s.event(ctx, c, now)
 		}
 		return c, err
 	})
@@ -195,6 +200,19 @@ func (s *accessPolicies) record(ctx context.Context, c store.Change, before stor
 		}
 	}
 	return trail.New(authn.Tenant(ctx), s.now(), authn.From(ctx).GetSubject(), "", action, name, trail.Done, "", trail.Links{})
+}
+
+// event returns the domain event of a change.
+func (s *accessPolicies) event(ctx context.Context, c store.Change, before store.Snapshot) (eventlog.Event, error) {
+	kind, data := "dev.windlass.access_policy.deleted.v1", &eventv1.AccessPolicyChange{Name: c.Delete, Actor: authn.From(ctx).GetSubject()}
+	if c.Put != nil {
+		data.Name, data.Disabled = c.Put.Name, c.Put.Spec.Disabled
+		data.Effect = enum.Name(policyv1.AccessEffect(c.Put.Spec.Effect))
+		if kind = "dev.windlass.access_policy.updated.v1"; indexOf(before, data.GetName()) < 0 {
+			kind = "dev.windlass.access_policy.created.v1"
+		}
+	}
+	return events.New(ctx, s.now(), kind, data.GetName(), data)
 }
 
 // announce has caches of permissions forget the tenant's. A lost message makes them older, not wrong: decisions on tools read the revision,

@@ -17,9 +17,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
+	"github.com/windlass-dev/windlass/services/policy/events"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
@@ -43,22 +45,39 @@ func (s *secrets) decision(ctx context.Context, tenant, method, name, reason str
 	}
 }
 
-// recorded records a change in its transaction: there is no change without a record.
-func (s *secrets) recorded(ctx context.Context, method string, reason func(vault.Secret) string) vault.Also {
+// recorded records a change in its transaction, with its domain event: there is no change without a record.
+func (s *secrets) recorded(ctx context.Context, method, eventType string, reason func(vault.Secret) string) vault.Also {
 	return func(tx sqldb.Tx, made vault.Secret) error {
+		e, err := events.New(ctx, s.now(), eventType, made.Name, &eventv1.SecretChange{
+			Name: made.Name, Version: made.Version, Actor: authn.From(ctx).GetSubject(),
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.store.EventLog().Add(ctx, tx, e, 1); err != nil {
+			return err
+		}
 		return store.AddIn(ctx, tx, s.decision(ctx, made.Tenant, method, made.Name, reason(made)))
 	}
+}
+
+// added says that a change was committed.
+func (s *secrets) added() {
+	s.trail.Added()
+	s.store.EventLog().Added()
 }
 
 // CreateSecret implements SecretService.
 func (s *secrets) CreateSecret(ctx context.Context, req *policyv1.CreateSecretRequest) (*policyv1.Secret, error) {
 	made, err := s.vault.Create(ctx, vault.Secret{
 		Tenant: authn.Tenant(ctx), Name: req.GetName(), Description: req.GetDescription(), SetBy: authn.From(ctx).GetSubject(),
-	}, secret.New(req.GetValue()), s.recorded(ctx, "CreateSecret", func(vault.Secret) string { return "created" }))
+	}, secret.New(req.GetValue()), s.recorded(ctx, "CreateSecret", "dev.windlass.secret.created.v1", func(vault.Secret) string {
+		return "created"
+	}))
 	if err != nil {
 		return nil, refusal(err, req.GetName())
 	}
-	s.trail.Added()
+	s.added()
 	return secretToProto(made), nil
 }
 
@@ -66,13 +85,13 @@ func (s *secrets) CreateSecret(ctx context.Context, req *policyv1.CreateSecretRe
 func (s *secrets) UpdateSecret(ctx context.Context, req *policyv1.UpdateSecretRequest) (*policyv1.Secret, error) {
 	changed, err := s.vault.Update(ctx, vault.Secret{
 		Tenant: authn.Tenant(ctx), Name: req.GetName(), Description: req.GetDescription(), SetBy: authn.From(ctx).GetSubject(),
-	}, secret.New(req.GetValue()), s.recorded(ctx, "UpdateSecret", func(made vault.Secret) string {
+	}, secret.New(req.GetValue()), s.recorded(ctx, "UpdateSecret", "dev.windlass.secret.updated.v1", func(made vault.Secret) string {
 		return fmt.Sprintf("set to version %d", made.Version)
 	}))
 	if err != nil {
 		return nil, refusal(err, req.GetName())
 	}
-	s.trail.Added()
+	s.added()
 	return secretToProto(changed), nil
 }
 
@@ -108,11 +127,11 @@ func (s *secrets) ListSecrets(ctx context.Context, req *policyv1.ListSecretsRequ
 // DeleteSecret implements SecretService.
 func (s *secrets) DeleteSecret(ctx context.Context, req *policyv1.DeleteSecretRequest) (*policyv1.DeleteSecretResponse, error) {
 	err := s.vault.Delete(ctx, authn.Tenant(ctx), req.GetName(),
-		s.recorded(ctx, "DeleteSecret", func(vault.Secret) string { return "deleted" }))
+		s.recorded(ctx, "DeleteSecret", "dev.windlass.secret.deleted.v1", func(vault.Secret) string { return "deleted" }))
 	if err != nil {
 		return nil, refusal(err, req.GetName())
 	}
-	s.trail.Added()
+	s.added()
 	return &policyv1.DeleteSecretResponse{}, nil
 }
 

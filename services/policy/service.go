@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
@@ -25,11 +26,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	loginv1 "github.com/windlass-dev/windlass/proto/gen/windlass/login/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/audit"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	connections "github.com/windlass-dev/windlass/services/policy/connection/api"
+	"github.com/windlass-dev/windlass/services/policy/events"
 	"github.com/windlass-dev/windlass/services/policy/grant"
 	grantapi "github.com/windlass-dev/windlass/services/policy/grant/api"
 	"github.com/windlass-dev/windlass/services/policy/login"
@@ -97,6 +100,7 @@ type Service struct {
 	grants      *grant.Service
 	grantServer *grantapi.Server
 	quotas      *quota.Server
+	events      *events.Server
 }
 
 // New validates configuration and dependencies, migrates the database and returns the service.
@@ -171,7 +175,12 @@ func (s *Service) prepare(cfg Config, deps Deps) error {
 	s.policies = &accessPolicies{
 		store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, bus: deps.Bus, now: deps.DB.Now, log: deps.Log,
 	}
-	s.quotas = quota.New(book, deps.Turns, s.policies.announce)
+	s.quotas = quota.New(book, deps.Turns, s.store.EventLog(), s.policies.announce)
+	log, err := eventlog.NewLog(events.Config(cfg.EventRetention), s.store.EventLog(), deps.Bus, deps.Log)
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	s.events = &events.Server{Log: log}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
 	s.denials, err = newDenials(s.recorder, s.decider, limit, deps.DB.Now)
 	return err
@@ -189,6 +198,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	policyv1.RegisterGrantServiceServer(r, s.grantServer)
 	policyv1.RegisterAuditServiceServer(r, s.audit)
 	policyv1.RegisterQuotaServiceServer(r, s.quotas)
+	policyeventsv1.RegisterEventLogServiceServer(r, s.events)
 }
 
 // Engine returns the active rules.
@@ -282,6 +292,7 @@ func (s *Service) prune(ctx context.Context) {
 func (s *Service) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.trail.Run(ctx, s.log) })
+	all.Go(func() { s.events.Log.Run(ctx) })
 	all.Go(func() {
 		for {
 			s.prune(ctx)

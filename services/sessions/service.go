@@ -64,8 +64,8 @@ type Deps struct {
 	}
 	// Ledger keeps the tool calls of turns.
 	Ledger erase.Ledger
-	// Events reads the domain events of the registry.
-	Events eventfeed.Registry
+	// Events and PolicyEvents read the domain events of the registry and of policy.
+	Events, PolicyEvents eventfeed.Source
 	// Egress is how webhooks are reached.
 	Egress *egress.Egress
 	// Getenv reads the environment for the placeholders ${env.*} that the configuration allows.
@@ -127,9 +127,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	switch {
 	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Ledger == nil,
-		deps.Events == nil, deps.Egress == nil,
+		deps.Events == nil, deps.PolicyEvents == nil, deps.Egress == nil,
 		deps.Getenv == nil, deps.Log == nil:
-		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Ledger, Events, Egress, Getenv and Log")
+		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Ledger, Events, PolicyEvents, Egress, Getenv and Log")
 	}
 	st, err := store.Open(context.Background(), deps.DB)
 	if err != nil {
@@ -157,14 +157,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return s, p.serve(validator)
 }
 
-// openEvents makes the log of domain events, and the feed that merges it with the registry's.
+// openEvents makes the log of domain events, and the feed that merges it with those of other services.
 func (s *Service) openEvents(deps Deps) (err error) {
 	s.events, err = eventlog.NewLog(eventlog.Config{
 		Source: store.EventSource, Retention: s.cfg.EventRetention, Interval: s.cfg.SweepInterval,
 		Subject: func(tenant string) string { return contract.DomainEventSubject(tenant, "sessions") },
 	}, s.store.DomainEvents(), deps.Bus, deps.Log)
 	if err == nil {
-		s.feed, err = eventfeed.New(eventfeed.Config{Poll: s.cfg.PollActive, PollAway: s.cfg.PollAway}, s.events, deps.Events, deps.Bus, deps.Log)
+		s.feed, err = eventfeed.New(eventfeed.Config{Poll: s.cfg.PollActive, PollAway: s.cfg.PollAway}, s.events, deps.Events, deps.PolicyEvents,
+			deps.Bus, deps.Log)
 	}
 	return err
 }

@@ -138,7 +138,8 @@ func TestSealKeysAreChecked(t *testing.T) {
 		_, err = sessions.New(cfg, sessions.Deps{
 			DB: openDB(t, false, 0), Bus: openBus(t, bus.Config{URL: bus.Embedded}), Dispatcher: &dispatcher{}, Registry: &sources{},
 			Policy: &policyFake{},
-			Ledger: &ledgerFake{}, Events: &sessionstest.Registry{}, Egress: out, Getenv: options{}.getenv(), Log: slog.New(slog.DiscardHandler),
+			Ledger: &ledgerFake{}, Events: &sessionstest.Registry{}, PolicyEvents: &sessionstest.Registry{},
+			Egress: out, Getenv: options{}.getenv(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err == nil || !strings.Contains(err.Error(), "seal_key") || strings.Contains(err.Error(), "short") {
 			t.Errorf("%s: %v", name, err)

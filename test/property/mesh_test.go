@@ -19,6 +19,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
@@ -181,9 +182,11 @@ func (m *mesh) open(replica int) *home {
 	conn := m.conns[replica]
 	svc, err := sessions.New(sessions.Config{SweepInterval: sweeps, MaxQueuedTurns: maxQueued, LostAfter: 24 * time.Hour}, sessions.Deps{
 		DB: h.db, Bus: m.bus, Dispatcher: dispatcher{}, Registry: registryv1.NewSourceServiceClient(as{conn, authn.Service("sessions")}),
-		Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("sessions")}),
-		Ledger: registryv1.NewToolExecutionServiceClient(as{conn, authn.Service("sessions")}),
-		Events: registryv1.NewEventLogServiceClient(as{conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
+		Policy:       policyv1.NewPolicyServiceClient(as{conn, authn.Service("sessions")}),
+		Ledger:       registryv1.NewToolExecutionServiceClient(as{conn, authn.Service("sessions")}),
+		Events:       registryv1.NewEventLogServiceClient(as{conn, authn.Service("sessions")}),
+		PolicyEvents: policyeventsv1.NewEventLogServiceClient(as{conn, authn.Service("sessions")}),
+		Egress:       m.egress, Getenv: noEnv, Log: discard(),
 	})
 	harness.Must(t, err)
 	svc.Register(h.server)

@@ -69,7 +69,7 @@ func replicas(t *testing.T, url string, one bool) func(quota.Config) *replica {
 			t.Fatal(err)
 		}
 		r := &replica{book: book, db: db}
-		r.Server = quota.New(book, nil, func(context.Context, string) { r.changes.Add(1) })
+		r.Server = quota.New(book, nil, store.New(db, trail.Of(db)).EventLog(), func(context.Context, string) { r.changes.Add(1) })
 		return r
 	}
 }

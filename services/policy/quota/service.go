@@ -9,13 +9,16 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/timestamp"
+	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/events"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -32,16 +35,17 @@ type Turns interface {
 type Server struct {
 	policyv1.UnimplementedQuotaServiceServer
 
-	book  *Book
-	db    *sqldb.DB
-	turns Turns
+	book   *Book
+	db     *sqldb.DB
+	turns  Turns
+	events *eventlog.Table
 	// changed is told of tenants whose quotas have changed.
 	changed func(ctx context.Context, tenant string)
 }
 
 // New returns the service. Without turns, their use is reported as 0.
-func New(book *Book, turns Turns, changed func(ctx context.Context, tenant string)) *Server {
-	return &Server{book: book, db: book.db, turns: turns, changed: changed}
+func New(book *Book, turns Turns, log *eventlog.Table, changed func(ctx context.Context, tenant string)) *Server {
+	return &Server{book: book, db: book.db, turns: turns, events: log, changed: changed}
 }
 
 const columns = `tenant, id, requests, turns, tokens, tool_calls, created_us, updated_us`
@@ -95,7 +99,10 @@ func (s *Server) SetQuota(ctx context.Context, req *policyv1.SetQuotaRequest) (*
 				*limit = *value
 			}
 		}
-		return put(ctx, tx, set)
+		if err := put(ctx, tx, set); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, "dev.windlass.quota.set.v1", set)
 	})
 	if err != nil {
 		return nil, err
@@ -133,8 +140,21 @@ func (s *Server) change(ctx context.Context, f func(tx sqldb.Tx, now time.Time) 
 	if err != nil {
 		return fmt.Errorf("change a quota: %w", err)
 	}
+	s.events.Added()
 	s.changed(ctx, tenant)
 	return nil
+}
+
+// record adds the domain event of a change in its transaction.
+func (s *Server) record(ctx context.Context, tx sqldb.Tx, kind string, r row) error {
+	e, err := events.New(ctx, s.db.Now(), kind, r.id, &eventv1.QuotaChange{
+		QuotaId: r.id, RequestsPerMinute: r.limits.Requests, ConcurrentTurns: r.limits.Turns, TokensPerDay: r.limits.Tokens,
+		ToolCallsPerDay: r.limits.ToolCalls, Actor: authn.From(ctx).GetSubject(),
+	})
+	if err != nil {
+		return err
+	}
+	return s.events.Add(ctx, tx, e, 1)
 }
 
 // GetQuota implements QuotaService.
@@ -183,7 +203,10 @@ func (s *Server) DeleteQuota(ctx context.Context, req *policyv1.DeleteQuotaReque
 		if errors.Is(err, sqldb.ErrNotFound) {
 			return missing(req.GetQuotaId())
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, "dev.windlass.quota.deleted.v1", row{id: req.GetQuotaId()})
 	})
 	if err != nil {
 		return nil, err

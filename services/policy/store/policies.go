@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 )
@@ -91,6 +92,8 @@ type Change struct {
 	Delete string
 	// Record is the audit record of the change, to which the store adds the revision; without an ID there is none.
 	Record trail.Record
+	// Event is the domain event of the change; without a type there is none.
+	Event eventlog.Event
 }
 
 const policyColumns = `tenant, name, spec, revision, policy_revision, created_us, updated_us`
@@ -184,6 +187,11 @@ func (s sqlStore) ChangePolicies(ctx context.Context, tenant string, change func
 				return err
 			}
 		}
+		if c.Event.Type != "" {
+			if err := s.events.Add(ctx, tx, c.Event, 1); err != nil {
+				return err
+			}
+		}
 		if c.Delete != "" {
 			return sqldb.ExecOne(ctx, tx, `DELETE FROM access_policies WHERE tenant = $1 AND name = $2`, tenant, c.Delete)
 		}
@@ -193,6 +201,7 @@ func (s sqlStore) ChangePolicies(ctx context.Context, tenant string, change func
 	})
 	if err == nil {
 		s.trail.Added()
+		s.events.Added()
 	}
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/batch"
+	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 )
@@ -78,6 +79,8 @@ type Filter struct {
 // Store stores decisions. Errors of the database are those of libs/sqldb.
 type Store interface {
 	PolicyStore
+	// EventLog returns the table of the domain events.
+	EventLog() *eventlog.Table
 	// Add commits a decision before it returns, with its input unless that is nil.
 	Add(ctx context.Context, d Decision, in *Input) error
 	// AddLater commits a decision, whose input is stored, within a moment; what reads decisions through this store waits for it. A crash
@@ -109,7 +112,7 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 
 // New returns the store in a database that Migrate has prepared. The trail gets the decisions and the changes of policies.
 func New(db *sqldb.DB, t *trail.Trail) Store {
-	s := sqlStore{db: db, trail: t, revisions: newRevisions(db)}
+	s := sqlStore{db: db, trail: t, events: eventlog.NewTable(db, "policy"), revisions: newRevisions(db)}
 	s.later = batch.New(batch.Config[Decision]{
 		Write:     func(ctx context.Context, all []Decision) error { return s.addAll(ctx, all, nil) },
 		Permanent: sqldb.IsUnique,
@@ -123,6 +126,7 @@ func New(db *sqldb.DB, t *trail.Trail) Store {
 type sqlStore struct {
 	db        *sqldb.DB
 	trail     *trail.Trail
+	events    *eventlog.Table
 	later     *batch.Writer[Decision]
 	revisions *sqldb.Fresh[string, uint64]
 }
@@ -131,6 +135,8 @@ const columns = `tenant, id, created_us, subject, kind, resource, method, allowe
 	`turn_id, call_id, policy_revision, policies, input_hash, latency_us`
 
 var insertDecisions = sqldb.NewInserts("decisions", columns+", actor, audited")
+
+func (s sqlStore) EventLog() *eventlog.Table { return s.events }
 
 func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
 	return s.addAll(ctx, []Decision{d}, in)

@@ -15,19 +15,23 @@ var ErrCursor = errors.New("no valid cursor")
 const (
 	registry = iota
 	sessions
+	policy
 	streams
 )
 
 // letters name the streams in cursors.
-const letters = "rs"
+const letters = "rsp"
 
 // Position is how far each stream was read.
 type Position [streams]int64
 
-// String returns the position as a cursor: "r12.s7".
+// String returns the position as a cursor: "r12.s7.p3", or "r12.s7" as in earlier versions if nothing of policy was read.
 func (p Position) String() string {
-	out := make([]byte, 0, 32)
+	out := make([]byte, 0, 48)
 	for i, n := range p {
+		if i == policy && n == 0 {
+			continue
+		}
 		if i > 0 {
 			out = append(out, '.')
 		}
@@ -43,7 +47,7 @@ const maxDigits = 18
 func Parse(text string) (Position, error) {
 	var p Position
 	parts := strings.Split(text, ".")
-	if len(text) > streams*(maxDigits+2) || len(parts) != streams {
+	if len(text) > streams*(maxDigits+2) || len(parts) < policy || len(parts) > streams {
 		return p, ErrCursor
 	}
 	for i, part := range parts {
@@ -51,7 +55,7 @@ func Parse(text string) (Position, error) {
 			return p, ErrCursor
 		}
 		n, err := strconv.ParseInt(part[1:], 10, 64)
-		if err != nil {
+		if err != nil || n < 0 {
 			return p, ErrCursor
 		}
 		p[i] = n

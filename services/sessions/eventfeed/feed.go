@@ -24,7 +24,7 @@ const (
 	skipped = 1000
 )
 
-// Config holds how often followers read without a notification: while the bus is connected, and while it or the registry is away.
+// Config holds how often followers read without a notification: while the bus is connected, and while it or another service is away.
 type Config struct {
 	Poll, PollAway time.Duration
 }
@@ -39,13 +39,14 @@ type Feed struct {
 	once    sync.Once
 }
 
-// New returns a feed of the events of this service and of the registry.
-func New(cfg Config, log *eventlog.Log, r Registry, b Bus, logger *slog.Logger) (*Feed, error) {
-	if cfg.Poll <= 0 || cfg.PollAway <= 0 || log == nil || r == nil || b == nil || logger == nil {
-		return nil, errors.New("event feed needs poll intervals, a log, the registry, a bus and a logger")
+// New returns a feed of the events of this service, of the registry r and of policy p.
+func New(cfg Config, log *eventlog.Log, r, p Source, b Bus, logger *slog.Logger) (*Feed, error) {
+	if cfg.Poll <= 0 || cfg.PollAway <= 0 || log == nil || r == nil || p == nil || b == nil || logger == nil {
+		return nil, errors.New("event feed needs poll intervals, a log, the registry, policy, a bus and a logger")
 	}
 	return &Feed{
-		cfg: cfg, streams: [streams]stream{registry: remote(r), sessions: own(log)}, hub: newHub(b), log: logger, stop: make(chan struct{}),
+		cfg: cfg, streams: [streams]stream{registry: remote("the registry", r), sessions: own(log), policy: remote("policy", p)},
+		hub: newHub(b), log: logger, stop: make(chan struct{}),
 	}, nil
 }
 
@@ -99,7 +100,7 @@ func (f *Feed) Begin(ctx context.Context, sel Selection, start Start) (Position,
 		}
 		p, err := read(ctx, q, start.After != "")
 		if start.After != "" {
-			if err != nil && !(i == registry && away(err)) { // it is checked when the registry is back
+			if err != nil && !(i != sessions && away(err)) { // it is checked when the service is back
 				return at, err
 			}
 			continue

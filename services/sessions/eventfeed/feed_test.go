@@ -66,7 +66,10 @@ func newLog(t testing.TB, role string, b *bus.Bus) *log {
 func (l *log) add(n int, when time.Time) {
 	l.Helper()
 	e, err := eventlog.New("one", "dev.windlass.agent.updated.v1", fmt.Sprintf("%s%d", l.role[:1], n), when, &eventv1.AgentChange{})
-	if l.role == "registry" {
+	switch l.role {
+	case "policy":
+		e, err = eventlog.New("one", "dev.windlass.quota.set.v1", fmt.Sprintf("%s%d", l.role[:1], n), when, &eventv1.QuotaChange{})
+	case "registry":
 		e, err = eventlog.New("one", "dev.windlass.tool_group.updated.v1", fmt.Sprintf("%s%d", l.role[:1], n), when, &eventv1.ToolGroupChange{})
 	}
 	if err == nil {
@@ -80,13 +83,13 @@ func (l *log) add(n int, when time.Time) {
 	}
 }
 
-// env is a feed over two logs.
+// env is a feed over three logs.
 type env struct {
 	testing.TB
-	registry, sessions *log
-	fake               *sessionstest.Registry
-	feed               *eventfeed.Feed
-	bus                *bus.Bus
+	registry, sessions, policy *log
+	fake, fakePolicy           *sessionstest.Registry
+	feed                       *eventfeed.Feed
+	bus                        *bus.Bus
 }
 
 func newEnv(t testing.TB) *env {
@@ -96,8 +99,8 @@ func newEnv(t testing.TB) *env {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close(context.Background()) })
-	e := &env{TB: t, registry: newLog(t, "registry", b), sessions: newLog(t, "sessions", b), bus: b}
-	e.fake = &sessionstest.Registry{Log: e.registry.Log}
+	e := &env{TB: t, registry: newLog(t, "registry", b), sessions: newLog(t, "sessions", b), policy: newLog(t, "policy", b), bus: b}
+	e.fake, e.fakePolicy = &sessionstest.Registry{Log: e.registry.Log}, &sessionstest.Registry{Log: e.policy.Log}
 	e.feed = e.replica()
 	return e
 }
@@ -105,7 +108,7 @@ func newEnv(t testing.TB) *env {
 // replica runs another feed over the same logs.
 func (e *env) replica() *eventfeed.Feed {
 	e.Helper()
-	f, err := eventfeed.New(eventfeed.Config{Poll: time.Hour, PollAway: time.Millisecond}, e.sessions.Log, e.fake, e.bus,
+	f, err := eventfeed.New(eventfeed.Config{Poll: time.Hour, PollAway: time.Millisecond}, e.sessions.Log, e.fake, e.fakePolicy, e.bus,
 		slog.New(slog.DiscardHandler))
 	if err != nil {
 		e.Fatal(err)
@@ -222,11 +225,7 @@ func TestEveryListedCursorIsAPosition(t *testing.T) {
 	const n = 60
 	for i := range n {
 		when := at(i / 4)
-		if random.IntN(2) == 0 {
-			e.registry.add(i, when)
-		} else {
-			e.sessions.add(i, when)
-		}
+		[]*log{e.registry, e.sessions, e.policy}[random.IntN(3)].add(i, when)
 	}
 	want := subjects(e.list(all, false, 7))
 	if len(want) != n {
@@ -416,6 +415,32 @@ func TestUnknownTypes(t *testing.T) {
 		}
 		if got := sel.UnknownType(); got != want {
 			t.Errorf("%q: %q", pattern, got)
+		}
+	}
+}
+
+// TestCursorsOfEarlierVersionsAreAccepted: they know nothing of policy's events, all of which follow.
+func TestCursorsOfEarlierVersionsAreAccepted(t *testing.T) {
+	e := newEnv(t)
+	e.fill()
+	got, cursor := e.follow(e.feed, all, eventfeed.Start{After: "r3.s2"}, 1)
+	e.same("an earlier cursor", got, "s4")
+	if cursor != "r2.s3" && cursor != "r3.s3" {
+		t.Errorf("without events of policy the cursor is %s", cursor)
+	}
+	e.policy.add(6, at(6))
+	got, cursor = e.follow(e.feed, all, eventfeed.Start{After: "r3.s3"}, 1)
+	e.same("with an event of policy", got, "p6")
+	if cursor != "r3.s3.p1" {
+		t.Errorf("after it the cursor is %s", cursor)
+	}
+	e.fakePolicy.SetAway(true)
+	e.registry.add(7, at(7))
+	got, _ = e.follow(e.feed, all, eventfeed.Start{After: cursor}, 1)
+	e.same("while policy is away", got, "r7")
+	for _, wrong := range []string{"r3", "r3.s3.p0", "r3.s3.p1.q1", "r3.p1", "s3.r3.p1", "r3.s3.p-1"} {
+		if _, err := eventfeed.Parse(wrong); !errors.Is(err, eventfeed.ErrCursor) {
+			t.Errorf("%s is accepted", wrong)
 		}
 	}
 }

@@ -12,7 +12,7 @@ type batch struct {
 	events []*eventv1.CloudEvent
 	// at is where the next part begins: after these numbers, or before them if the newest come first.
 	at Position
-	// done means that nothing more is selected; partial that the registry could not be reached and its events are missing.
+	// done means that nothing more is selected; partial that a service could not be reached and its events are missing.
 	done, partial bool
 }
 
@@ -25,7 +25,7 @@ type part struct {
 func (p *part) empty() bool { return p.merged == len(p.events) }
 
 // read reads a part of each stream and merges them. from is the position to continue at; nil begins at the end if the newest come first,
-// else at the beginning. With partial, a registry that cannot be reached has nothing new.
+// else at the beginning. With partial, a service that cannot be reached has nothing new.
 func (f *Feed) read(ctx context.Context, sel Selection, from *Position, newest bool, limit int, partial bool) (batch, error) {
 	var parts [streams]part
 	var out batch
@@ -43,7 +43,7 @@ func (f *Feed) read(ctx context.Context, sel Selection, from *Position, newest b
 			q.Limit = 0
 		}
 		p, err := read(ctx, q, partial)
-		if err != nil && partial && i == registry && away(err) {
+		if err != nil && partial && i != sessions && away(err) {
 			p, err, out.partial = page{first: q.After, last: q.After, position: q.After, done: true}, nil, true
 		}
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // sources are those of the streams.
-var sources = [streams]string{registry: "/windlass/registry", sessions: store.EventSource}
+var sources = [streams]string{registry: "/windlass/registry", sessions: store.EventSource, policy: "/windlass/policy"}
 
 // Selection selects events; all conditions that are set must hold.
 type Selection struct {

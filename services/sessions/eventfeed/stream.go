@@ -17,9 +17,9 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// Registry is the part of the registry that the feed reads.
-type Registry interface {
-	// ReadEvents reads a part of the registry's log.
+// Source is the part of another service that the feed reads.
+type Source interface {
+	// ReadEvents reads a part of the service's log.
 	ReadEvents(ctx context.Context, in *registryv1.ReadEventsRequest, opts ...grpc.CallOption) (*registryv1.ReadEventsResponse, error)
 }
 
@@ -57,17 +57,17 @@ func own(log *eventlog.Log) stream {
 	}
 }
 
-// errBroken means that the registry's answer makes no sense.
-var errBroken = errors.New("the registry's events have no numbers")
+// errBroken means that the answer of a service makes no sense.
+var errBroken = errors.New("its events have no numbers")
 
-// readTimeout bounds one read of the registry's log, quickTimeout one during which the events of other streams wait.
+// readTimeout bounds one read of a service's log, quickTimeout one during which the events of other streams wait.
 const (
 	readTimeout  = 10 * time.Second
 	quickTimeout = 3 * time.Second
 )
 
-// remote reads the log of the registry.
-func remote(r Registry) stream {
+// remote reads the log of another service.
+func remote(name string, r Source) stream {
 	return func(ctx context.Context, q eventlog.Query, quick bool) (page, error) {
 		timeout := readTimeout
 		if quick {
@@ -83,7 +83,7 @@ func remote(r Registry) stream {
 			return page{}, ErrCursor
 		}
 		if err != nil {
-			return page{}, fmt.Errorf("events of the registry: %w", err)
+			return page{}, fmt.Errorf("events of %s: %w", name, err)
 		}
 		out := page{
 			events: resp.GetEvents(), first: int64(resp.GetFirst()), last: int64(resp.GetLast()), position: int64(resp.GetPosition()),
@@ -93,7 +93,7 @@ func remote(r Registry) stream {
 			out.numbers = append(out.numbers, int64(n))
 		}
 		if len(out.events) != len(out.numbers) {
-			return page{}, errBroken
+			return page{}, fmt.Errorf("events of %s: %w", name, errBroken)
 		}
 		return out, nil
 	}

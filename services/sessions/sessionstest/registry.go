@@ -9,7 +9,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/timestamp"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -50,23 +49,5 @@ func (r *Registry) ReadEvents(ctx context.Context, in *registryv1.ReadEventsRequ
 		}
 		return &registryv1.ReadEventsResponse{Done: true, Position: position}, nil
 	}
-	p, err := r.Log.Read(ctx, eventlog.Query{
-		Tenant: in.GetTenant(), After: int64(in.GetAfter()), Before: int64(in.GetBefore()), Newest: in.GetNewestFirst(), Types: in.GetTypes(),
-		Subject: in.GetSubject(), Owner: in.GetOwner(), Since: timestamp.Time(in.GetSince()), Until: timestamp.Time(in.GetUntil()),
-		Limit: int(in.GetLimit()),
-	})
-	if err != nil {
-		return nil, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_CURSOR, "%s", err)
-	}
-	out := &registryv1.ReadEventsResponse{
-		First: uint64(p.First), Last: uint64(p.Last), Position: uint64(p.Position), Done: p.Done, Head: uint64(p.Head),
-	}
-	for _, e := range p.Events {
-		ce, err := e.CloudEvent(r.Log.Source())
-		if err != nil {
-			return nil, err
-		}
-		out.Events, out.Numbers = append(out.Events, ce), append(out.Numbers, uint64(e.Seq))
-	}
-	return out, nil
+	return r.Log.ReadEvents(ctx, in) //nolint:wrapcheck // as the registry does
 }

@@ -397,6 +397,236 @@ func (x *ToolGroupChange) GetActor() string {
 	return ""
 }
 
+// AccessPolicyChange: An access policy was created, updated or deleted. The subject is the policy's name. Only its actor and administrators see
+// the event.
+type AccessPolicyChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the policy.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// "allow" or "deny"; empty when the policy was deleted.
+	Effect string `protobuf:"bytes,2,opt,name=effect,proto3" json:"effect,omitempty"`
+	// True when the policy is switched off.
+	Disabled bool `protobuf:"varint,3,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// Subject of the caller that made the change.
+	Actor         string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessPolicyChange) Reset() {
+	*x = AccessPolicyChange{}
+	mi := &file_windlass_event_v1_data_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessPolicyChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessPolicyChange) ProtoMessage() {}
+
+func (x *AccessPolicyChange) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_event_v1_data_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessPolicyChange.ProtoReflect.Descriptor instead.
+func (*AccessPolicyChange) Descriptor() ([]byte, []int) {
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AccessPolicyChange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AccessPolicyChange) GetEffect() string {
+	if x != nil {
+		return x.Effect
+	}
+	return ""
+}
+
+func (x *AccessPolicyChange) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *AccessPolicyChange) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+// QuotaChange: A quota was set or deleted. The subject is the quota's ID. Only its actor and administrators see the event.
+type QuotaChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the quota: "tenant", "users", or "user:" and a subject.
+	QuotaId string `protobuf:"bytes,1,opt,name=quota_id,json=quotaId,proto3" json:"quota_id,omitempty"`
+	// Maximum number of requests per minute; 0 = no limit, as for the others.
+	RequestsPerMinute int64 `protobuf:"varint,2,opt,name=requests_per_minute,json=requestsPerMinute,proto3" json:"requests_per_minute,omitempty"`
+	// Maximum number of turns that have not ended.
+	ConcurrentTurns int64 `protobuf:"varint,3,opt,name=concurrent_turns,json=concurrentTurns,proto3" json:"concurrent_turns,omitempty"`
+	// Maximum number of tokens in a day.
+	TokensPerDay int64 `protobuf:"varint,4,opt,name=tokens_per_day,json=tokensPerDay,proto3" json:"tokens_per_day,omitempty"`
+	// Maximum number of tool calls in a day.
+	ToolCallsPerDay int64 `protobuf:"varint,5,opt,name=tool_calls_per_day,json=toolCallsPerDay,proto3" json:"tool_calls_per_day,omitempty"`
+	// Subject of the caller that made the change.
+	Actor         string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaChange) Reset() {
+	*x = QuotaChange{}
+	mi := &file_windlass_event_v1_data_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaChange) ProtoMessage() {}
+
+func (x *QuotaChange) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_event_v1_data_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaChange.ProtoReflect.Descriptor instead.
+func (*QuotaChange) Descriptor() ([]byte, []int) {
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *QuotaChange) GetQuotaId() string {
+	if x != nil {
+		return x.QuotaId
+	}
+	return ""
+}
+
+func (x *QuotaChange) GetRequestsPerMinute() int64 {
+	if x != nil {
+		return x.RequestsPerMinute
+	}
+	return 0
+}
+
+func (x *QuotaChange) GetConcurrentTurns() int64 {
+	if x != nil {
+		return x.ConcurrentTurns
+	}
+	return 0
+}
+
+func (x *QuotaChange) GetTokensPerDay() int64 {
+	if x != nil {
+		return x.TokensPerDay
+	}
+	return 0
+}
+
+func (x *QuotaChange) GetToolCallsPerDay() int64 {
+	if x != nil {
+		return x.ToolCallsPerDay
+	}
+	return 0
+}
+
+func (x *QuotaChange) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+// SecretChange: A secret was created, got another value or description, or was deleted. The subject is the secret's name. The event never has
+// its value. Only its actor and administrators see it.
+type SecretChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the secret.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Version of the value; 0 when the secret was deleted.
+	Version uint32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Subject of the caller that made the change.
+	Actor         string `protobuf:"bytes,3,opt,name=actor,proto3" json:"actor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretChange) Reset() {
+	*x = SecretChange{}
+	mi := &file_windlass_event_v1_data_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretChange) ProtoMessage() {}
+
+func (x *SecretChange) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_event_v1_data_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretChange.ProtoReflect.Descriptor instead.
+func (*SecretChange) Descriptor() ([]byte, []int) {
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SecretChange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SecretChange) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SecretChange) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
 // ToolCalled: The execution of a tool ended. A call that was refused before it was recorded in the ledger has no event; one that is called
 // again, or whose outcome a person resolved, has an event for each end, all with the same execution_id. The subject is the tool's name.
 type ToolCalled struct {
@@ -433,7 +663,7 @@ type ToolCalled struct {
 
 func (x *ToolCalled) Reset() {
 	*x = ToolCalled{}
-	mi := &file_windlass_event_v1_data_proto_msgTypes[4]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +675,7 @@ func (x *ToolCalled) String() string {
 func (*ToolCalled) ProtoMessage() {}
 
 func (x *ToolCalled) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_event_v1_data_proto_msgTypes[4]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +688,7 @@ func (x *ToolCalled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCalled.ProtoReflect.Descriptor instead.
 func (*ToolCalled) Descriptor() ([]byte, []int) {
-	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{4}
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ToolCalled) GetExecutionId() string {
@@ -567,7 +797,7 @@ type AgentChange struct {
 
 func (x *AgentChange) Reset() {
 	*x = AgentChange{}
-	mi := &file_windlass_event_v1_data_proto_msgTypes[5]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +809,7 @@ func (x *AgentChange) String() string {
 func (*AgentChange) ProtoMessage() {}
 
 func (x *AgentChange) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_event_v1_data_proto_msgTypes[5]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +822,7 @@ func (x *AgentChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentChange.ProtoReflect.Descriptor instead.
 func (*AgentChange) Descriptor() ([]byte, []int) {
-	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{5}
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AgentChange) GetAgentId() string {
@@ -643,7 +873,7 @@ type TurnFinished struct {
 
 func (x *TurnFinished) Reset() {
 	*x = TurnFinished{}
-	mi := &file_windlass_event_v1_data_proto_msgTypes[6]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +885,7 @@ func (x *TurnFinished) String() string {
 func (*TurnFinished) ProtoMessage() {}
 
 func (x *TurnFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_event_v1_data_proto_msgTypes[6]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +898,7 @@ func (x *TurnFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnFinished.ProtoReflect.Descriptor instead.
 func (*TurnFinished) Descriptor() ([]byte, []int) {
-	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{6}
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TurnFinished) GetTurnId() string {
@@ -753,7 +983,7 @@ type TurnUsage struct {
 
 func (x *TurnUsage) Reset() {
 	*x = TurnUsage{}
-	mi := &file_windlass_event_v1_data_proto_msgTypes[7]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +995,7 @@ func (x *TurnUsage) String() string {
 func (*TurnUsage) ProtoMessage() {}
 
 func (x *TurnUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_event_v1_data_proto_msgTypes[7]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +1008,7 @@ func (x *TurnUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnUsage.ProtoReflect.Descriptor instead.
 func (*TurnUsage) Descriptor() ([]byte, []int) {
-	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{7}
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TurnUsage) GetInputTokens() uint32 {
@@ -842,7 +1072,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_windlass_event_v1_data_proto_msgTypes[8]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +1084,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_event_v1_data_proto_msgTypes[8]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +1097,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{8}
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApprovalRequested) GetApprovalId() string {
@@ -951,7 +1181,7 @@ type ApprovalResolved struct {
 
 func (x *ApprovalResolved) Reset() {
 	*x = ApprovalResolved{}
-	mi := &file_windlass_event_v1_data_proto_msgTypes[9]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1193,7 @@ func (x *ApprovalResolved) String() string {
 func (*ApprovalResolved) ProtoMessage() {}
 
 func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_event_v1_data_proto_msgTypes[9]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1206,7 @@ func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalResolved.ProtoReflect.Descriptor instead.
 func (*ApprovalResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{9}
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApprovalResolved) GetApprovalId() string {
@@ -1070,7 +1300,23 @@ const file_windlass_event_v1_data_proto_rawDesc = "" +
 	"\x05actor\x18\x05 \x01(\tR\x05actor:>\xd2\xfd\x1b$dev.windlass.definitions.accepted.v1\xda\xfd\x1b\x12/windlass/registry\"\xc6\x01\n" +
 	"\x0fToolGroupChange\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05actor\x18\x02 \x01(\tR\x05actor:\x88\x01\xd2\xfd\x1b\"dev.windlass.tool_group.created.v1\xd2\xfd\x1b\"dev.windlass.tool_group.updated.v1\xd2\xfd\x1b\"dev.windlass.tool_group.deleted.v1\xda\xfd\x1b\x12/windlass/registry\"\x98\x03\n" +
+	"\x05actor\x18\x02 \x01(\tR\x05actor:\x88\x01\xd2\xfd\x1b\"dev.windlass.tool_group.created.v1\xd2\xfd\x1b\"dev.windlass.tool_group.updated.v1\xd2\xfd\x1b\"dev.windlass.tool_group.deleted.v1\xda\xfd\x1b\x12/windlass/registry\"\x84\x02\n" +
+	"\x12AccessPolicyChange\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06effect\x18\x02 \x01(\tR\x06effect\x12\x1a\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\x12\x14\n" +
+	"\x05actor\x18\x04 \x01(\tR\x05actor:\x8f\x01\xd2\xfd\x1b%dev.windlass.access_policy.created.v1\xd2\xfd\x1b%dev.windlass.access_policy.updated.v1\xd2\xfd\x1b%dev.windlass.access_policy.deleted.v1\xda\xfd\x1b\x10/windlass/policy\"\xc0\x02\n" +
+	"\vQuotaChange\x12\x19\n" +
+	"\bquota_id\x18\x01 \x01(\tR\aquotaId\x12.\n" +
+	"\x13requests_per_minute\x18\x02 \x01(\x03R\x11requestsPerMinute\x12)\n" +
+	"\x10concurrent_turns\x18\x03 \x01(\x03R\x0fconcurrentTurns\x12$\n" +
+	"\x0etokens_per_day\x18\x04 \x01(\x03R\ftokensPerDay\x12+\n" +
+	"\x12tool_calls_per_day\x18\x05 \x01(\x03R\x0ftoolCallsPerDay\x12\x14\n" +
+	"\x05actor\x18\x06 \x01(\tR\x05actor:R\xd2\xfd\x1b\x19dev.windlass.quota.set.v1\xd2\xfd\x1b\x1ddev.windlass.quota.deleted.v1\xda\xfd\x1b\x10/windlass/policy\"\xce\x01\n" +
+	"\fSecretChange\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\rR\aversion\x12\x14\n" +
+	"\x05actor\x18\x03 \x01(\tR\x05actor:z\xd2\xfd\x1b\x1edev.windlass.secret.created.v1\xd2\xfd\x1b\x1edev.windlass.secret.updated.v1\xd2\xfd\x1b\x1edev.windlass.secret.deleted.v1\xda\xfd\x1b\x10/windlass/policy\"\x98\x03\n" +
 	"\n" +
 	"ToolCalled\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x12\n" +
@@ -1153,23 +1399,26 @@ func file_windlass_event_v1_data_proto_rawDescGZIP() []byte {
 	return file_windlass_event_v1_data_proto_rawDescData
 }
 
-var file_windlass_event_v1_data_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_windlass_event_v1_data_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_windlass_event_v1_data_proto_goTypes = []any{
 	(*SourceChange)(nil),          // 0: windlass.event.v1.SourceChange
 	(*InventoryIngested)(nil),     // 1: windlass.event.v1.InventoryIngested
 	(*DefinitionsAccepted)(nil),   // 2: windlass.event.v1.DefinitionsAccepted
 	(*ToolGroupChange)(nil),       // 3: windlass.event.v1.ToolGroupChange
-	(*ToolCalled)(nil),            // 4: windlass.event.v1.ToolCalled
-	(*AgentChange)(nil),           // 5: windlass.event.v1.AgentChange
-	(*TurnFinished)(nil),          // 6: windlass.event.v1.TurnFinished
-	(*TurnUsage)(nil),             // 7: windlass.event.v1.TurnUsage
-	(*ApprovalRequested)(nil),     // 8: windlass.event.v1.ApprovalRequested
-	(*ApprovalResolved)(nil),      // 9: windlass.event.v1.ApprovalResolved
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*AccessPolicyChange)(nil),    // 4: windlass.event.v1.AccessPolicyChange
+	(*QuotaChange)(nil),           // 5: windlass.event.v1.QuotaChange
+	(*SecretChange)(nil),          // 6: windlass.event.v1.SecretChange
+	(*ToolCalled)(nil),            // 7: windlass.event.v1.ToolCalled
+	(*AgentChange)(nil),           // 8: windlass.event.v1.AgentChange
+	(*TurnFinished)(nil),          // 9: windlass.event.v1.TurnFinished
+	(*TurnUsage)(nil),             // 10: windlass.event.v1.TurnUsage
+	(*ApprovalRequested)(nil),     // 11: windlass.event.v1.ApprovalRequested
+	(*ApprovalResolved)(nil),      // 12: windlass.event.v1.ApprovalResolved
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_windlass_event_v1_data_proto_depIdxs = []int32{
-	7,  // 0: windlass.event.v1.TurnFinished.usage:type_name -> windlass.event.v1.TurnUsage
-	10, // 1: windlass.event.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	10, // 0: windlass.event.v1.TurnFinished.usage:type_name -> windlass.event.v1.TurnUsage
+	13, // 1: windlass.event.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
 	2,  // [2:2] is the sub-list for method output_type
 	2,  // [2:2] is the sub-list for method input_type
 	2,  // [2:2] is the sub-list for extension type_name
@@ -1188,7 +1437,7 @@ func file_windlass_event_v1_data_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_event_v1_data_proto_rawDesc), len(file_windlass_event_v1_data_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

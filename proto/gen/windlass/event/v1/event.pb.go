@@ -32,7 +32,7 @@ type CloudEvent struct {
 	Specversion string `protobuf:"bytes,1,opt,name=specversion,proto3" json:"specversion,omitempty"`
 	// "evt_…". An event that is sent again has the same ID.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Service that recorded the event: "/windlass/registry" or "/windlass/sessions".
+	// Service that recorded the event: "/windlass/registry", "/windlass/sessions" or "/windlass/policy".
 	Source string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
 	// Type, for example "dev.windlass.source.created.v1".
 	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
