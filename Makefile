@@ -84,8 +84,8 @@ bin/windlass-temporal: $(TEMPORAL_SRC)
 	$(MODULE_ENV) $(GO) -C deploy/temporal build -ldflags "-s -w" -o $(CURDIR)/$@ .
 	@touch $@
 
-# The programs that process tests start: race-instrumented where possible, laid out like bin/. Without debug information they are linked in half
-# the time; stack traces and the race detector's reports do not need it.
+# The programs that process tests start: race-instrumented where possible, laid out like bin/. They are linked without debug information, which
+# neither stack traces nor the race detector's reports need.
 .PHONY: test-programs
 test-programs: bin/windlass-temporal
 	@mkdir -p bin/test/examples

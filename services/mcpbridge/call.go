@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/stack"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
@@ -160,8 +159,6 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	defer cancel()
 	id := c.nextID.Add(1)
 	token := fmt.Sprintf("%s%d", c.tokens, id)
-	coming := c.progress.add(token)
-	defer c.progress.remove(token)
 
 	params := map[string]any{"name": in.tool, "arguments": in.arguments, "_meta": callMeta(ctx, in, token)}
 	if len(in.given.headers) > 0 {
@@ -179,39 +176,17 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 		ctx = context.WithValue(ctx, askingKey{}, ask)
 	}
 
-	type outcome struct {
-		a   *answer
-		err error
+	coming := c.progress.add(token, in.tell, cancel)
+	defer c.progress.remove(token, coming)
+	a, err := c.request(ctx, id, mcp.MethodToolsCall, params)
+	if err != nil && asSendError(err).fate == unknownFate {
+		c.cancelRequest(id, "nobody waits for the answer any more")
 	}
-	ended := make(chan outcome, 1)
-	go func() {
-		stack.Grow()
-		a, err := c.request(ctx, id, mcp.MethodToolsCall, params)
-		ended <- outcome{a, err}
-	}()
-	var stopped error // the caller no longer accepts notices
-	for {
-		select {
-		case <-coming.some:
-			if stopped == nil {
-				if stopped = in.tell(coming.take()); stopped != nil {
-					cancel()
-				}
-			}
-		case o := <-ended:
-			if stopped == nil {
-				_ = in.tell(coming.take()) // the call has ended
-			}
-			if o.err != nil && asSendError(o.err).fate == unknownFate {
-				c.cancelRequest(id, "nobody waits for the answer any more")
-			}
-			if o.err == nil && !c.modern() {
-				o.a.asked = c.questions.end(ask)
-				o.a.given = ask.given
-			}
-			return o.a, o.err
-		}
+	if err == nil && !c.modern() {
+		a.asked = c.questions.end(ask)
+		a.given = ask.given
 	}
+	return a, err
 }
 
 // tell passes notices on, except log messages that the caller does not want.

@@ -41,51 +41,68 @@ type routes struct {
 // noticeBuffer is how many notices wait for a slow caller; the oldest is dropped first.
 const noticeBuffer = 256
 
-// inbox holds the notices of a call that its caller has not taken yet. Most calls have none.
+// inbox passes the notices of a call on to its caller, in order, from a goroutine that runs only while there are some: most calls have
+// none.
 type inbox struct {
-	some chan struct{} // holds one signal while there may be notices
+	tell func([]notice) error
+	stop context.CancelFunc // ends the call of a caller that takes no more notices
 
 	mu      sync.Mutex
 	notices []notice
-}
-
-// take returns the notices that wait.
-func (i *inbox) take() []notice {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	out := i.notices
-	i.notices = nil
-	return out
+	running bool
+	all     sync.WaitGroup
+	stopped bool // of pass
 }
 
 // put never blocks.
 func (i *inbox) put(n notice) {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	if len(i.notices) == noticeBuffer {
 		i.notices = append(i.notices[:0], i.notices[1:]...)
 	}
 	i.notices = append(i.notices, n)
-	i.mu.Unlock()
-	select {
-	case i.some <- struct{}{}:
-	default:
+	if !i.running {
+		i.running = true
+		i.all.Go(i.pass)
+	}
+}
+
+// pass passes on what waits.
+func (i *inbox) pass() {
+	for {
+		i.mu.Lock()
+		waiting := i.notices
+		i.notices = nil
+		if i.running = len(waiting) > 0; !i.running {
+			i.mu.Unlock()
+			return
+		}
+		i.mu.Unlock()
+		if !i.stopped && i.tell(waiting) != nil {
+			i.stopped = true
+			i.stop()
+		}
 	}
 }
 
 func (r *routes) init() { r.to = map[string]*inbox{} }
 
-func (r *routes) add(token string) *inbox {
-	in := &inbox{some: make(chan struct{}, 1)}
+// add routes the notices with a token to the call's caller.
+func (r *routes) add(token string, tell func([]notice) error, stop context.CancelFunc) *inbox {
+	in := &inbox{tell: tell, stop: stop}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.to[token] = in
 	return in
 }
 
-func (r *routes) remove(token string) {
+// remove ends that, and returns when the caller has been told all that came before.
+func (r *routes) remove(token string, in *inbox) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	delete(r.to, token)
+	r.mu.Unlock()
+	in.all.Wait()
 }
 
 func (r *routes) deliver(token string, p progress) {

@@ -23,6 +23,18 @@ type serverRequest struct {
 // responses are answers by the names of the requests; null for one that was rejected.
 type responses map[string]json.RawMessage
 
+// wrong says why a request cannot be passed on; empty if it can. A question must be a form: servers are not told that callers open URLs.
+func (r serverRequest) wrong() string {
+	if r.Method != string(mcp.MethodElicitationCreate) {
+		return ""
+	}
+	var f formRequest
+	if err := json.Unmarshal(r.Params, &f); err != nil {
+		return "the tool asks the user a question that cannot be read"
+	}
+	return f.wrong()
+}
+
 // theRequest is the name of the request of a server of the old era, which makes one at a time.
 const theRequest = "request"
 
@@ -92,6 +104,9 @@ func (s *spec) passOn(in call, requests map[string]serverRequest, state askState
 	for _, r := range requests {
 		if !in.accept(s, r.Method) {
 			return nil, fmt.Sprintf("the tool asks for %s, which is not passed on", r.Method)
+		}
+		if wrong := r.wrong(); wrong != "" {
+			return nil, wrong
 		}
 	}
 	state.Passed = true

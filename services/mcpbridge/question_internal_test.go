@@ -25,3 +25,24 @@ func TestQuestionsThatAreNotPassedOn(t *testing.T) {
 		}
 	}
 }
+
+// A caller that answers questions itself gets those that it can, whatever its server sends.
+func TestRequestsThatAreNotPassedOn(t *testing.T) {
+	in := call{accepts: []string{"elicitation/create", "roots/list"}}
+	for name, row := range map[string]struct {
+		request serverRequest
+		want    string
+	}{
+		"a form":          {serverRequest{"elicitation/create", json.RawMessage(`{"message":"?","requestedSchema":{"type":"object"}}`)}, ""},
+		"a URL":           {serverRequest{"elicitation/create", json.RawMessage(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`)}, "only forms"},
+		"no parameters":   {serverRequest{Method: "elicitation/create"}, "cannot be read"},
+		"allowed roots":   {serverRequest{Method: "roots/list"}, ""},
+		"another request": {serverRequest{Method: "sampling/createMessage"}, "not passed on"},
+	} {
+		s := &spec{clientRequests: []string{"roots"}}
+		asked, got := s.passOn(in, map[string]serverRequest{"q": row.request}, askState{})
+		if (asked != nil) != (row.want == "") || row.want == "" && got != "" || !strings.Contains(got, row.want) {
+			t.Errorf("%s: %v, %q, want %q", name, asked, got, row.want)
+		}
+	}
+}

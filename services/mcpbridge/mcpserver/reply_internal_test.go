@@ -18,6 +18,8 @@ func TestKeepAlive(t *testing.T) {
 		want := func(moment, text string) {
 			t.Helper()
 			synctest.Wait()
+			out.mu.Lock()
+			defer out.mu.Unlock()
 			if got := w.Body.String(); got != text {
 				t.Errorf("%s: %q, want %q", moment, got, text)
 			}
