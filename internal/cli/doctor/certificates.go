@@ -48,7 +48,7 @@ func Certificates(ctx context.Context, file string, environ []string) []Finding 
 	}
 	findings = append(findings, meshCertificate(cfg, network.TLS))
 	for _, role := range slices.Sorted(maps.Keys(network.Targets)) {
-		for _, addr := range strings.Split(network.Targets[role], ",") {
+		for addr := range strings.SplitSeq(network.Targets[role], ",") {
 			findings = append(findings, processCertificate(ctx, network.TLS, role, strings.TrimSpace(addr)))
 		}
 	}
