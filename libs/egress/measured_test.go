@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.opentelemetry.io/otel"
@@ -28,9 +29,9 @@ func TestRequestsAreMeasuredAlikeWithAndWithoutSpans(t *testing.T) {
 		otel.SetTextMapPropagator(propagator)
 	})
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	var parent string
+	var parent atomic.Value // string; the transport may repeat a request
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		parent = r.Header.Get("Traceparent")
+		parent.Store(r.Header.Get("Traceparent"))
 		if r.Method == http.MethodPut {
 			w.WriteHeader(http.StatusTeapot)
 		}
@@ -71,8 +72,8 @@ func TestRequestsAreMeasuredAlikeWithAndWithoutSpans(t *testing.T) {
 			if err := res.Body.Close(); err != nil {
 				t.Error(err)
 			}
-			if !strings.Contains(parent, sc.TraceID().String()) {
-				t.Errorf("%s: the server got traceparent %q", method, parent)
+			if got, _ := parent.Load().(string); !strings.Contains(got, sc.TraceID().String()) {
+				t.Errorf("%s: the server got traceparent %q", method, got)
 			}
 		}
 		var all metricdata.ResourceMetrics
