@@ -24,10 +24,22 @@ func newAttempts() *attempts {
 	return &attempts{byUser: map[string]*rate.Limiter{}, other: rate.NewLimiter(rate.Every(attemptEvery/10), 10*attemptBurst)}
 }
 
-// allow reports whether the user may be tried now. Names that do not exist share one limit.
-func (a *attempts) allow(user string, known bool) bool {
+// allow counts an attempt and reports whether it may be made now. Names that do not exist share one limit. An attempt that was right is taken
+// back with undo: who knows the password guesses nothing, however often they log in.
+func (a *attempts) allow(user string, known bool) (undo func(), ok bool) {
+	l, now := a.limiter(user, known), time.Now()
+	r := l.ReserveN(now, 1)
+	undo = func() { r.CancelAt(now) }
+	if r.DelayFrom(now) > 0 {
+		undo()
+		return nil, false
+	}
+	return undo, true
+}
+
+func (a *attempts) limiter(user string, known bool) *rate.Limiter {
 	if !known {
-		return a.other.Allow()
+		return a.other
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -36,5 +48,5 @@ func (a *attempts) allow(user string, known bool) bool {
 		l = rate.NewLimiter(rate.Every(attemptEvery), attemptBurst)
 		a.byUser[user] = l
 	}
-	return l.Allow()
+	return l
 }

@@ -89,14 +89,16 @@ func (i *Issuer) logIn(w http.ResponseWriter, r *http.Request) {
 // check verifies the password of a form. The problem is "" if it is right.
 func (i *Issuer) check(r *http.Request) (user account.User, status int, problem string) {
 	name := r.PostFormValue("username")
-	if _, known := i.accounts.User(name); !i.attempts.allow(name, known) {
+	_, known := i.accounts.User(name)
+	undo, ok := i.attempts.allow(name, known)
+	if !ok {
 		return account.User{}, http.StatusTooManyRequests, tooMany
 	}
-	user, ok := i.accounts.LogIn(name, r.PostFormValue("password"))
-	if !ok {
+	if user, ok = i.accounts.LogIn(name, r.PostFormValue("password")); !ok {
 		i.log.WarnContext(r.Context(), "a login was refused")
 		return account.User{}, http.StatusUnauthorized, wrongPassword
 	}
+	undo()
 	return user, http.StatusOK, ""
 }
 
@@ -111,7 +113,7 @@ func (i *Issuer) showDevice(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *Issuer) devicePage(w http.ResponseWriter, r *http.Request, status int, code, problem string) {
-	if !i.attempts.allow("", false) { // codes are short: they must not be tried
+	if _, ok := i.attempts.allow("", false); !ok { // codes are short: they must not be tried
 		i.write(w, r, http.StatusTooManyRequests, page.Code{Code: code, Problem: tooMany}, "")
 		return
 	}

@@ -246,7 +246,6 @@ func TestS3ResourcesRestrictTokens(t *testing.T) {
 	w := newWorld(t, testConfig())
 	id := w.register(program).text(t, "client_id")
 	code := func(resources ...string) string {
-		w.attempts = newAttempts() // more logins than a person makes
 		v := registered(id)
 		v["resource"] = resources
 		return w.authorize(v).Query().Get("code")
