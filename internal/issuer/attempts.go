@@ -24,8 +24,8 @@ func newAttempts() *attempts {
 	return &attempts{byUser: map[string]*rate.Limiter{}, other: rate.NewLimiter(rate.Every(attemptEvery/10), 10*attemptBurst)}
 }
 
-// allow counts an attempt and reports whether it may be made now. Names that do not exist share one limit. An attempt that was right is taken
-// back with undo: who knows the password guesses nothing, however often they log in.
+// allow counts an attempt and reports whether it may be made now. Names that do not exist share one limit. undo takes back an attempt that
+// was right: who knows the password guesses nothing, however often they log in.
 func (a *attempts) allow(user string, known bool) (undo func(), ok bool) {
 	l, now := a.limiter(user, known), time.Now()
 	r := l.ReserveN(now, 1)
