@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/authn/bearertest"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -170,9 +171,7 @@ func TestAnIssuerThatDoesNotAnswer(t *testing.T) {
 			}
 		})
 	}
-	for idp.Introspections() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	testpoll.Until(t, "the question", func() bool { return idp.Introspections() > 0 })
 	close(free)
 	all.Wait()
 	if n := idp.Introspections(); n != 1 {
