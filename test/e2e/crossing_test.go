@@ -144,17 +144,18 @@ func (x *crossing) call(as *policyv1.Principal, m protoreflect.MethodDescriptor,
 	if err := protojson.Unmarshal([]byte(request), req); err != nil {
 		x.t.Fatalf("%s: %s: %v", m.FullName(), request, err)
 	}
-	limit := time.Minute
-	if m.IsStreamingServer() {
-		limit = streamTime
-	}
-	ctx, cancel := context.WithTimeout(authn.With(x.t.Context(), as), limit)
+	ctx, cancel := context.WithTimeout(authn.With(x.t.Context(), as), time.Minute)
 	defer cancel()
 	stream, err := x.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
 		"/"+string(m.Parent().FullName())+"/"+string(m.Name()))
 	if err == nil {
 		if err = stream.SendMsg(req); err == nil || errors.Is(err, io.EOF) { // EOF: RecvMsg has the error
 			err = stream.CloseSend()
+		}
+	}
+	if err == nil && m.IsStreamingServer() {
+		if header, _ := stream.Header(); header != nil { // it is accepted, and may not end by itself
+			defer time.AfterFunc(streamTime, cancel).Stop()
 		}
 	}
 	var text strings.Builder
@@ -171,7 +172,7 @@ func (x *crossing) call(as *policyv1.Principal, m protoreflect.MethodDescriptor,
 	}
 	code := codes.OK
 	st := status.Convert(err)
-	open := m.IsStreamingServer() && st.Code() == codes.DeadlineExceeded // the server may have ended it just before
+	open := m.IsStreamingServer() && st.Code() == codes.Canceled
 	if !errors.Is(err, io.EOF) && !open {
 		code = st.Code()
 		text.WriteString(prototext.MarshalOptions{}.Format(st.Proto()))
@@ -290,7 +291,9 @@ func (x *crossing) state() string {
 		for kind, id := range x.ids {
 			path = strings.ReplaceAll(path, "{"+kind+"}", id)
 		}
-		raw, err := json.Marshal(x.up.Client.Must("GET", "/v1/"+path, nil))
+		object := x.up.Client.Must("GET", "/v1/"+path, nil)
+		delete(object, "sync_time") // the mesh reads a source again by itself
+		raw, err := json.Marshal(object)
 		if err != nil {
 			x.t.Fatal(err)
 		}

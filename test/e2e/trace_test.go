@@ -112,7 +112,8 @@ func TestReplayRepeatsNoSpan(t *testing.T) {
 	}
 	spans := collector.Trace(events[0].TraceID)
 	checkTree(t, spans)
-	for part, want := range map[string]int{"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "HeadStart:Turn": 2, "chat ": 2} {
+	// The worker that goes on does so in another head start, or in the workflow's activity if that claims the step first.
+	for part, want := range map[string]int{"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "chat ": 2} {
 		if n := count(spans, part); n != want {
 			t.Errorf("%d spans %q, want %d", n, part, want)
 		}

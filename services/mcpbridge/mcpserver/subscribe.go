@@ -139,7 +139,7 @@ func (w *watches) watchResources(ctx context.Context, source string, uris []stri
 }
 
 // watchSource calls changed for each change of what the request names, until ctx ends. It calls ready once, when the source has accepted
-// the subscription, or at the end.
+// the subscription, when there is no such source, or at the end.
 func (w *watches) watchSource(
 	ctx context.Context, req *registryv1.WatchResourcesRequest, ready func(), changed func(*registryv1.WatchResourcesResponse),
 ) {
@@ -166,8 +166,11 @@ func (w *watches) watchSource(
 			}
 			ready()
 		}
-		if len(req.GetUris()) == 0 && fault.From(err).Code == codes.NotFound { // it is no MCP server, or not for this caller
-			return
+		if fault.From(err).Code == codes.NotFound { // it is no MCP server, or not for this caller
+			if len(req.GetUris()) == 0 {
+				return
+			}
+			ready() // nothing to wait for
 		}
 		if pauses.Wait(ctx) != nil {
 			return

@@ -24,19 +24,22 @@ async function hue(page, turn) {
 /** rendered finds something in what is rendered from Markdown, which the UI does in frames. */
 const rendered = (page, part, selector) => page.locator(`#user-metadata-${part}`).contentFrame().locator(selector).first();
 
-/** listed reads the list again until a turn has a status: workflows close and are listed a moment after their turns end. */
-async function listed(page, turn, status) {
-  const badge = page.getByRole("row").filter({ hasText: turn }).getByText(status, { exact: true });
-  for (let i = 0; i < 20; i++) {
-    await page.goto(ui);
-    if (await badge.waitFor({ timeout: 3000 }).then(() => true, () => false)) return;
+/** closed waits until Temporal lists a turn with a status: workflows close and are listed a moment after their turns end. */
+async function closed(turn, status) {
+  const query = encodeURIComponent(`WorkflowId = "${turn}" AND ExecutionStatus = "${status}"`);
+  const list = `${process.env.TEMPORAL_UI}/api/v1/namespaces/default/workflows?query=${query}`;
+  for (const end = Date.now() + 120_000; Date.now() < end;) {
+    const { executions } = await (await fetch(list)).json();
+    if (executions?.length) return;
   }
   throw new Error(`${turn} is not listed as ${status}`);
 }
 
 await browse(async (page, context) => {
   for (const [turn, status, colour] of [[parent.turn, "Completed", "green"], [failed.turn, "Failed", "red"], [cancelled.turn, "Canceled", "grey"]]) {
-    await listed(page, turn, status);
+    await closed(turn, status);
+    await page.goto(ui);
+    await page.getByRole("row").filter({ hasText: turn }).getByText(status, { exact: true }).waitFor();
     must(await hue(page, turn) === colour, `a ${status} turn is ${await hue(page, turn)}`);
   }
   await picture(page, "temporal-turns");
