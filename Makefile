@@ -6,7 +6,7 @@ GO      ?= go
 # What `make test` tests. `work` is every module of go.work; `make test PKG=./libs/bus/... ARGS='-run Replay -v'`.
 PKG     ?= work
 ARGS    ?=
-TIMEOUT ?= 15m
+TIMEOUT ?= 30m
 VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo dev)
 
 # Builds must not depend on a working git: stamping fails, for example, in a checkout that another user owns.

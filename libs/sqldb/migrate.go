@@ -26,6 +26,11 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithAllowOutofOrder(true), // a database may already have a later migration of a neighbouring change
 	}
+	own, err := migrations(sub, db.dialect)
+	if err != nil {
+		return fmt.Errorf("migrate %s: %w", db.schema, err)
+	}
+	opts = append(opts, goose.WithGoMigrations(own...))
 	dialect := goose.DialectSQLite3
 	if db.dialect == Postgres {
 		dialect = goose.DialectPostgres
@@ -39,7 +44,7 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	} else {
 		defer db.leave()
 	}
-	provider, err := goose.NewProvider(dialect, db.write, dialectFS{FS: sub, dialect: db.dialect}, opts...)
+	provider, err := goose.NewProvider(dialect, db.write, nil, opts...)
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", db.schema, err)
 	}

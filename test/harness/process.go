@@ -200,8 +200,9 @@ func (p *Process) finish() {
 		_ = p.cmd.Process.Kill() // it may be gone meanwhile
 		<-p.done
 	}
-	if strings.Contains(p.log.String(), "WARNING: DATA RACE") {
-		p.t.Errorf("%s has a data race", p.name)
+	if _, race, found := strings.Cut(p.log.String(), "WARNING: DATA RACE"); found {
+		race, _, _ = strings.Cut(race, "==================")
+		p.t.Errorf("%s has a data race:%s", p.name, race)
 	}
 	if p.t.Failed() {
 		p.t.Logf("--- %s said:\n%s", p.name, p.log.tail(60))

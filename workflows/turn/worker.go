@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -105,6 +106,7 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 		cfg.CachedWorkflows = 512
 	}
 	worker.SetStickyWorkflowCacheSize(cfg.CachedWorkflows)
+	worker.SetBinaryChecksum(build())
 	runs, err := newRuns(runner, deps.Bus, deps.Log, cfg.MaxRunning)
 	if err != nil {
 		return nil, err
@@ -132,13 +134,23 @@ func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
 		MaxHeartbeatThrottleInterval:     heartbeatInterval,
 		DefaultHeartbeatThrottleInterval: heartbeatInterval,
 		WorkerStopTimeout:                cfg.DrainTime,
-		DisableRegistrationAliasing:      true,
-		DeploymentOptions:                deployment(cfg),
+		// The SDK's second is shorter than the pause of a frozen or overloaded host. After the task's own timeout nobody waits for it.
+		DeadlockDetectionTimeout:    contract.TaskTimeout,
+		DisableRegistrationAliasing: true,
+		DeploymentOptions:           deployment(cfg),
 		OnFatalError: func(err error) {
 			log.Error("turn worker failed", "error", err)
 			fail(err)
 		},
 	}
+}
+
+// build identifies the binary in histories. The SDK otherwise reads all of the binary when a worker starts, for a checksum.
+func build() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
 }
 
 func deployment(cfg Config) worker.DeploymentOptions {
