@@ -16,7 +16,6 @@ import (
 	"github.com/windlass-dev/windlass/gateway/bff"
 	"github.com/windlass-dev/windlass/gateway/connect"
 	"github.com/windlass-dev/windlass/gateway/console"
-	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/ops"
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/gateway/rest"
@@ -83,17 +82,14 @@ type Deps struct {
 
 // Gateway serves HTTP.
 type Gateway struct {
-	cfg     Config
-	deps    Deps
-	api     *rest.API
-	streams *sse.Streams
-	console *console.Console
-	connect *connect.Pages // nil: not served
-	checker *probe.Checker
-	ops     *ops.Ops
-	openapi []byte
-	// clientAPI is the OpenAPI document for generators of clients.
-	clientAPI []byte
+	cfg       Config
+	deps      Deps
+	api       *rest.API
+	streams   *sse.Streams
+	console   *console.Console
+	connect   *connect.Pages // nil: not served
+	checker   *probe.Checker
+	ops       *ops.Ops
 	seen      *observer
 	cross     *http.CrossOriginProtection
 	resources *protected.Resources
@@ -162,12 +158,6 @@ func (g *Gateway) build() error {
 	streams.Heartbeat, streams.WriteTimeout = g.cfg.Heartbeat, g.cfg.WriteTimeout
 	g.streams, err = sse.New(streams, sse.Deps{API: g.api, Sessions: g.deps.Sessions, Log: g.deps.Log, Open: g.seen.streamOpen})
 	if err != nil {
-		return err
-	}
-	if g.openapi, err = openapi.Document(); err != nil {
-		return err
-	}
-	if g.clientAPI, err = openapi.ClientDocument(); err != nil {
 		return err
 	}
 	if g.deps.Connections != nil {

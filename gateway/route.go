@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/connect"
 	"github.com/windlass-dev/windlass/gateway/console"
+	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -75,9 +76,9 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) plain(path string) http.Handler {
 	switch path {
 	case "/openapi.json":
-		return document(g.openapi)
+		return document(openapi.Document)
 	case "/openapi.client.json":
-		return document(g.clientAPI)
+		return document(openapi.ClientDocument)
 	}
 	if console.Route(path) != "" {
 		return g.console
@@ -86,8 +87,13 @@ func (g *Gateway) plain(path string) http.Handler {
 }
 
 // document serves a form of the OpenAPI document.
-func document(text []byte) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+func document(form func() ([]byte, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := form()
+		if err != nil {
+			problem.Write(w, r, err)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Access-Control-Allow-Origin", "*") // the API's description is public, and viewers are web pages
 		_, _ = w.Write(text)

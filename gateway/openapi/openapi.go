@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed gen/windlass.swagger.json
@@ -36,12 +37,17 @@ type builder struct {
 	streams bool
 }
 
-// Document returns the document as JSON. It never changes within a process.
-func Document() ([]byte, error) { return build(true) }
+// Document returns the document as JSON. It never changes within a process, which builds it when it is asked for first.
+func Document() ([]byte, error) { return full() }
 
 // ClientDocument returns the document for generators of clients, which expect one media type per operation: requests that create a turn
 // answer with the turn, and its events are read with the operations that only stream.
-func ClientDocument() ([]byte, error) { return build(false) }
+func ClientDocument() ([]byte, error) { return client() }
+
+var (
+	full   = sync.OnceValues(func() ([]byte, error) { return build(true) })
+	client = sync.OnceValues(func() ([]byte, error) { return build(false) })
+)
 
 func build(streams bool) ([]byte, error) {
 	b := builder{
