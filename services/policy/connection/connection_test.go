@@ -144,6 +144,7 @@ func suite(t *testing.T, address string) {
 	t.Run("a deleted connection is revoked", func(t *testing.T) { deleted(t, newWorld(t, db, "deleted")) })
 	t.Run("keys are rotated under connections", func(t *testing.T) { rekeyed(t, newWorld(t, db, "rekeyed")) })
 	t.Run("a client registers itself once", func(t *testing.T) { registered(t, newWorld(t, db, "registered")) })
+	t.Run("a client that the server forgot registers itself again", func(t *testing.T) { unknown(t, newWorld(t, db, "unknown")) })
 	t.Run("a user is asked once for scopes that the source wants", func(t *testing.T) { stepUp(t, newWorld(t, db, "step-up")) })
 	t.Run("scopes that are not granted are not asked for again", func(t *testing.T) { withheld(t, newWorld(t, db, "withheld")) })
 	t.Run("open attempts are bounded", func(t *testing.T) { bounded(t, newWorld(t, db, "bounded")) })

@@ -133,7 +133,7 @@ func (c *Connections) refresh(ctx context.Context, seen store.Connection) (bool,
 	}
 	token, err := c.request(ctx, have.Tenant, have.Login, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}})
 	if err != nil {
-		over := ended(err)
+		over := ended(err) || c.forget(ctx, have.Tenant, have.Login, err)
 		if failed := c.deps.Store.Release(ctx, have, c.owner, over); failed != nil {
 			return false, failed
 		}
@@ -219,6 +219,21 @@ func (c *Connections) clientSecret(ctx context.Context, tenant string, l store.L
 func ended(err error) bool {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	return ok && r.ErrorCode == "invalid_grant"
+}
+
+// forget deletes a client that registered itself and that the server does not know any more, so that the next login registers another one.
+// It reports whether the server does not know it: what was issued to the client is over then too.
+func (c *Connections) forget(ctx context.Context, tenant string, l store.Login, err error) bool {
+	r, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok || r.ErrorCode != "invalid_client" || !l.Registered {
+		return false
+	}
+	c.deps.Log.WarnContext(ctx, "authorization server does not know its client any more", "issuer", l.Issuer, "client_id", l.ClientID)
+	gone := store.Client{Tenant: tenant, Issuer: l.Issuer, Redirect: l.Redirect, ID: l.ClientID}
+	if err := c.deps.Store.DeleteClient(ctx, gone); err != nil {
+		c.deps.Log.WarnContext(ctx, "client was not deleted", "issuer", l.Issuer, "error", err)
+	}
+	return true
 }
 
 // reason is what a token endpoint said, without secrets.

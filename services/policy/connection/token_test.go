@@ -2,6 +2,7 @@ package connection_test
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -218,6 +219,30 @@ func registered(t *testing.T, w *world) {
 	if id := begin(t, w, "dev:alice").attempt.Login.ClientID; id != gatewayURL+connection.ClientPath {
 		t.Errorf("client %q at a server that takes documents", id)
 	}
+}
+
+func unknown(t *testing.T, w *world) {
+	w.login.Stored.ClientID = ""
+	connect(t, w, "dev:alice")
+	open := begin(t, w, "dev:bob").consented(t, w)
+	first := open.attempt.Login.ClientID
+	w.idp.Forget()
+	if _, err := w.b.Complete(t.Context(), open.response()); err == nil || !strings.Contains(err.Error(), "does not know the mesh any more") {
+		t.Errorf("a login with a forgotten client: %v", err)
+	}
+	connect(t, w, "dev:bob")
+	token(t, w.a, wanted(w, "dev:bob"))
+	old(t, w, "dev:alice") // whose tokens the first client got: a late refresh must not delete the second
+	if _, err := w.b.Token(t.Context(), wanted(w, "dev:alice")); fault.CodeOf(err) != "authorization_required" {
+		t.Errorf("a refresh with a forgotten client: %v", err)
+	}
+	third := begin(t, w, "dev:alice")
+	second, err := w.a.Get(t.Context(), "default", "dev:bob", w.login.Source)
+	if id := third.attempt.Login.ClientID; err != nil || id == first || id != second.Login.ClientID {
+		t.Errorf("clients %q, %q and %q: %v", first, second.Login.ClientID, id, err)
+	}
+	w.login.Stored.ClientID = "mesh" // what an operator registered is never forgotten by the mesh
+	connect(t, w, "dev:alice")
 }
 
 func bounded(t *testing.T, w *world) {

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -153,6 +154,13 @@ func (s *Server) Expire(user string) {
 	}
 }
 
+// Forget forgets the clients that registered themselves.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.clients, func(id, _ string) bool { return strings.HasPrefix(id, "registered-") })
+}
+
 // Approve logs a user in at an authorization URL, and returns the parameters of the response.
 func (s *Server) Approve(t *testing.T, authorize, user string) url.Values {
 	t.Helper()
@@ -214,6 +222,10 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens++
+	if _, known := s.clients[r.PostFormValue("client_id")]; !known && !s.TakesDocuments {
+		write(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
+		return
+	}
 	var l *login
 	switch r.PostFormValue("grant_type") {
 	case "authorization_code":

@@ -224,6 +224,15 @@ func (s *Store) AddClient(ctx context.Context, c Client, secret string) error {
 	})
 }
 
+// DeleteClient deletes a registered client, unless another one has taken its place.
+func (s *Store) DeleteClient(ctx context.Context, c Client) error {
+	return s.db.Write(ctx, func(tx sqldb.Tx) error {
+		_, err := sqldb.Exec(ctx, tx, `DELETE FROM connection_clients WHERE tenant = $1 AND issuer = $2 AND redirect = $3 AND client_id = $4`,
+			c.Tenant, c.Issuer, c.Redirect, c.ID)
+		return err
+	})
+}
+
 // Reseal implements vault.Table.
 func (s *Store) Reseal(ctx context.Context, tx sqldb.Tx, again vault.Again) (int, error) {
 	connections, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM connections ORDER BY tenant, subject, source_id`)
