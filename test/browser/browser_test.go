@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -34,16 +35,28 @@ func agents(c *harness.Client) {
 	}
 }
 
+// shields are one that finds something, and one that finds nobody to ask.
+const shields = `policy:
+  shields:
+  - {name: falcon, detector: pattern, pattern: '(?i)falcon', action: redact, stage: [input]}
+  - {name: away, detector: webhook, url: 'http://127.0.0.1:9/', stage: [output], on_error: open}
+`
+
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	testnpm.Browser(t)
+	config := filepath.Join(t.TempDir(), "windlass.yaml")
+	harness.Must(t, os.WriteFile(config, []byte(shields), 0o600))
 	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs", "button.mjs", "temporal.mjs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			up := harness.Up(t, t.TempDir(), nil)
+			up := harness.Up(t, t.TempDir(), nil, "--config", config)
 			faulty := filepath.Join(filepath.Dir(harness.Bin(t, "windlass")), "examples", "faulty")
 			up.Client.Must("POST", "/v1/sources", harness.JSON{"name": "shaky", "kind": "mcp", "command": []string{faulty}})
 			agents(up.Client)
+			up.Client.Must("POST", "/v1/agents", harness.JSON{
+				"id": "guarded", "model": "builtin/scripted", "shields": []string{"falcon", "away"},
+			})
 			if out, err := harness.Page(t, "testdata/"+name, up).CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

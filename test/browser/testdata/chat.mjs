@@ -50,4 +50,11 @@ await browse(async (page, context) => {
   await other.goto(process.env.WINDLASS_URL);
   await other.getByRole("complementary").getByRole("link", { name: /call:mesh__uuid/ }).click();
   await other.locator(".markdown").getByText("again", { exact: true }).waitFor();
+
+  await page.goto(process.env.WINDLASS_URL);
+  await page.getByLabel("Agent").selectOption("guarded");
+  await page.getByLabel("Message", { exact: true }).fill("say:falcon");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("Shield falcon redacted the message (pattern).").waitFor();
+  await page.getByText(/^Shield away could not check the answer, and let it pass: .+\.$/).waitFor();
 });

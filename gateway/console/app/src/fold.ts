@@ -72,6 +72,17 @@ const tool = (t: TurnView, id: string, name = "") => {
   return item;
 };
 
+const checked: Record<string, string> = { input: "the message", tool: "the arguments", result: "the result", output: "the answer" };
+const did: Record<string, string> = { block: "blocked", redact: "redacted", flag: "flagged", ask: "asks about" };
+
+/** shielded says what a shield did, and why if it says so. */
+function shielded(d: Any): string {
+  const text = checked[d.stage] ?? "a text";
+  const what = d.failed_open ? `could not check ${text}, and let it pass`
+    : `${did[d.action] ?? "found something in"} ${text}${d.categories?.length ? ` (${d.categories.join(", ")})` : ""}`;
+  return `Shield ${d.shield ?? ""} ${what}${d.reason ? `: ${d.reason}` : ""}${/[.!?]$/.test(d.reason ?? "") ? "" : "."}`;
+}
+
 function note(t: TurnView, e: Event, words: string, bad = false) {
   find<Note>(t, "note", String(e.seq) + e.type, () => ({ kind: "note", id: String(e.seq) + e.type, text: words, bad }));
 }
@@ -217,7 +228,7 @@ export const handlers: Record<string, Handler> = {
   },
   "plan.updated": (t, e, d) => note(t, e, `Plan with ${d.steps?.length ?? 0} steps.`),
   "context.compacted": (t, e, d) => note(t, e, `${d.messages ?? "Earlier"} messages were summed up.`),
-  "shield.triggered": (t, e, d) => note(t, e, `Shield ${d.shield ?? ""}: ${d.action ?? "triggered"}.`, true),
+  "shield.triggered": (t, e, d) => note(t, e, shielded(d), d.action !== "flag" || d.failed_open),
   "budget.warning": (t, e, d) => note(t, e, `Budget ${d.budget_id ?? ""} is nearly used up.`),
   "budget.exhausted": (t, e, d) => note(t, e, `Budget ${d.budget_id ?? ""} is used up.`, true),
 };
