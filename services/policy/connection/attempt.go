@@ -247,7 +247,7 @@ func (c *Connections) redeem(ctx context.Context, a store.Attempt, r Response, v
 	})
 	if err != nil && c.forget(ctx, a.Tenant, a.Login, err) {
 		return precondition("the authorization server of source %q does not know the mesh any more", a.Source).
-			Hint("Begin again, and the mesh registers there anew: windlass connection create %s", a.Source)
+			Hint("Begin again, and the mesh registers there again: windlass connection create %s", a.Source)
 	}
 	if err != nil {
 		return explain(a.Source, err)
