@@ -62,7 +62,7 @@ func serve(t testing.TB, change func(*gateway.Config, *gateway.Deps)) *server {
 	transport := &http.Transport{}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := g.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)

@@ -137,7 +137,7 @@ func readPid(t *testing.T, r io.Reader) int {
 // gone waits for the end of a process that is not our child.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	tick, limit := time.NewTicker(5*time.Millisecond), time.NewTimer(10*time.Second)
+	tick, limit := time.NewTicker(5*time.Millisecond), time.NewTimer(time.Minute)
 	defer tick.Stop()
 	defer limit.Stop()
 	for {

@@ -199,7 +199,7 @@ func TestOwnAuthorizer(t *testing.T) {
 	}
 	local := rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { s.Register(r) }, rpctest.WithAuthorizer(s.Authorizer()))
 	c := policyv1.NewPolicyServiceClient(local)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for { // recorded in the background
 		list, err := c.ListDecisions(ctx, &policyv1.ListDecisionsRequest{DeniedOnly: true})

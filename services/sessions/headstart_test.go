@@ -33,7 +33,7 @@ func (k *kit) called(c <-chan bus.Msg) contract.TurnInput {
 	select {
 	case m := <-c:
 		must(k.t, json.Unmarshal(m.Data, &in))
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		k.t.Fatal("no worker was called in 20s")
 	}
 	return in.TurnInput

@@ -305,7 +305,7 @@ func (d *dispatcher) set(f func(*dispatcher)) {
 // await waits until ok holds; ok is called with the lock held.
 func (d *dispatcher) await(t testing.TB, ok func(*dispatcher) bool) {
 	t.Helper()
-	limit := time.NewTimer(20 * time.Second)
+	limit := time.NewTimer(time.Minute)
 	defer limit.Stop()
 	for {
 		d.mu.Lock()

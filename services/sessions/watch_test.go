@@ -204,7 +204,7 @@ func TestLateJoinerGetsTheOpenMessage(t *testing.T) {
 		w.delta(l, n+1, "x")
 	}
 	must(t, k.bus.Flush(t.Context()))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, after := range []string{"", "1", strconv.Itoa(int(l.GetBaseSeq())) + ".7"} {
 		stream, err := k.turns.WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: after})

@@ -93,18 +93,18 @@ func modelFaults() []modelFault {
 	return []modelFault{
 		{
 			name: "429 with a wait", answers: []harness.Answer{refuses(429, "Retry-After", "2"), fine}, output: whole, asked: 2, counted: 1,
-			resets: 1, wait: [2]time.Duration{2 * time.Second, 4 * time.Second},
+			resets: 1, wait: [2]time.Duration{2 * time.Second, time.Minute},
 		},
 		{name: "429 for ever", answers: []harness.Answer{refuses(429, "Retry-After-Ms", "20")}, code: "rate_limited", asked: 5},
 		{name: "500 and 502", answers: []harness.Answer{refuses(500), refuses(502), fine}, output: whole, asked: 3, counted: 1, resets: 2},
 		{name: "503 for ever", answers: []harness.Answer{refuses(503, "Retry-After-Ms", "20")}, code: "model_unavailable", asked: 5},
 		{
 			name: "no first token", answers: []harness.Answer{hangs(), fine}, output: whole, asked: 2, counted: 1, resets: 1,
-			wait: [2]time.Duration{time.Second, 10 * time.Second},
+			wait: [2]time.Duration{time.Second, time.Minute},
 		},
 		{
 			name: "silence in the middle", answers: []harness.Answer{hangs("half ", "of "), fine}, output: whole, asked: 2, counted: 1, resets: 1,
-			wait: [2]time.Duration{500 * time.Millisecond, 10 * time.Second},
+			wait: [2]time.Duration{500 * time.Millisecond, time.Minute},
 		},
 		{
 			name: "a cut stream", answers: []harness.Answer{openai(says(`{"content":"half of "}`)), fine}, output: whole, asked: 2, counted: 1,

@@ -184,7 +184,7 @@ func TestS13TenantsWithTheSameNames(t *testing.T) {
 	}
 	a.mu.Unlock()
 	b.mu.Unlock()
-	harness.Eventually(10*time.Second, func() bool { // the last message may be on its way
+	harness.Eventually(time.Minute, func() bool { // the last message may be on its way
 		heard.mu.Lock()
 		defer heard.mu.Unlock()
 		return len(heard.all) > 0 && slices.ContainsFunc(heard.all, func(m bus.Msg) bool { return strings.Contains(string(m.Data), b.word) })

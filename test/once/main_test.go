@@ -72,7 +72,7 @@ func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	t.Cleanup(out.CloseIdle)
 	bridgeConfig := mcpbridge.DefaultConfig()
 	bridgeConfig.Programs, bridgeConfig.Limits.Memory = []string{"*"}, 0 // the race detector of the servers maps terabytes
-	bridgeConfig.ReconnectMin, bridgeConfig.ReconnectMax, bridgeConfig.DiscoverTimeout = time.Millisecond, 10*time.Millisecond, 10*time.Second
+	bridgeConfig.ReconnectMin, bridgeConfig.ReconnectMax, bridgeConfig.DiscoverTimeout = time.Millisecond, 10*time.Millisecond, 30*time.Second
 	bridge, err := mcpbridge.New(bridgeConfig, mcpbridge.Deps{Egress: out, Log: log})
 	harness.Must(t, err)
 	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: open(t, "policy"), Log: log})

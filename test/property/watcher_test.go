@@ -75,7 +75,7 @@ func transient(e *turnv1.Event) bool {
 // read returns the events of a session after a cursor, up to a seq that is there.
 func (m *mesh) read(session, cursor string, last uint32) []*turnv1.Event {
 	var out []*turnv1.Event
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	m.follow(ctx, session, cursor, func(e *turnv1.Event) bool {
 		out = append(out, e)

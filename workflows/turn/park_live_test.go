@@ -247,7 +247,7 @@ func (l *live) settle(what string, is func() bool) {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	patience := time.After(20 * time.Second)
+	patience := time.After(time.Minute)
 	for !is() {
 		select {
 		case <-tick.C:

@@ -52,7 +52,7 @@ func TestDeltasThatAreKeptLateReachALateWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for got := len(snap.Deltas); got < 2; {
 		events, err := w.Next(ctx)
