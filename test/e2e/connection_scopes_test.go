@@ -21,7 +21,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// scoped is an MCP server whose tools "look", "write" and "never" want different scopes. "never" refuses everybody.
+// scoped is an MCP server at /mcp whose tools "look", "write" and "never" want different scopes. "never" refuses everybody. Beside it is an
+// API with a path "/write".
 func scoped(t *testing.T) string {
 	t.Helper()
 	tools := server.NewMCPServer("crm", "1")
@@ -37,7 +38,7 @@ func scoped(t *testing.T) string {
 		r.Body = io.NopCloser(bytes.NewReader(text))
 		subject, scopes := claims(r.Header)
 		wants := "openid"
-		if strings.Contains(string(text), `"write"`) || strings.Contains(string(text), `"never"`) {
+		if r.URL.Path == "/write" || strings.Contains(string(text), `"write"`) || strings.Contains(string(text), `"never"`) {
 			wants = "profile"
 		}
 		switch {
@@ -47,6 +48,8 @@ func scoped(t *testing.T) string {
 		case !slices.Contains(scopes, wants) || strings.Contains(string(text), `"never"`):
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer error=%q, scope=%q", "insufficient_scope", wants))
 			w.WriteHeader(http.StatusForbidden)
+		case r.URL.Path == "/write":
+			fmt.Fprint(w, "written by "+subject)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -55,7 +58,7 @@ func scoped(t *testing.T) string {
 		s.CloseClientConnections() // the bridge listens for notifications until the mesh stops, which is later
 		s.Close()
 	})
-	return s.URL + "/mcp"
+	return s.URL
 }
 
 // claims reads the token of a request.
@@ -80,12 +83,11 @@ func TestAServerWantsMoreScopes(t *testing.T) {
 	p := newConnecting(t)
 	p.logIn("alice")
 	p.logIn("bob")
-	p.Client.Must("POST", "/v1/sources", harness.JSON{
-		"name": "crm", "kind": "mcp", "url": scoped(t), "auth": harness.JSON{
-			"kind": "oauth2_authorization_code", "issuer": p.issuer, "client_id": "crm-client", "scopes": []string{"openid"},
-			"resource": "https://crm.example.com",
-		},
-	})
+	url, auth := scoped(t), harness.JSON{
+		"kind": "oauth2_authorization_code", "issuer": p.issuer, "client_id": "crm-client", "scopes": []string{"openid"},
+		"resource": "https://crm.example.com",
+	}
+	p.Client.Must("POST", "/v1/sources", harness.JSON{"name": "crm", "kind": "mcp", "url": url + "/mcp", "auth": auth})
 	p.connectTo("local", "local", "alice", "crm", "openid") // whose login lists the tools
 	testpoll.Until(t, "the tools are listed", func() bool {
 		return strings.Contains(fmt.Sprint(p.Client.Must("GET", "/v1/tools", nil)), "crm__write")
@@ -131,11 +133,30 @@ func TestAServerWantsMoreScopes(t *testing.T) {
 		t.Errorf("a direct call: %v %s", err, out)
 	}
 
+	p.api(url, auth)
+
 	const refused = "although your login has the scopes that it wants: profile"
 	if out, err := invoke("alice", "never"); err == nil || !strings.Contains(out, refused) {
 		t.Errorf("a tool that refuses everybody: %v %s", err, out)
 	}
 	if _, said := chat("alice", "never"); !strings.Contains(said, refused) || strings.Contains(said, "connect crm at") {
 		t.Errorf("a turn with it: %s", said)
+	}
+}
+
+// api: an HTTP API that wants more scopes is asked for again in the same way.
+func (p *logins) api(url string, auth harness.JSON) {
+	p.t.Helper()
+	p.Client.Must("POST", "/v1/sources", harness.JSON{
+		"name": "api", "kind": "http", "base_url": url, "endpoints": []harness.JSON{{"name": "write", "path": "/write"}}, "auth": auth,
+	})
+	p.connect("bob", "api", "openid")
+	out, err := p.windlass("bob", "tool", "invoke", "api__write", "--fresh").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "wants more than you granted: profile") || !strings.Contains(string(out), "/connect?source=api") {
+		p.t.Errorf("an API that wants more: %v %s", err, out)
+	}
+	p.connect("bob", "api", "openid", "profile")
+	if out := p.says("bob", "tool", "invoke", "api__write", "--fresh"); !strings.Contains(out, "written by bob") {
+		p.t.Errorf("an API that got more: %s", out)
 	}
 }
