@@ -152,7 +152,8 @@ func (p *logins) api(url string, auth harness.JSON) {
 	})
 	p.connect("bob", "api", "openid")
 	out, err := p.windlass("bob", "tool", "invoke", "api__write", "--fresh").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "wants more than you granted: profile") || !strings.Contains(string(out), "/connect?source=api") {
+	said := string(out)
+	if err == nil || !strings.Contains(said, "wants more than you granted: profile") || !strings.Contains(said, "/connect?source=api") {
 		p.t.Errorf("an API that wants more: %v %s", err, out)
 	}
 	p.connect("bob", "api", "openid", "profile")
