@@ -2,9 +2,10 @@
 import { base, browse, must, session } from "./page.mjs";
 
 const words = "one two three four five six seven eight nine ten eleven twelve";
-const { session: id } = await session("careful", `slow:900 say:"${words}"`);
 
 await browse(async (page) => {
+  await page.goto(base); // before the turn begins, as a browser may take longer to start than the turn to end
+  const { session: id } = await session("careful", `slow:1200 say:"${words}"`);
   await page.goto(`${base}/sessions/${id}`);
   await page.locator(".answer").getByText(/one two three/).waitFor();
   await page.getByRole("button", { name: "Kill the worker" }).click();

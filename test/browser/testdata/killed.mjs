@@ -2,9 +2,10 @@
 import { base, browse, must, session } from "./page.mjs";
 
 const words = "one two three four five six seven eight nine ten eleven twelve";
-const { session: id } = await session("careful", `slow:300 say:"${words}"`);
 
 await browse(async (page) => {
+  await page.goto(base); // before the turn begins, as a browser may take longer to start than the turn to end
+  const { session: id } = await session("careful", `slow:800 say:"${words}"`);
   await page.goto(`${base}/sessions/${id}`);
   await page.getByText(/one two/).last().waitFor();
   await page.locator(".answer").getByText(/one two three/).waitFor();
