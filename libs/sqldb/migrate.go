@@ -14,8 +14,8 @@ import (
 // Postgres one of them works and the others wait. The same files serve both engines; they may contain {{json}} (TEXT or JSONB), {{blob}}
 // (BLOB or BYTEA), {{strict}} (" STRICT" or nothing), {{rowless}} (" STRICT, WITHOUT ROWID" or nothing: half the writes for small rows
 // found by their key) and {{identity}} (the type of an auto-incrementing integer primary key). Other column types are Postgres's BIGINT,
-// BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which are translated for SQLite. If ctx ends, completed migrations stay, and none is
-// half applied.
+// BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which are translated for SQLite. A file is run in one transaction, up to
+// "-- +goose Down"; other annotations of goose have no effect. If ctx ends, completed migrations stay, and none is half applied.
 func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	sub, err := fs.Sub(files, dir)
 	if err != nil {

@@ -200,9 +200,9 @@ func (p *Process) finish() {
 		_ = p.cmd.Process.Kill() // it may be gone meanwhile
 		<-p.done
 	}
-	if _, race, found := strings.Cut(p.log.String(), "WARNING: DATA RACE"); found {
-		race, _, _ = strings.Cut(race, "==================")
-		p.t.Errorf("%s has a data race:%s", p.name, race)
+	if _, after, found := strings.Cut(p.log.String(), "WARNING: DATA RACE"); found {
+		report := strings.SplitN(after, "==================", 2)[0]
+		p.t.Errorf("%s has a data race:%s", p.name, report)
 	}
 	if p.t.Failed() {
 		p.t.Logf("--- %s said:\n%s", p.name, p.log.tail(60))

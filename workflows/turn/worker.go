@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -106,7 +105,6 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 		cfg.CachedWorkflows = 512
 	}
 	worker.SetStickyWorkflowCacheSize(cfg.CachedWorkflows)
-	worker.SetBinaryChecksum(build())
 	runs, err := newRuns(runner, deps.Bus, deps.Log, cfg.MaxRunning)
 	if err != nil {
 		return nil, err
@@ -143,14 +141,6 @@ func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
 			fail(err)
 		},
 	}
-}
-
-// build identifies the binary in histories. The SDK otherwise reads all of the binary when a worker starts, for a checksum.
-func build() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }
 
 func deployment(cfg Config) worker.DeploymentOptions {

@@ -31,6 +31,7 @@ async function closed(turn, status) {
   for (const end = Date.now() + 120_000; Date.now() < end;) {
     const { executions } = await (await fetch(list)).json();
     if (executions?.length) return;
+    await new Promise((tick) => setTimeout(tick, 100)); // leaves the processor to what is waited for
   }
   throw new Error(`${turn} is not listed as ${status}`);
 }
