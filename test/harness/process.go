@@ -201,7 +201,7 @@ func (p *Process) finish() {
 		<-p.done
 	}
 	if _, after, found := strings.Cut(p.log.String(), "WARNING: DATA RACE"); found {
-		report := strings.SplitN(after, "==================", 2)[0]
+		report, _, _ := strings.Cut(after, "==================")
 		p.t.Errorf("%s has a data race:%s", p.name, report)
 	}
 	if p.t.Failed() {
