@@ -1,17 +1,14 @@
 package openapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
-	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
 // use says where a message occurs.
@@ -29,36 +26,46 @@ type api struct {
 	methods  map[string]protoreflect.MethodDescriptor
 }
 
-func describe() *api {
+// describe finds the RPCs of the operations of a document. Some of them have no HTTP rule in proto/, but one in streams.yaml.
+func describe(in source) (*api, error) {
+	all := linked()
 	a := &api{
 		messages: map[string]protoreflect.MessageDescriptor{}, uses: map[string]use{}, methods: map[string]protoreflect.MethodDescriptor{},
 	}
-	for _, file := range []protoreflect.FileDescriptor{
-		sessionsv1.File_windlass_sessions_v1_agents_proto, sessionsv1.File_windlass_sessions_v1_approvals_proto,
-		sessionsv1.File_windlass_sessions_v1_artifacts_proto, sessionsv1.File_windlass_sessions_v1_budgets_proto,
-		sessionsv1.File_windlass_sessions_v1_events_proto,
-		sessionsv1.File_windlass_sessions_v1_schedules_proto, sessionsv1.File_windlass_sessions_v1_sessions_proto,
-		sessionsv1.File_windlass_sessions_v1_turns_proto, sessionsv1.File_windlass_sessions_v1_webhooks_proto,
-		registryv1.File_windlass_registry_v1_groups_proto, registryv1.File_windlass_registry_v1_sources_proto,
-		registryv1.File_windlass_registry_v1_tools_proto, policyv1.File_windlass_policy_v1_policy_proto,
-		policyv1.File_windlass_policy_v1_secrets_proto, policyv1.File_windlass_policy_v1_connections_proto,
-		policyv1.File_windlass_policy_v1_access_proto, inferencev1.File_windlass_inference_v1_inference_proto,
-	} {
-		for i := range file.Services().Len() {
-			service := file.Services().Get(i)
-			for j := range service.Methods().Len() {
-				md := service.Methods().Get(j)
-				a.methods[string(service.Name())+"_"+string(md.Name())] = md
-				if strings.HasPrefix(string(md.Name()), "Update") {
-					a.addUpdated(md.Input())
-				} else {
-					a.add(md.Input(), inRequest)
-				}
-				a.add(md.Output(), inResponse)
+	for path, operations := range in.Paths {
+		for _, op := range operations {
+			id, _ := op["operationId"].(string)
+			md := all[withoutNumber(id)]
+			if md == nil {
+				return nil, fmt.Errorf("operation %q at %s is no RPC", id, path)
 			}
+			a.methods[withoutNumber(id)] = md
+			if strings.HasPrefix(string(md.Name()), "Update") {
+				a.addUpdated(md.Input())
+			} else {
+				a.add(md.Input(), inRequest)
+			}
+			a.add(md.Output(), inResponse)
 		}
 	}
-	return a
+	return a, nil
+}
+
+// linked returns our RPCs by Service_Method, as the generator names operations.
+func linked() map[string]protoreflect.MethodDescriptor {
+	out := map[string]protoreflect.MethodDescriptor{}
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			service := f.Services().Get(i)
+			for j := range service.Methods().Len() {
+				if md := service.Methods().Get(j); strings.HasPrefix(string(f.Package()), "windlass.") {
+					out[string(service.Name())+"_"+string(md.Name())] = md
+				}
+			}
+		}
+		return true
+	})
+	return out
 }
 
 // add notes the use of a message and of all messages in it.
@@ -106,10 +113,13 @@ func (a *api) usedAs(schema string) use {
 	return a.uses[schema]
 }
 
-// method returns the RPC of an operation. The generator numbers the further paths of an RPC.
+// method returns the RPC of an operation.
 func (a *api) method(operationID string) protoreflect.MethodDescriptor {
-	return a.methods[strings.TrimRight(operationID, "0123456789")]
+	return a.methods[withoutNumber(operationID)]
 }
+
+// withoutNumber returns the first name of an operation: the generator numbers the further paths of an RPC.
+func withoutNumber(operationID string) string { return strings.TrimRight(operationID, "0123456789") }
 
 // refine adds to a converted schema of a message what only the descriptor says: fields that every response has, and constraints.
 func (b *builder) refine(schema object, md protoreflect.MessageDescriptor, u use) {

@@ -50,14 +50,16 @@ var (
 )
 
 func build(streams bool) ([]byte, error) {
-	b := builder{
-		api: describe(), schemas: object{}, paths: map[string]object{}, shapes: map[string]string{}, tags: map[string]bool{}, streams: streams,
-	}
+	b := builder{schemas: object{}, paths: map[string]object{}, shapes: map[string]string{}, tags: map[string]bool{}, streams: streams}
 	if err := json.Unmarshal(swagger, &b.in); err != nil {
 		return nil, fmt.Errorf("read generated OpenAPI document: %w", err)
 	}
 	if err := json.Unmarshal(exampleText, &b.samples); err != nil {
 		return nil, fmt.Errorf("read examples: %w", err)
+	}
+	var err error
+	if b.api, err = describe(b.in); err != nil {
+		return nil, fmt.Errorf("describe RPCs: %w", err)
 	}
 	for _, name := range sortedKeys(b.in.Definitions) {
 		short := shortName(name)
@@ -78,8 +80,9 @@ func build(streams bool) ([]byte, error) {
 	b.prune()
 	out, err := json.MarshalIndent(object{
 		"openapi": "3.1.0", "info": info(), "servers": []object{{"url": "/"}}, "tags": b.usedTags(), "paths": b.paths,
-		// Only callers on the same machine are admitted, and they send no credentials.
-		"security": []object{}, "components": object{"schemas": b.schemas, "responses": object{"Problem": problemResponse()}},
+		"security": security(""), "components": object{
+			"schemas": b.schemas, "responses": object{"Problem": problemResponse()}, "securitySchemes": object{bearer: bearerScheme()},
+		},
 	}, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("write OpenAPI document: %w", err)
@@ -117,7 +120,7 @@ func (b *builder) usedTags() []object {
 			out = append(out, t)
 		}
 	}
-	return append(out, object{"name": "Gateway", "description": "What the gateway itself serves. It needs no credentials."})
+	return append(out, object{"name": "Gateway", "description": "What the gateway itself serves."})
 }
 
 // shortName drops the package that the generator adds to ambiguous message names.

@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,13 +16,16 @@ type operation struct {
 	OperationID string `json:"operationId"`
 	Parameters  []struct{ Name, In string }
 	Responses   map[string]json.RawMessage
+	Security    []map[string][]string
 }
 
 type document struct {
 	OpenAPI    string `json:"openapi"`
+	Security   []map[string][]string
 	Paths      map[string]map[string]operation
 	Components struct {
-		Schemas map[string]struct {
+		SecuritySchemes map[string]struct{ Scheme string }
+		Schemas         map[string]struct {
 			Enum       []string
 			Properties map[string]json.RawMessage
 		}
@@ -105,6 +109,34 @@ func TestWhatTheGeneratorCannotSay(t *testing.T) {
 	for _, wrong := range []string{"#/definitions/", "STRATEGY_", "agent.id", "collectionFormat", `"unspecified"`} {
 		if strings.Contains(text, wrong) {
 			t.Errorf("the document still holds %q", wrong)
+		}
+	}
+}
+
+// TestEveryOperationNamesItsPermission: a token is optional, because a server may have a local user, and the permission is that of the RPC.
+func TestEveryOperationNamesItsPermission(t *testing.T) {
+	d, _ := read(t)
+	optional := func(permissions ...string) []map[string][]string {
+		return []map[string][]string{{"bearer": permissions}, {}}
+	}
+	if !reflect.DeepEqual(d.Security, optional([]string{}...)) || d.Components.SecuritySchemes["bearer"].Scheme != "bearer" {
+		t.Errorf("the document has %v and the schemes %v", d.Security, d.Components.SecuritySchemes)
+	}
+	for path, want := range map[string][]map[string][]string{
+		"/v1/turns": optional("sessions.turns.list"), "/v1/audit": optional("policy.audit.list"), "/metrics": optional("metrics.get"),
+		"/v1/me":   nil, // every caller with a principal, as the document says for all
+		"/healthz": {}, "/openapi.json": {},
+	} {
+		if got := d.Paths[path]["get"].Security; !reflect.DeepEqual(got, want) {
+			t.Errorf("GET %s needs %v, not %v", path, got, want)
+		}
+	}
+	for path, ops := range d.Paths {
+		for method, op := range ops {
+			known := len(op.Security) == 2 && len(op.Security[0]["bearer"]) == 1 && len(op.Security[1]) == 0
+			if strings.HasPrefix(path, "/v1/") && path != "/v1/me" && !known {
+				t.Errorf("%s %s needs %v", method, path, op.Security)
+			}
 		}
 	}
 }

@@ -81,6 +81,7 @@ func (b *builder) operation(method string, op object) object {
 				"Change the resource only if this is its ETag, quotes included; otherwise the answer is 412. `*` is any."))
 		}
 	}
+	secure(out, b.api.method(generated))
 	out["responses"] = b.responses(id, op)
 	switch id {
 	case "watchTurn", "watchSession":
@@ -97,9 +98,10 @@ func (b *builder) operation(method string, op object) object {
 // body describes the body of a request. No field of a PATCH is required.
 func (b *builder) body(method, generated string, in object) object {
 	schema := b.schema("", in)
-	if md := b.api.method(generated); schema["$ref"] == nil && md != nil {
-		for i := range md.Input().Fields().Len() {
-			if inner := md.Input().Fields().Get(i).Message(); inner != nil && inner.ParentFile().Package() != "google.protobuf" {
+	if schema["$ref"] == nil {
+		fields := b.api.method(generated).Input().Fields()
+		for i := range fields.Len() {
+			if inner := fields.Get(i).Message(); inner != nil && inner.ParentFile().Package() != "google.protobuf" {
 				b.refine(schema, inner, inRequest|inResponse)
 				break
 			}
@@ -163,7 +165,7 @@ func makesTurn(op object) bool {
 func (b *builder) revisioned(op object) bool {
 	id, _ := op["operationId"].(string)
 	md := b.api.method(id)
-	return md != nil && rest.Revisioned(md.Output())
+	return rest.Revisioned(md.Output())
 }
 
 // creates reports whether the response is a resource that was just created.
@@ -317,7 +319,9 @@ func header(name, description string) object {
 func (b *builder) addPlain() {
 	plain := func(id, summary string, responses object) object {
 		maps.Copy(responses, problems())
-		return object{"get": object{"operationId": id, "tags": []string{"Gateway"}, "summary": summary, "responses": responses}}
+		return object{"get": object{
+			"operationId": id, "tags": []string{"Gateway"}, "summary": summary, "responses": responses, "security": []object{},
+		}}
 	}
 	content := func(media string, schema object) object {
 		return object{"description": http.StatusText(http.StatusOK), "content": object{media: object{"schema": schema}}}
@@ -333,7 +337,9 @@ func (b *builder) addPlain() {
 		object{"200": content("application/json", object{"type": "object", "properties": object{"status": text}})})
 	b.paths["/readyz"] = plain("getReadiness", "Says whether the gateway and all it needs take calls.",
 		object{"200": content("application/json", ready), "503": not})
-	b.paths["/metrics"] = plain("getMetrics", "Metrics in the Prometheus text form.", object{"200": content("text/plain", text)})
+	metrics := plain("getMetrics", "Metrics in the Prometheus text form.", object{"200": content("text/plain", text)})
+	metrics["get"].(object)["security"] = security("metrics.get")
+	b.paths["/metrics"] = metrics
 	b.paths["/openapi.json"] = plain("getOpenAPI", "This document, with all responses.",
 		object{"200": content("application/json", object{"type": "object"})})
 	b.paths["/openapi.client.json"] = plain("getClientOpenAPI",
