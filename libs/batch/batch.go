@@ -60,6 +60,23 @@ func (w *Writer[T]) Add(ctx context.Context, item T) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	w.take(ctx, item)
+	return nil
+}
+
+// TryAdd is Add for an item that is not worth waiting for: false if too many wait.
+func (w *Writer[T]) TryAdd(ctx context.Context, item T) bool {
+	select {
+	case w.places <- struct{}{}:
+		w.take(ctx, item)
+		return true
+	default:
+		return false
+	}
+}
+
+// take adds an item that has a place.
+func (w *Writer[T]) take(ctx context.Context, item T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = append(w.waiting, item)
@@ -71,7 +88,6 @@ func (w *Writer[T]) Add(ctx context.Context, item T) error {
 	if len(w.waiting) >= w.cfg.Items {
 		w.hurryLocked()
 	}
-	return nil
 }
 
 // Flush waits until all items that were added before are written or given up, or until ctx ends.

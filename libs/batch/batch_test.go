@@ -108,12 +108,18 @@ func TestBounds(t *testing.T) {
 		if err := w.Add(ctx, 8); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a full writer: %v", err)
 		}
+		if w.TryAdd(t.Context(), 8) {
+			t.Error("a full writer took an item")
+		}
 		if err := w.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a flush that must wait: %v", err)
 		}
 		close(release)
 		if err := w.Flush(t.Context()); err != nil || !slices.Equal(s.all(), numbers(8)) || len(s.written()) != 4 {
 			t.Errorf("Flush = %v, written %v", err, s.written())
+		}
+		if !w.TryAdd(t.Context(), 8) || w.Flush(t.Context()) != nil || !slices.Equal(s.all(), numbers(9)) {
+			t.Errorf("a writer with room wrote %v", s.written())
 		}
 	})
 }

@@ -85,17 +85,35 @@ func (k *Bucket) Get(ctx context.Context, key string) (Value, bool, error) {
 
 // Put sets the value of a key and waits until every Get finds it. It returns the value's revision. Errors: ErrUnavailable.
 func (k *Bucket) Put(ctx context.Context, key string, data []byte) (uint64, error) {
+	return k.Start(key, data)(ctx)
+}
+
+// Start sends the value of a key, and returns the rest of Put. Of many values that are started before the first is waited for, the server
+// receives and confirms several at a time.
+func (k *Bucket) Start(key string, data []byte) (wait func(context.Context) (uint64, error)) {
 	k.keys.add(key)
 	m := nats.NewMsg(k.prefix + key)
 	m.Data = data
 	if k.bus.signer != nil {
 		m = k.bus.signer.sign(m.Subject, data)
 	}
-	ack, err := k.bus.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
-	if err != nil {
-		return 0, fmt.Errorf("put %s: %w", key, classify(err))
+	sent, err := k.bus.js.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
+	if err != nil && k.bus.nc.IsClosed() { // the client library may have made a text of it
+		err = nats.ErrConnectionClosed
 	}
-	return ack.Sequence, nil
+	return func(ctx context.Context) (uint64, error) {
+		if err != nil {
+			return 0, fmt.Errorf("put %s: %w", key, classify(err))
+		}
+		select {
+		case ack := <-sent.Ok():
+			return ack.Sequence, nil
+		case err := <-sent.Err():
+			return 0, fmt.Errorf("put %s: %w", key, classify(err))
+		case <-ctx.Done():
+			return 0, fmt.Errorf("put %s: %w", key, classify(ctx.Err()))
+		}
+	}
 }
 
 // Delete removes all keys that match a pattern with * and >. Errors: ErrUnavailable.

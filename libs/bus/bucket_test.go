@@ -1,8 +1,10 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -67,6 +69,31 @@ func TestBucket(t *testing.T) {
 	}
 	if got := get(t, k, "a.b") + get(t, k, "a.c") + get(t, k, "x.b"); got != "x.b" {
 		t.Errorf("after Delete: %q", got)
+	}
+}
+
+// TestManyValuesAtOnce: each has its own revision, in the order in which they were started, also if nobody waits for some of them.
+func TestManyValuesAtOnce(t *testing.T) {
+	k := bucket(t, embedded(t), 1<<20)
+	var waits []func(context.Context) (uint64, error)
+	for i := range 100 {
+		wait := k.Start(fmt.Sprintf("k.%d", i), []byte(strconv.Itoa(i)))
+		if i%10 != 0 {
+			waits = append(waits, wait)
+		}
+	}
+	last := uint64(0)
+	for _, wait := range waits {
+		revision, err := wait(t.Context())
+		if err != nil || revision <= last {
+			t.Fatalf("revision %d after %d, %v", revision, last, err)
+		}
+		last = revision
+	}
+	for i := range 100 {
+		if got := get(t, k, fmt.Sprintf("k.%d", i)); got != strconv.Itoa(i) {
+			t.Errorf("k.%d is %q", i, got)
+		}
 	}
 }
 

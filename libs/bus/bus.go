@@ -17,6 +17,9 @@ import (
 	"github.com/windlass-dev/windlass/libs/meshtls"
 )
 
+// ackTimeout is how long the server may take to confirm a value of a bucket.
+const ackTimeout = 5 * time.Second
+
 // Embedded is the URL of a server inside this process.
 const Embedded = "embedded:"
 
@@ -120,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), b.stopServer(ctx))
 	}
 	b.nc = nc
-	if b.js, err = jetstream.New(nc); err != nil {
+	if b.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(ackTimeout)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), b.Close(ctx))
 	}
 	return b, nil
@@ -291,6 +294,7 @@ func classify(err error) error {
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected),
 		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrNoServers),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrStaleConnection),
+		errors.Is(err, jetstream.ErrAsyncPublishTimeout),
 		errors.Is(err, nats.ErrHeadersNotSupported): // before the first connect the server's features are unknown
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

@@ -34,7 +34,7 @@ func (s *Tools) InvokeTool(ctx context.Context, req *registryv1.InvokeToolReques
 		return nil, err
 	}
 	call.Arguments, call.Fresh = args, req.GetFresh()
-	out, err := s.executor.Run(ctx, call, func(execute.Event) error { return nil })
+	out, err := s.executor.Run(ctx, call, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/ids"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -68,7 +69,7 @@ type Cache struct {
 	operations metric.Int64Counter
 	counted    sync.Map // the attributes of operations
 	failures   atomic.Int64
-	puts       puts
+	puts       *batch.Writer[put]
 
 	mu         sync.Mutex
 	bucket     *bus.Bucket           // nil while changes of other replicas do not arrive
@@ -126,11 +127,13 @@ func New(cfg Config, deps Deps) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make cache: %w", err)
 	}
-	return &Cache{
+	c := &Cache{
 		cfg: cfg, deps: deps, id: ids.New(ids.Lease), memory: memory, operations: operations,
 		changes: map[scope]uint64{}, unshared: map[scope]struct{}{}, flights: map[Key]chan struct{}{},
 		markers: map[scope]rememberedMarker{},
-	}, nil
+	}
+	c.puts = newPuts(c)
+	return c, nil
 }
 
 // usable returns the bucket; nil while changes of other replicas do not arrive. The caller holds the lock.

@@ -196,15 +196,11 @@ func (f *Fill) Done(ctx context.Context, result *turnv1.ToolResult) {
 	if !f.cache.remember(f.key, remembered{result: result, expires: expires, changes: f.changes}, len(value)) {
 		return
 	}
-	if len(value) > maxMemoryBytes { // callers that wait for this call find it in the bucket only
-		f.put(ctx, value)
-		return
+	if p := (put{fill: f, value: value}); len(value) > maxMemoryBytes { // callers that wait for this call find it in the bucket only
+		f.cache.write(ctx, []put{p})
+	} else {
+		p.later(ctx)
 	}
-	f.cache.puts.begin()
-	go func() {
-		defer f.cache.puts.end()
-		f.put(ctx, value)
-	}()
 }
 
 // end lets those go on that wait for the call.

@@ -2,58 +2,67 @@ package cache
 
 import (
 	"context"
-	"sync"
+	"errors"
+
+	"github.com/windlass-dev/windlass/libs/batch"
 )
 
-// puts counts the results on their way to the bucket.
-type puts struct {
-	mu   sync.Mutex
-	n    int
-	idle chan struct{} // closed when none is left
+// putsAtOnce is how many results are sent to the bucket together; four times as many may wait.
+const putsAtOnce = 64
+
+// errBehind means that the bucket takes results more slowly than calls make them.
+var errBehind = errors.New("too many results wait to be written")
+
+// put is a result on its way to the bucket.
+type put struct {
+	fill  *Fill
+	value []byte
+	wait  func(context.Context) (uint64, error) // until the bucket has it, once it is sent
 }
 
-func (p *puts) begin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.n == 0 {
-		p.idle = make(chan struct{})
-	}
-	p.n++
-}
-
-func (p *puts) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.n--; p.n == 0 {
-		close(p.idle)
-	}
+// newPuts returns the writer of results whose callers do not wait for it.
+func newPuts(c *Cache) *batch.Writer[put] {
+	return batch.New(batch.Config[put]{
+		Items: putsAtOnce,
+		Write: func(ctx context.Context, all []put) error {
+			c.write(ctx, all)
+			return nil // failures are counted, and a result that is late is worth little
+		},
+		Failed: func(context.Context, put, error) {},
+	})
 }
 
 // Wait waits until no result is on its way to the bucket.
-func (c *Cache) Wait() {
-	c.puts.mu.Lock()
-	n, idle := c.puts.n, c.puts.idle
-	c.puts.mu.Unlock()
-	if n > 0 {
-		<-idle
+func (c *Cache) Wait() { _ = c.puts.Flush(context.Background()) } // only a context that ends makes it fail
+
+// later hands a result to the writer; it is dropped if too many wait.
+func (p put) later(ctx context.Context) {
+	if c := p.fill.cache; !c.puts.TryAdd(ctx, p) {
+		c.failed(ctx, "put", errBehind)
 	}
 }
 
-// put writes a result to the bucket, unless something changed since the call began.
-func (f *Fill) put(ctx context.Context, value []byte) {
+// write writes results to the bucket, unless something changed since their calls began.
+func (c *Cache) write(ctx context.Context, all []put) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
 	defer cancel()
-	if !f.current() {
-		return
+	var sent []put
+	for _, p := range all {
+		if p.fill.current() {
+			p.wait = p.fill.bucket.Start(p.fill.key.subject(), p.value)
+			sent = append(sent, p)
+		}
 	}
-	if _, err := f.bucket.Put(ctx, f.key.subject(), value); err != nil {
-		f.cache.failed(ctx, "put", err)
-		return
-	}
-	f.cache.count(ctx, "store")
-	if !f.current() { // Clear may have removed this tool's results before this one was there
-		if err := f.bucket.Delete(ctx, f.key.subject()); err != nil {
-			f.cache.failed(ctx, "clear", err)
+	for _, p := range sent {
+		if _, err := p.wait(ctx); err != nil {
+			c.failed(ctx, "put", err)
+			continue
+		}
+		c.count(ctx, "store")
+		if f := p.fill; !f.current() { // Clear may have removed this tool's results before this one was there
+			if err := f.bucket.Delete(ctx, f.key.subject()); err != nil {
+				c.failed(ctx, "clear", err)
+			}
 		}
 	}
 }

@@ -132,9 +132,9 @@ func New(cfg Config, deps Deps) *Executor {
 
 var errTooLong = fmt.Errorf("longer than %d bytes", maxArguments)
 
-// Run runs the call, joins it if it is already running, or returns its result from the ledger. Events come in order, from one goroutine; an
-// error of emit ends the wait. A caller that goes away does not end a call with side effects; the call continues, and its result is
-// available to the next caller with the key.
+// Run runs the call, joins it if it is already running, or returns its result from the ledger. Events come in order, from one goroutine, to
+// emit, unless it is nil; an error of emit ends the wait. A caller that goes away does not end a call with side effects; the call
+// continues, and its result is available to the next caller with the key.
 //
 // A failure of the call itself is an Outcome. Errors are ours: database or policy unavailable, a key used for another call
 // (IDEMPOTENCY_CONFLICT), or ctx ended.

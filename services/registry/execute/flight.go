@@ -27,6 +27,7 @@ type flight struct {
 	logs      int           // among events
 	progressN int           // counts progress events
 	changed   chan struct{} // closed and replaced on every change of the state
+	over      chan struct{} // closed at the end
 	ended     bool
 	out       Outcome
 	err       error
@@ -34,7 +35,7 @@ type flight struct {
 
 // newFlight returns a flight with one caller.
 func newFlight(key flightKey, r *request) *flight {
-	return &flight{key: key, req: r, callers: 1, changed: make(chan struct{})}
+	return &flight{key: key, req: r, callers: 1, changed: make(chan struct{}), over: make(chan struct{})}
 }
 
 // start returns the context of the call, which does not end with ctx but when the flight is given up.
@@ -127,24 +128,23 @@ func (f *flight) signal() {
 
 // wait waits for the end.
 func (f *flight) wait(ctx context.Context) error {
-	for {
-		f.mu.Lock()
-		ended, changed := f.ended, f.changed
-		f.mu.Unlock()
-		if ended {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	select {
+	case <-f.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// follow passes on all events from the first, and returns the outcome.
+// follow passes on all events from the first, unless emit is nil, and returns the outcome.
 func (f *flight) follow(ctx context.Context, emit func(Event) error) (Outcome, error) {
 	defer f.leave()
+	if emit == nil {
+		if err := f.wait(ctx); err != nil {
+			return Outcome{}, err
+		}
+		return f.out, f.err // they do not change any more
+	}
 	seen, progressN := 0, 0
 	for {
 		f.mu.Lock()

@@ -66,6 +66,7 @@ func (s *flights) end(f *flight, out Outcome, err error) {
 	s.mu.Unlock()
 	f.mu.Lock()
 	f.ended, f.out, f.err = true, out, err
+	close(f.over)
 	f.signal()
 	f.mu.Unlock()
 	if last {
