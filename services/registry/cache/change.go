@@ -118,6 +118,9 @@ func (c *Cache) Clear(ctx context.Context, tenant, source, tool string) error {
 		return bus.ErrUnavailable
 	}
 	c.drop(s) // so that no call under way here leaves its result
+	if err := c.puts.Flush(ctx); err != nil { // those that are being written are removed too
+		return fmt.Errorf("clear cache: %w", err)
+	}
 	for _, pattern := range s.keys() {
 		if err := bucket.Delete(ctx, pattern); err != nil {
 			return fmt.Errorf("clear cache: %w", err)
