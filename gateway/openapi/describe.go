@@ -37,7 +37,7 @@ func describe(in source) (*api, error) {
 			id, _ := op["operationId"].(string)
 			md := all[withoutNumber(id)]
 			if md == nil {
-				return nil, fmt.Errorf("operation %q at %s is no RPC", id, path)
+				return nil, fmt.Errorf("operation %q at %s names no RPC", id, path)
 			}
 			a.methods[withoutNumber(id)] = md
 			if strings.HasPrefix(string(md.Name()), "Update") {
@@ -55,12 +55,14 @@ func describe(in source) (*api, error) {
 func linked() map[string]protoreflect.MethodDescriptor {
 	out := map[string]protoreflect.MethodDescriptor{}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		if !strings.HasPrefix(string(f.Package()), "windlass.") {
+			return true
+		}
 		for i := range f.Services().Len() {
-			service := f.Services().Get(i)
-			for j := range service.Methods().Len() {
-				if md := service.Methods().Get(j); strings.HasPrefix(string(f.Package()), "windlass.") {
-					out[string(service.Name())+"_"+string(md.Name())] = md
-				}
+			methods := f.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				md := methods.Get(j)
+				out[string(md.Parent().Name())+"_"+string(md.Name())] = md
 			}
 		}
 		return true

@@ -164,8 +164,7 @@ func makesTurn(op object) bool {
 // revisioned reports whether the response is a resource with a revision.
 func (b *builder) revisioned(op object) bool {
 	id, _ := op["operationId"].(string)
-	md := b.api.method(id)
-	return rest.Revisioned(md.Output())
+	return rest.Revisioned(b.api.method(id).Output())
 }
 
 // creates reports whether the response is a resource that was just created.
@@ -338,7 +337,8 @@ func (b *builder) addPlain() {
 	b.paths["/readyz"] = plain("getReadiness", "Says whether the gateway and all it needs take calls.",
 		object{"200": content("application/json", ready), "503": not})
 	metrics := plain("getMetrics", "Metrics in the Prometheus text form.", object{"200": content("text/plain", text)})
-	metrics["get"].(object)["security"] = security("metrics.get")
+	get := metrics["get"].(object)
+	get["security"], get["description"] = security("metrics.get"), "Monitoring may send the token of `telemetry.metrics` instead."
 	b.paths["/metrics"] = metrics
 	b.paths["/openapi.json"] = plain("getOpenAPI", "This document, with all responses.",
 		object{"200": content("application/json", object{"type": "object"})})

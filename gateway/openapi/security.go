@@ -1,11 +1,9 @@
 package openapi
 
 import (
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/rpc"
-	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 )
 
 // bearer is the name of the security scheme.
@@ -32,8 +30,7 @@ func security(permission string) []object {
 
 // secure adds to an operation what its RPC needs.
 func secure(op object, md protoreflect.MethodDescriptor) {
-	permission, _ := proto.GetExtension(md.Options(), optionsv1.E_Permission).(string)
-	switch permission {
+	switch permission := rpc.Permission(md); permission {
 	case rpc.Public:
 		op["security"] = []object{}
 	case rpc.Authenticated:

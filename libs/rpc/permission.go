@@ -69,6 +69,11 @@ func permissionOf(method string) string {
 	if !ok {
 		return ""
 	}
+	return Permission(m)
+}
+
+// Permission returns what an RPC declares that its caller needs: a permission, Public or Authenticated; "" if it declares nothing.
+func Permission(m protoreflect.MethodDescriptor) string {
 	p, ok := proto.GetExtension(m.Options(), optionsv1.E_Permission).(string)
 	if !ok {
 		return ""

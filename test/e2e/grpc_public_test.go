@@ -26,7 +26,6 @@ import (
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/health/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
-	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -75,7 +74,7 @@ func TestS14EveryRPCNamesAPermission(t *testing.T) {
 	permission := regexp.MustCompile(`^[a-z]+\.[a-z_]+\.[a-z_]+$|^health\.get$`)
 	var without []string
 	everyMethod(func(full string, m protoreflect.MethodDescriptor) {
-		switch p, _ := proto.GetExtension(m.Options(), optionsv1.E_Permission).(string); {
+		switch p := rpc.Permission(m); {
 		case p == rpc.Public || p == rpc.Authenticated:
 			without = append(without, p+" "+full)
 		case !permission.MatchString(p):

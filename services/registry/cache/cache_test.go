@@ -111,7 +111,9 @@ func (r *replica) get(k cache.Key, text string) (got string, hit bool) {
 		fill.Done(r.t.Context(), nil)
 	} else {
 		fill.Done(r.t.Context(), result(text))
-		r.Wait() // until other replicas find it
+		if err := r.Wait(r.t.Context()); err != nil { // until other replicas find it
+			r.t.Error(err)
+		}
 	}
 	return text, false
 }
@@ -231,7 +233,9 @@ func TestClear(t *testing.T) {
 			}
 		}
 		during.Done(t.Context(), result("late"))
-		b.Wait()
+		if err := b.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
 		if _, hit := a.get(key("during"), ""); hit != (row.tool != "") {
 			t.Errorf("%s cleared: the result of a call that was under way at another replica: hit %v", row.what, hit)
 		}

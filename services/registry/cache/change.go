@@ -117,8 +117,8 @@ func (c *Cache) Clear(ctx context.Context, tenant, source, tool string) error {
 	if bucket == nil {
 		return bus.ErrUnavailable
 	}
-	c.drop(s) // so that no call under way here leaves its result
-	if err := c.puts.Flush(ctx); err != nil { // those that are being written are removed too
+	c.drop(s)                           // so that no call under way here leaves its result
+	if err := c.Wait(ctx); err != nil { // those that are being written are removed too
 		return fmt.Errorf("clear cache: %w", err)
 	}
 	for _, pattern := range s.keys() {
@@ -166,9 +166,8 @@ func (c *Cache) Stats(ctx context.Context) Stats {
 	return out
 }
 
-// Run makes the cache usable while the bus is there, until ctx ends. It returns nil.
+// Run makes the cache usable while the bus is there, until ctx ends, and then waits for the results on their way to the bucket.
 func (c *Cache) Run(ctx context.Context) error {
-	defer c.Wait()
 	pauses := backoff.Policy{First: retryPause, Max: retryMax}.Start()
 	for ctx.Err() == nil {
 		err := c.listen(ctx)
@@ -181,7 +180,7 @@ func (c *Cache) Run(ctx context.Context) error {
 			_ = pauses.Wait(ctx) // only ctx ends it, and then the loop
 		}
 	}
-	return nil
+	return c.Wait(context.WithoutCancel(ctx))
 }
 
 // listen lets the cache be used while changes of other replicas arrive.

@@ -196,10 +196,15 @@ func (f *Fill) Done(ctx context.Context, result *turnv1.ToolResult) {
 	if !f.cache.remember(f.key, remembered{result: result, expires: expires, changes: f.changes}, len(value)) {
 		return
 	}
-	if p := (put{fill: f, value: value}); len(value) > maxMemoryBytes { // callers that wait for this call find it in the bucket only
-		f.cache.write(ctx, []put{p})
-	} else {
-		p.later(ctx)
+	put{fill: f, value: value}.later(ctx)
+	if len(value) <= maxMemoryBytes {
+		return
+	}
+	// Callers that wait for this call find it in the bucket only.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
+	defer cancel()
+	if err := f.cache.Wait(ctx); err != nil {
+		f.cache.failed(ctx, "put", err)
 	}
 }
 

@@ -32,8 +32,8 @@ func newPuts(c *Cache) *batch.Writer[put] {
 	})
 }
 
-// Wait waits until no result is on its way to the bucket.
-func (c *Cache) Wait() { _ = c.puts.Flush(context.Background()) } // only a context that ends makes it fail
+// Wait waits until the results of calls that have ended are in the bucket, or given up. It fails only if ctx ends.
+func (c *Cache) Wait(ctx context.Context) error { return c.puts.Flush(ctx) }
 
 // later hands a result to the writer; it is dropped if too many wait.
 func (p put) later(ctx context.Context) {
@@ -44,7 +44,7 @@ func (p put) later(ctx context.Context) {
 
 // write writes results to the bucket, unless something changed since their calls began.
 func (c *Cache) write(ctx context.Context, all []put) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
 	var sent []put
 	for _, p := range all {
