@@ -15,6 +15,7 @@ import (
 	"github.com/graph-gophers/graphql-go/relay"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -268,6 +269,12 @@ func (m *mesh) callTable(t *testing.T, s *httptest.Server, table []*apiCase, key
 	t.Logf("%d situations", len(table))
 	s.CloseClientConnections()
 	s.Close()
+	// A call on a connection whose end has not been noticed may have been made, for all that its caller knows.
+	tries := 0
+	testpoll.Until(t, "the mesh notices that its connections are closed", func() bool {
+		tries++
+		return m.callWith("api", read, fmt.Sprintf("away %d", tries), `{"case":0}`).String() == "not called"
+	})
 	for _, tool := range []string{read, idempotent, once} {
 		if got := m.callWith("api", tool, "away "+tool, `{"case":0}`); got.String() != "not called" {
 			t.Errorf("%s of an API that is away: told %s", tool, got)
