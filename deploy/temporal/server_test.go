@@ -132,7 +132,9 @@ func waitListed(t *testing.T, c *child, query, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for {
+	tick := time.NewTicker(probeEvery) // polling another process: there is nothing to wait on
+	defer tick.Stop()
+	for ; ; <-tick.C {
 		got, err := c.frontend(t).ListWorkflowExecutions(ctx,
 			&workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: query})
 		if err != nil {
@@ -141,7 +143,6 @@ func waitListed(t *testing.T, c *child, query, id string) {
 		if len(got.GetExecutions()) == 1 && got.GetExecutions()[0].GetExecution().GetWorkflowId() == id {
 			return
 		}
-		time.Sleep(probeEvery) // polling another process: there is nothing to wait on
 	}
 }
 

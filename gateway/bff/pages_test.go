@@ -3,10 +3,10 @@ package bff
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // TestS20LoginsReturnToOwnPathsOnly covers open redirects: what browsers take for another host leads to the first page.
 func TestS20LoginsReturnToOwnPathsOnly(t *testing.T) {

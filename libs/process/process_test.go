@@ -18,9 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/process"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
 // TestMain runs this program as the child if a test asks for one.
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 		child(mode)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testmain.Verify(m)
 }
 
 func child(mode string) {

@@ -7,16 +7,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
 //go:embed testdata
 var files embed.FS
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 // each runs a test on both engines, with the tables of testdata/migrations.
 func each(t *testing.T, f func(t *testing.T, db *sqldb.DB)) {

@@ -79,7 +79,7 @@ func database(t testing.TB, base, options string) string {
 
 func newName() string { return "wl_" + strings.ToLower(rand.Text()[:16]) }
 
-// Main runs a package's tests and then stops the server; use it in TestMain, or as the argument of goleak.VerifyTestMain. Without it the
+// Main runs a package's tests and then stops the server; use it in TestMain, or as the argument of testmain.Verify. Without it the
 // server ends when the test process dies.
 type Main struct {
 	// M is the test run.

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	first, second := connect(t, testpg.URL(t)), connect(t, testpg.URL(t))

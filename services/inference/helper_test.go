@@ -8,17 +8,17 @@ import (
 	"slices"
 	"testing"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // serve serves the service until the test ends; env is its whole environment. Nothing is detected unless cfg says so.
 func serve(t *testing.T, cfg inference.Config, env map[string]string) inferencev1.InferenceServiceClient {

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		serveStdio(mode)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testmain.Verify(m)
 }
 
 // bridge is a bridge under test, called through its generated client.

@@ -57,7 +57,11 @@ func (c *client) do(ctx context.Context, method, path string, body harness.JSON,
 		if !errors.As(err, &op) || op.Op != "dial" || ctx.Err() != nil {
 			return out, answer
 		}
-		time.Sleep(20 * time.Millisecond) // nothing was sent: no server is listening yet
+		select { // nothing was sent: no server is listening yet
+		case <-ctx.Done():
+			return out, answer
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 

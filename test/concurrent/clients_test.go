@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -34,7 +33,7 @@ func long(seed uint64, duration time.Duration) plan {
 	return plan{seed: seed, clients: 8, duration: duration, every: 25}
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // TestClientsOfUp is the short run: many clients of `windlass up`, which is killed a few times.
 func TestClientsOfUp(t *testing.T) {

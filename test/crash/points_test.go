@@ -11,7 +11,7 @@ import (
 
 // TestPointsAreOnlyInTheirOwnPrograms looks for the points' names in what users get, and in what the tests kill.
 func TestPointsAreOnlyInTheirOwnPrograms(t *testing.T) {
-	for path, want := range map[string]bool{harness.Bin(t, "windlassd"): false, harness.FaultsBin(t, "windlassd"): true} {
+	for path, want := range map[string]bool{harness.PlainBin(t, "windlassd"): false, harness.FaultsBin(t, "windlassd"): true} {
 		program, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/test/harness"
 )
@@ -63,7 +64,7 @@ func (h *theatre) count(what string, n int) {
 }
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(telling{testpg.Main{M: m}})
+	testmain.Verify(telling{testpg.Main{M: m}})
 }
 
 // telling says in the end what was counted.

@@ -8,11 +8,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
 func TestMain(m *testing.M) {
+	testmain.Shuffle()
 	code := m.Run()
 	if owner.end(code != 0) {
 		code = max(code, 1)
@@ -56,6 +58,7 @@ func (k *keeper) end(failed bool) bool {
 }
 
 func (k *keeper) Helper()                  {}
+func (k *keeper) Name() string             { return "shared" }
 func (k *keeper) Context() context.Context { return context.Background() }
 func (k *keeper) Logf(f string, a ...any)  { fmt.Printf(f+"\n", a...) }
 func (k *keeper) Fatal(a ...any)           { panic(fmt.Sprint(a...)) }

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"go.uber.org/goleak"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/test/linear"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // history is a history in the making: operations one after the other, or several at once.
 type history struct {

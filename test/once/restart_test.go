@@ -122,12 +122,10 @@ func serveAPI() {
 	panic(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		note(fmt.Sprintf(`{"call_id":%q,"pid":%d}`, q.Get("call_id"), os.Getpid()))
-		for {
-			if _, err := os.Stat(q.Get("release_file")); err == nil {
-				break
-			}
-			time.Sleep(5 * time.Millisecond) // as the tool server of the other rows
-		}
+		harness.Eventually(time.Hour, func() bool { // as the tool server of the other rows
+			_, err := os.Stat(q.Get("release_file"))
+			return err == nil
+		})
 		fmt.Fprint(w, "{}")
 	})))
 }

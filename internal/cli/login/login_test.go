@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
@@ -29,9 +28,10 @@ import (
 	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 const password = "correct-horse"
 

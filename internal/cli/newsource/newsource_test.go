@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/internal/cli/newsource"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestBody(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "api.yaml")

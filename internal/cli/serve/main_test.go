@@ -5,10 +5,10 @@ import (
 	"context"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // readyWriter sends the first line that is written.
 type readyWriter struct{ line chan []byte }

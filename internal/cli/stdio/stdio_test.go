@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/internal/cli/stdio"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // server answers with what a test wants.
 type server func(body string) (*http.Response, error)

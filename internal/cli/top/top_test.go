@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
 var frame = Frame{
@@ -21,7 +20,7 @@ var frame = Frame{
 	},
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestAFrameIsText(t *testing.T) {
 	var out bytes.Buffer

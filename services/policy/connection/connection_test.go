@@ -10,13 +10,12 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	"github.com/windlass-dev/windlass/services/policy/connection/idptest"
@@ -25,7 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 func TestSQLite(t *testing.T) { suite(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db")) }
 

@@ -12,14 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -30,7 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 const canary = "canary-7d21fa"
 

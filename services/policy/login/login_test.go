@@ -12,11 +12,10 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	loginv1 "github.com/windlass-dev/windlass/proto/gen/windlass/login/v1"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
@@ -24,7 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 func TestSQLite(t *testing.T) { suite(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db"), false) }
 

@@ -4,13 +4,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/services/policy/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 func TestSQLite(t *testing.T) { storetest.Run(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db")) }
 

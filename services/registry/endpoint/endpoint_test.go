@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/services/registry/endpoint"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestSchemasAreDerived(t *testing.T) {
 	got, err := endpoint.New("https://api.test/v1/", store.Endpoint{

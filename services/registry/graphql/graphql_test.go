@@ -13,15 +13,15 @@ import (
 
 	gophers "github.com/graph-gophers/graphql-go"
 	"github.com/graph-gophers/graphql-go/relay"
-	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/services/registry/graphql"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // sdl is the schema of a real GraphQL server.
 const sdl = `

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 var limits = openapi.Limits{MaxBytes: 16 << 20, MaxOperations: 2000}
 

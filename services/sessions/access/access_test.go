@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestPeopleSeeTheirOwnAndAdministratorsAndServicesEverything(t *testing.T) {
 	for _, row := range []struct {

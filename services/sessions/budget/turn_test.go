@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func newKit(t *testing.T) *sessionstest.Kit { return sessionstest.New(t, sessionstest.Config{}) }
 

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
@@ -21,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("rapid.checks", "20") // each opens a database
-	goleak.VerifyTestMain(m)
+	testmain.Verify(m)
 }
 
 const helper = "helper"

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // said returns what messages say; the results of calls stand in brackets.
 func said(messages []*turnv1.Message) (out []string) {

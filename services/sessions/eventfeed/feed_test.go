@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testdb"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
@@ -26,7 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 var tables = testdb.New("sessions", func(ctx context.Context, db *sqldb.DB) error {
 	_, err := store.Open(ctx, db)

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // TestTriggersComeAtTheirTimes: each TriggerAfter has the outbox read at its time, in whatever order they were asked for.
 func TestTriggersComeAtTheirTimes(t *testing.T) {

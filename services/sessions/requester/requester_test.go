@@ -4,16 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/requester"
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // give records that people gave a turn input.
 func give(k *sessionstest.Kit, t store.Turn, people ...string) {

@@ -3,15 +3,14 @@ package step_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 const invalid = faultv1.Reason_REASON_INVALID_ARGUMENT
 

@@ -10,9 +10,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -21,7 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/wait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 const (
 	approval   = turnv1.WaitKind_WAIT_KIND_APPROVAL

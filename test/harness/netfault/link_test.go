@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/test/harness/netfault"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // echo answers each line with itself.
 func echo(t *testing.T) string {

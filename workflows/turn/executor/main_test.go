@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -29,7 +28,14 @@ func TestMain(m *testing.M) {
 		child(mode)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testmain.Verify(m)
+}
+
+// hang blocks until the process is killed.
+func hang() {
+	never := make(chan os.Signal, 1)
+	signal.Notify(never, syscall.SIGUSR1)
+	<-never
 }
 
 func say(lines ...string) {
@@ -106,7 +112,7 @@ func child(mode string) {
 		signal.Ignore(syscall.SIGTERM)
 		say(`{"type":"text.delta","text":"so far"}`)
 		in.Scan()
-		time.Sleep(time.Hour)
+		hang()
 	case "spends", "spends in time":
 		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","input_tokens":7,"output_tokens":3,"cost_micros":500}`,
 			`{"type":"tool_call","name":"t__x"}`)
@@ -115,7 +121,7 @@ func child(mode string) {
 			return
 		}
 		signal.Ignore(syscall.SIGTERM)
-		time.Sleep(time.Hour)
+		hang()
 	case "tells its key":
 		say(fmt.Sprintf(`{"type":"error","code":"401","message":%q}`, "the key "+os.Getenv("KEY")+" is not valid"))
 	case "spends and fails":

@@ -3,8 +3,7 @@ package plan_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/windlass-dev/windlass/libs/testmain"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 )
@@ -15,6 +14,6 @@ const (
 	automatic = turnv1.Strategy_STRATEGY_AUTO
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 var in = steptest.In
