@@ -10,11 +10,12 @@ TIMEOUT ?= 30m
 VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo dev)
 
 # Builds must not depend on a working git: stamping fails, for example, in a checkout that another user owns.
-export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -trimpath)
 
 TOOLS := bin/tools
 BUF   ?= $(TOOLS)/buf
 LINT  := $(CURDIR)/$(TOOLS)/golangci-lint
+LINT_MODULES := . examples tools/protoc deploy/temporal
 
 # Modules that are not in go.work: each is built by itself.
 TOOL_MODULES := $(patsubst %/go.mod,%,$(wildcard tools/*/go.mod))
@@ -48,10 +49,15 @@ help: ## Show this list
 ## Run and build
 
 .PHONY: up
-up: bin/windlass-temporal windlass ## Build what it needs and start Windlass on this machine (ARGS='--data-dir …')
-	@mkdir -p bin/examples
-	@CGO_ENABLED=0 $(GO) build -o bin/examples/ $(UP_EXAMPLES)
+up: ## Build what it needs and start Windlass on this machine (ARGS='--data-dir …')
+	@$(MAKE) --no-print-directory -j2 bin/windlass-temporal up-programs
 	@exec bin/windlass up $(ARGS)
+
+# The first time, the Temporal server and these are compiled at once, so that no core waits for the last packages of one of them.
+.PHONY: up-programs
+up-programs: windlass
+	@mkdir -p bin/examples
+	@CGO_ENABLED=0 $(GO) build -ldflags "-s -w" -o bin/examples/ $(UP_EXAMPLES)
 
 .PHONY: build
 build: bin/windlass-temporal windlass windlassd examples ## Build windlass, windlassd, windlass-temporal and the example servers into bin/
@@ -59,17 +65,17 @@ build: bin/windlass-temporal windlass windlassd examples ## Build windlass, wind
 .PHONY: windlass
 windlass:
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/windlass
+	CGO_ENABLED=0 $(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/windlass
 
 .PHONY: windlassd
 windlassd:
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/windlassd
+	CGO_ENABLED=0 $(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/windlassd
 
 .PHONY: examples
 examples:
 	@mkdir -p bin/examples
-	CGO_ENABLED=0 $(GO) build -o bin/examples/ ./examples/...
+	CGO_ENABLED=0 $(GO) build -ldflags "-s -w" -o bin/examples/ ./examples/...
 
 .PHONY: release
 release: bin/windlass-temporal ## Build the same, profile-guided, stripped and without paths, into bin/release/
@@ -84,56 +90,75 @@ bin/windlass-temporal: $(TEMPORAL_SRC)
 	$(MODULE_ENV) $(GO) -C deploy/temporal build -ldflags "-s -w" -o $(CURDIR)/$@ .
 	@touch $@
 
-# The programs that process tests start: race-instrumented where possible, laid out like bin/. They are linked without debug information, which
-# neither stack traces nor the race detector's reports need.
+# The programs that tests start, as users run them, laid out like bin/, without the version of the commit: a commit that changes no program keeps
+# the results of tests. They are linked without debug information, which neither stack traces nor the race detector's reports need. "faults" has
+# points at which a test kills a process, "race" these and the race detector.
 .PHONY: test-programs
-test-programs: bin/windlass-temporal
-	@mkdir -p bin/test/examples
-	@$(GO) build $(RACE) -ldflags "-s -w -X main.version=$(VERSION)" -o bin/test/ ./cmd/windlass ./cmd/windlassd
-	@$(GO) build $(RACE) -ldflags "-s -w" -o bin/test/examples/ ./examples/...
-	@ln -sf ../windlass-temporal bin/test/windlass-temporal
+test-programs: test-examples
+	@CGO_ENABLED=0 ./scripts/programs.sh bin/test "" ./cmd/windlass ./cmd/windlassd
+	@CGO_ENABLED=0 ./scripts/programs.sh bin/faults "-tags faults" ./cmd/windlass ./cmd/windlassd
+	@[ "$(RACED)" = 0 ] || ./scripts/programs.sh bin/race "$(RACE) -tags faults" ./cmd/windlass ./cmd/windlassd
+	@for dir in faults race; do mkdir -p bin/$$dir && ln -sfn ../test/examples bin/$$dir/examples && ln -sf ../windlass-temporal bin/$$dir/; done
 
-# The same with fault points, for the tests that kill processes at exact lines.
-.PHONY: fault-programs
-fault-programs: test-programs
-	@mkdir -p bin/faults
-	@$(GO) build $(RACE) -tags faults -ldflags "-s -w -X main.version=$(VERSION)" -o bin/faults/ ./cmd/windlass ./cmd/windlassd
-	@ln -sfn ../test/examples bin/faults/examples
-	@ln -sf ../windlass-temporal bin/faults/windlass-temporal
-
-# Without the race detector, which multiplies memory: for the tests that hold a program to a bound of it.
-.PHONY: plain-programs
-plain-programs: test-programs
-	@mkdir -p bin/plain
-	@[ -z "$(RACE)" ] || CGO_ENABLED=0 $(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/plain/ ./cmd/windlassd
+# What tests of packages start, too.
+.PHONY: test-examples
+test-examples: bin/windlass-temporal
+	@CGO_ENABLED=0 ./scripts/programs.sh bin/test/examples "" ./examples/...
+	@ln -sf ../windlass-temporal bin/test/
 
 ## Test
 
-.PHONY: test
-test: test-work $(if $(filter work,$(PKG)),test-modules) ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT)
+# What CI and `make test` have in common. Of the tests that start programs, one of RACED starts them with the race detector (1: all, 0: none);
+# which ones, and the order of all tests, depends on SEED, the day. So results are kept for a day, and every day tries another order.
+SEED  ?= $(shell date -u +%Y%m%d)
+RACED ?= 6
+# How many of the tests that start programs run at a time. They wait for much of their time.
+PARALLEL ?= 4
 
 # A program with the race detector otherwise sleeps for a second when it exits, test binaries included.
-test-work test-modules: export GORACE := atexit_sleep_ms=0
+TEST_ENV = GORACE=atexit_sleep_ms=0 WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_SHUFFLE=$(SEED) WINDLASS_TEST_RACE=$(RACED)
+RUN_TESTS = $(TEST_ENV) TIMEOUT=$(TIMEOUT) PARALLEL=$(PARALLEL) RACE="$(RACE)" ARGS="$(ARGS)" GO=$(GO) ./scripts/test.sh
 
-# `make check` vets, so that go test need not.
+.PHONY: test
+test: test-work $(if $(filter work,$(PKG)),test-modules) ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT, SEED, RACED, PARALLEL)
+
+# What a change is measured against.
+BASE = $(or $(BASE_REF),$(shell git rev-parse --quiet --verify origin/main || git rev-parse --quiet --verify main || echo HEAD))
+
+.PHONY: test-changed
+test-changed: $(TOOLS)/.gotestsum ## Run the tests that what has changed against BASE_REF can reach; of the tests of whole meshes one, if the programs have changed
+	@GO=$(GO) TEST_ENV='$(TEST_ENV)' RUN_TESTS='$(RUN_TESTS)' MAKE=$(MAKE) ./scripts/test-changed.sh $(BASE)
+
+.PHONY: flaky
+flaky: $(TOOLS)/.gotestsum ## Run the concurrent half of the tests N (20) times under load, and name what failed even once (PKG for others)
+	@RACE="$(RACE)" GO=$(GO) GORACE=atexit_sleep_ms=0 ./scripts/flaky.sh $(or $(N),20) $(filter-out work,$(PKG))
+
+.PHONY: nightly
+nightly: ## Run what CI leaves to it: all tests with all programs under the race detector, whole matrices, fuzz targets
+	$(MAKE) test RACED=1 PARALLEL=2 TIMEOUT=2h
+	$(MAKE) chaos
+	$(MAKE) fuzz
+	$(MAKE) flaky
+
+# The linter vets, so that go test need not.
 .PHONY: test-work
-test-work: fault-programs plain-programs
+test-work: test-examples $(TOOLS)/.gotestsum
 	@[ -n "$(RACE)" ] || echo "NOTE: no C compiler with headers found, so the tests run without the race detector"
-	@$(GO) test $(RACE) -vet=off -tags faults ./libs/faultpoint
-	WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test $(RACE) -vet=off -shuffle=on -timeout $(TIMEOUT) $(PKG) $(ARGS)
+	@$(RUN_TESTS) $(PKG)
 
-# Tests of modules outside go.work.
+# Tests of modules outside go.work, and of fault points, which are there with a tag only.
 .PHONY: test-modules
 test-modules:
-	$(MODULE_ENV) $(GO) -C deploy/temporal test -shuffle=on -timeout $(TIMEOUT) ./...
-	$(MODULE_ENV) $(GO) -C tools/protoc test ./...
+	@$(TEST_ENV) $(GO) test $(RACE) -vet=off -tags faults ./libs/faultpoint
+	@$(TEST_ENV) $(MODULE_ENV) $(GO) -C deploy/temporal test -timeout $(TIMEOUT) ./...
+	@$(TEST_ENV) $(MODULE_ENV) $(GO) -C tools/protoc test ./...
 
 .PHONY: tilt-ci
 tilt-ci: $(TOOLS)/tilt ## Start the mesh with Tilt, run one turn through it, and stop (the first build of Tilt takes some minutes)
 	@./scripts/tilt-ci.sh $(TOOLS)/tilt
 
 .PHONY: cover
-cover: fault-programs plain-programs ## Run the tests and write bin/cover.html; prints the total
+cover: test-programs ## Run the tests and write bin/cover.html; prints the total
 	@WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test -timeout $(TIMEOUT) -covermode=atomic -coverprofile=bin/cover.out \
 		-coverpkg=./libs/...,./services/...,./workflows/...,./gateway/...,./internal/... ./... $(ARGS)
 	@grep -v -e '/gen/' bin/cover.out > bin/cover.own && mv bin/cover.own bin/cover.out
@@ -141,11 +166,11 @@ cover: fault-programs plain-programs ## Run the tests and write bin/cover.html; 
 	@$(GO) tool cover -func=bin/cover.out | tail -n 1
 
 .PHONY: chaos
-chaos: fault-programs ## Try SEQUENCES (1000) of random commands against a model; kill every role at every point of a turn, break links and the database there, then all that at random for DURATION (10m), drawn from SEED, and again under clients whose histories are checked; ENGINE=sqlite or postgres; CELLS=0 leaves the points out
+chaos: test-programs ## Try SEQUENCES (1000) of random commands against a model; kill every role at every point of a turn, break links and the database there, then all that at random for DURATION (10m), drawn from SEED, and again under clients whose histories are checked; ENGINE=sqlite or postgres; CELLS=0 leaves the points out
 	RAPID_CHECKS=$(or $(SEQUENCES),1000) $(GO) test -count=1 -timeout 2h -v -run TestSessionsAndTurns ./test/property
-	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_ENGINE=$(ENGINE) \
+	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_RACE=1 WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_ENGINE=$(ENGINE) \
 		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestClients|TestKeptSeeds' ./test/concurrent
-	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_CELLS=$(CELLS) WINDLASS_CHAOS_ENGINE=$(ENGINE) \
+	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_RACE=1 WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_CELLS=$(CELLS) WINDLASS_CHAOS_ENGINE=$(ENGINE) \
 		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestMatrix|TestCancelAtEachMoment|TestDiskFull|TestKeptSeeds|TestChaos' ./test/crash
 
 .PHONY: eval
@@ -172,11 +197,23 @@ profile: build ## Find out again where windlass spends its time, which tells the
 ## Check
 
 .PHONY: check
-check: vet lint check-generated check-console check-proto check-tidy check-workflows check-deploy check-supply ## Run every check that is no test, as CI does
+check: check-format check-words check-tidy check-generated check-proto check-console lint check-workflows check-deploy check-supply ## Run every check that is no test, the cheap ones first, as CI does
 	@echo "check: ok"
 
+.PHONY: check-changed
+check-changed: $(TOOLS)/.lint ## Run the checks that what has changed against BASE_REF can fail
+	@LINT=$(LINT) ./scripts/check-changed.sh $(BASE)
+
+.PHONY: check-format
+check-format: $(TOOLS)/.lint ## Fail if Go code is not formatted (gofumpt)
+	@for m in $(LINT_MODULES); do (cd $$m && $(LINT) fmt --diff ./...) || { echo "not formatted, run 'make fmt'"; exit 1; }; done
+
+.PHONY: check-words
+check-words: ## Fail if the code breaks the rules that the tests of the top folder keep: who imports whom, sizes, words
+	@$(TEST_ENV) $(GO) test -vet=off .
+
 .PHONY: vet
-vet: ## Run go vet on every module of go.work
+vet: ## Run go vet on every module of go.work; the linter does as well
 	CGO_ENABLED=0 $(GO) vet work
 
 .PHONY: lint
@@ -187,15 +224,15 @@ lint: $(TOOLS)/.lint ## Run golangci-lint (.golangci.yaml), formatting included
 	cd deploy/temporal && $(MODULE_ENV) $(LINT) run ./...
 
 .PHONY: check-generated
-check-generated: third_party/proto/.stamp $(BUF) ## Fail if generated code is not what proto/ gives
+check-generated: third_party/proto/.stamp $(TOOLS)/.buf ## Fail if generated code is not what proto/ gives
 	@BUF=$(BUF) ./scripts/generate.sh --check
 
 .PHONY: check-console
-check-console: $(TOOLS)/esbuild ## Fail if the built pages are not what gateway/console/app gives; left out without npm
+check-console: $(TOOLS)/.esbuild ## Fail if the built pages are not what gateway/console/app gives; left out without npm
 	@ESBUILD=$(TOOLS)/esbuild ./scripts/console.sh --check
 
 .PHONY: check-proto
-check-proto: third_party/proto/.stamp $(BUF) ## Lint proto/, check its format and that it breaks no client of BASE_REF
+check-proto: third_party/proto/.stamp $(TOOLS)/.buf ## Lint proto/, check its format and that it breaks no client of BASE_REF
 	$(BUF) lint
 	$(BUF) format --diff --exit-code proto
 	@BUF=$(BUF) ./scripts/breaking.sh
@@ -224,11 +261,11 @@ sbom: $(TOOLS)/.supply ## Write a bill of materials (CycloneDX) to bin/sbom.json
 ## Write
 
 .PHONY: generate
-generate: third_party/proto/.stamp $(BUF) ## Generate Go, gateway and OpenAPI code from proto/
+generate: third_party/proto/.stamp $(TOOLS)/.buf ## Generate Go, gateway and OpenAPI code from proto/
 	@BUF=$(BUF) ./scripts/generate.sh
 
 .PHONY: console
-console: $(TOOLS)/esbuild ## Build the pages of gateway/console/app into gateway/console/dist (needs npm)
+console: $(TOOLS)/.esbuild ## Build the pages of gateway/console/app into gateway/console/dist (needs npm)
 	@ESBUILD=$(TOOLS)/esbuild ./scripts/console.sh
 
 .PHONY: screenshots
@@ -237,7 +274,7 @@ screenshots: test-programs ## Take the pictures of docs/images again (needs npm 
 	PICTURES=$(CURDIR)/docs/images WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test -count=1 -run TestConsole ./test/browser
 
 .PHONY: fmt
-fmt: $(TOOLS)/.lint $(BUF) ## Format Go (gofumpt) and proto files
+fmt: $(TOOLS)/.lint $(TOOLS)/.buf ## Format Go (gofumpt) and proto files
 	$(LINT) fmt ./...
 	cd examples && $(LINT) fmt ./...
 	cd deploy/temporal && $(LINT) fmt ./...
@@ -255,7 +292,7 @@ doctor: ## Say what this machine has and lacks for working on Windlass
 
 .PHONY: clean
 clean: ## Remove what is built, except the slow ones: developer tools and windlass-temporal
-	rm -rf bin/windlass bin/windlassd bin/examples bin/release bin/test bin/faults bin/plain bin/cover.*
+	rm -rf bin/windlass bin/windlassd bin/examples bin/release bin/test bin/faults bin/race bin/test-results bin/cover.*
 
 .PHONY: distclean
 distclean: ## Remove everything that is built or generated outside git (.windlass data stays)
@@ -263,39 +300,15 @@ distclean: ## Remove everything that is built or generated outside git (.windlas
 
 ## Developer tools, in bin/tools: each family is a module under tools/ and is built again when its go.mod changes.
 
-$(TOOLS)/.protoc: tools/protoc/go.mod tools/protoc/go.sum $(wildcard tools/protoc/*/*.go)
-	@echo "building the protoc plugins (once, under a minute)"
-	@mkdir -p $(TOOLS)
-	@$(MODULE_ENV) $(GO) -C tools/protoc build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool ./protodeps
+$(TOOLS)/.protoc: $(wildcard tools/protoc/*/*.go)
+$(TOOLS)/.%: tools/%/go.mod tools/%/go.sum scripts/tools.sh
+	@echo "building the tools of tools/$* (the first time on a machine takes a minute or some)"
+	@TOOLS=$(CURDIR)/$(TOOLS) GO=$(GO) $(MODULE_ENV) ./scripts/tools.sh tools/$*
 	@touch $@
 
 third_party/proto/.stamp: $(TOOLS)/.protoc
 	@rm -rf third_party/proto
 	@$(TOOLS)/protodeps -out third_party/proto
-	@touch $@
-
-$(TOOLS)/buf: tools/buf/go.mod tools/buf/go.sum
-	@echo "building buf (once, some minutes)"
-	@mkdir -p $(TOOLS)
-	@$(MODULE_ENV) $(GO) -C tools/buf build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
-	@touch $@
-
-$(TOOLS)/esbuild: tools/esbuild/go.mod tools/esbuild/go.sum
-	@echo "building esbuild (once, seconds)"
-	@mkdir -p $(TOOLS)
-	@$(MODULE_ENV) $(GO) -C tools/esbuild build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
-	@touch $@
-
-$(TOOLS)/.lint: tools/lint/go.mod tools/lint/go.sum
-	@echo "building golangci-lint and workflowcheck (once, some minutes)"
-	@mkdir -p $(TOOLS)
-	@$(MODULE_ENV) $(GO) -C tools/lint build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
-	@touch $@
-
-$(TOOLS)/.supply: tools/supply/go.mod tools/supply/go.sum
-	@echo "building gitleaks, govulncheck and cyclonedx-gomod (once, under a minute)"
-	@mkdir -p $(TOOLS)
-	@$(MODULE_ENV) $(GO) -C tools/supply build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 $(TOOLS)/tilt: scripts/build-tilt.sh

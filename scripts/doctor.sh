@@ -36,15 +36,47 @@ if [ -n "$postgres" ]; then
 else
 	line - PostgreSQL "store tests run on SQLite only (WINDLASS_REQUIRE_POSTGRES=1 makes that a failure)"
 fi
-if command -v node >/dev/null; then line ok node "$(first node --version)"; else line - node "browser tests of the console are skipped"; fi
+if command -v node >/dev/null && command -v npm >/dev/null; then
+	line ok "node, npm" "$(first node --version), $(first npm --version)"
+else
+	line - "node, npm" "tests with real MCP servers, agent frameworks and pages are skipped; the built console is not checked"
+fi
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -n "$chromium" ]; then line ok Chromium "$chromium"; else line - Chromium "tests of the console in a browser are skipped"; fi
 if command -v helm >/dev/null; then line ok helm "$(first helm version --short)"; else line - helm "charts are not linted by make check-deploy"; fi
 if command -v promtool >/dev/null; then line ok promtool "$(first promtool --version)"; else line - promtool "Prometheus rules are not checked"; fi
 if command -v tilt >/dev/null; then line ok tilt "$(first tilt version)"; else line - tilt "no dev loop; make up does without"; fi
 
 echo "built:"
-for program in bin/windlass bin/windlassd bin/windlass-temporal bin/tools/buf bin/tools/golangci-lint; do
-	if [ -x $program ]; then line ok "${program##*/}" "$program"; else line - "${program##*/}" "not built yet"; fi
+for program in bin/windlass bin/windlassd bin/windlass-temporal; do
+	if [ -x $program ]; then line ok "${program##*/}" "$program"; else line - "${program##*/}" "not built yet: make build"; fi
 done
+for module in tools/*/go.mod; do
+	name=$(basename "${module%/go.mod}")
+	[ "$name" != pgo ] || continue # runs without being built
+	stamp=bin/tools/.$name
+	if [ ! -f "$stamp" ]; then
+		line - "tools/$name" "not built yet: make check or make test builds it, the first time on a machine in a minute or some"
+	elif [ "$module" -nt "$stamp" ]; then
+		line - "tools/$name" "older than its go.mod: built again when it is used"
+	else
+		line ok "tools/$name" "built"
+	fi
+done
+for folder in test faults race; do
+	if [ -x bin/$folder/windlassd ]; then
+		line ok "bin/$folder" "programs of the tests; make test keeps them up to date"
+	else
+		line - "bin/$folder" "no programs for tests that start some: make test-programs"
+	fi
+done
+base=$(git rev-parse --quiet --verify "${BASE_REF:-origin/main}^{commit}" 2>/dev/null || git rev-parse --quiet --verify 'main^{commit}' 2>/dev/null || true)
+if [ -n "$base" ]; then
+	line ok BASE_REF "make test-changed and check-changed compare with ${BASE_REF:-origin/main or main}"
+else
+	line - BASE_REF "there is no ${BASE_REF:-origin/main or main}: set BASE_REF for make test-changed and check-changed"
+fi
+line . "build cache" "$(go env GOCACHE 2>/dev/null)"
 line . "disk" "$(df -h . | awk 'NR==2 {print $4 " free"}')"
 
 [ $bad -eq 0 ] || { echo "something needed is missing" >&2; exit 1; }

@@ -2,74 +2,82 @@
 package harness
 
 import (
-	"debug/buildinfo"
+	"cmp"
+	"hash/fnv"
+	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
+	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
-// BinEnv names the folder of the programs under test. `make test` builds them with the race detector and sets it.
+// BinEnv names the folder of the programs under test, as users run them. `make test` builds them and sets it. Beside it are "race", with
+// the race detector and fault points, and "faults", with fault points.
 const BinEnv = "WINDLASS_TEST_BIN"
+
+// RaceEnv says which tests start programs that are built with the race detector, which cost about four times the processor time: 1 is all
+// of them, N one of N, drawn by the seed of the order (testmain.ShuffleEnv), so that each has its day. Without it there are none.
+const RaceEnv = "WINDLASS_TEST_RACE"
 
 // Bin returns the path of a program: "windlass", "windlassd", "windlass-temporal", "examples/faulty".
 func Bin(t testing.TB, name string) string {
 	t.Helper()
-	path := filepath.Join(binDir(t), name)
+	if Raced(t) {
+		return program(t, "race", name)
+	}
+	return PlainBin(t, name)
+}
+
+// FaultsBin returns the path of a program whose fault points can be armed.
+func FaultsBin(t testing.TB, name string) string {
+	t.Helper()
+	if Raced(t) {
+		return program(t, "race", name)
+	}
+	return program(t, "faults", name)
+}
+
+// PlainBin returns the path of a program as users run it, without the race detector: its memory can be held to a bound.
+func PlainBin(t testing.TB, name string) string {
+	t.Helper()
+	return program(t, "", name)
+}
+
+// program returns the path of a program in a folder beside that of the plain ones.
+func program(t testing.TB, folder, name string) string {
+	t.Helper()
+	dir := os.Getenv(BinEnv)
+	if dir == "" {
+		dir = filepath.Join(Root(t), "bin", "test")
+	}
+	if folder != "" {
+		dir = filepath.Join(filepath.Dir(dir), folder)
+	}
+	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s is not built: run `make test`, or `make test-programs` before a single test", path)
 	}
 	return path
 }
 
-func binDir(t testing.TB) string {
-	t.Helper()
-	if dir := os.Getenv(BinEnv); dir != "" {
-		return dir
-	}
-	return filepath.Join(Root(t), "bin", "test")
-}
-
-// FaultsBinEnv names the folder of the same programs, built with the tag "faults". By default it is "faults" beside the other.
-const FaultsBinEnv = "WINDLASS_FAULTS_BIN"
-
-// FaultsBin returns the path of a program whose fault points can be armed.
-func FaultsBin(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv(FaultsBinEnv)
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(binDir(t)), "faults")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is not built: run `make test`, or `make fault-programs` before a single test", path)
-	}
-	return path
-}
-
-// PlainBin returns the path of a program without the race detector, whose memory can be held to a bound: in the folder "plain" beside the
-// other.
-func PlainBin(t testing.TB, name string) string {
-	t.Helper()
-	if !Raced(t) {
-		return Bin(t, name)
-	}
-	path := filepath.Join(filepath.Dir(binDir(t)), "plain", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is not built: run `make test`, or `make plain-programs` before a single test", path)
-	}
-	return path
-}
-
-// Raced reports whether the programs under test were built with the race detector: they are slower then and need more memory.
+// Raced reports whether a test starts programs with the race detector: they are slower and need more memory. All parts of a test start the
+// same programs.
 func Raced(t testing.TB) bool {
 	t.Helper()
-	info, err := buildinfo.ReadFile(Bin(t, "windlassd"))
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv(RaceEnv), "0"), 10, 32)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s is not a number: %v", RaceEnv, err)
 	}
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+	if n == 0 {
+		return false
+	}
+	test, _, _ := strings.Cut(t.Name(), "/")
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, os.Getenv(testmain.ShuffleEnv)+" "+test) // never fails
+	return h.Sum64()%n == 0
 }
 
 // Root is the repository's top folder.

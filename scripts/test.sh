@@ -1,0 +1,40 @@
+#!/bin/sh
+# Tests packages, or `work`: all of go.work. Those whose tests start the programs of a mesh wait often, and are tested beside the others, as soon
+# as the programs are built. ARGS are more arguments of `go test`, RACE its flags for the race detector.
+# Run it through `make test` or `make test-changed`, which set the order of the tests and what they find.
+set -eu
+
+tools=${TOOLS:-bin/tools}
+go=${GO:-go}
+out=bin/test-results
+cores=$(getconf _NPROCESSORS_ONLN)
+rm -rf "$out"
+mkdir -p "$out"
+
+# The longest first. What runs in their processes is tests only: the race detector is in the programs (test/harness, RaceEnv).
+process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
+packages=$($go list "$@")
+started=$(printf '%s\n' "$packages" | grep -E "$process" | sort -t/ -k5 | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
+others=$(printf '%s\n' "$packages" | grep -vE "$process" | awk '/(\/test\/|workflows\/turn$)/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
+
+programs() { "${MAKE:-make}" --no-print-directory test-programs || { echo programs >>"$out/failed"; return 1; }; }
+
+# run names the results, then come the flags and packages of go test.
+run() {
+	name=$1
+	shift
+	# shellcheck disable=SC2086 # ARGS are words
+	"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped --jsonfile-timing-events "$out/$name.json" -- \
+		-vet=off -timeout "${TIMEOUT:-30m}" "$@" ${ARGS:-} || echo "$name" >>"$out/failed"
+}
+
+# shellcheck disable=SC2086 # lists of packages
+{
+	[ -z "$started" ] || { programs && CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-4}" $started; } &
+	[ -z "$others" ] || run package -p $((2 * cores)) ${RACE:-} $others
+	wait
+}
+
+echo "the slowest tests:"
+cat "$out"/*.json 2>/dev/null | "$tools/gotestsum" tool slowest --threshold 1s --num 10 | sed 's/^/  /'
+[ ! -f "$out/failed" ] || { echo "FAILED: $(tr '\n' ' ' <"$out/failed")tests, see above" >&2; exit 1; }
