@@ -137,7 +137,7 @@ func (s *schema) document(kind string, f field) (string, map[string]any) {
 		head += "(" + strings.Join(declared, ", ") + ")"
 		call += "(" + strings.Join(passed, ", ") + ")"
 	}
-	selection := (&selector{schema: s}).of(&f.Type, map[string]bool{}, 1)
+	selection := (&selector{schema: s}).of(&f.Type, map[string]bool{}, 1).String()
 	if selection == "" && s.types[f.Type.named().Name].Kind != scalar && s.types[f.Type.named().Name].Kind != enum {
 		selection = "{__typename}"
 	}
