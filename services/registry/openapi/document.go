@@ -2,6 +2,7 @@
 package openapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,14 +25,37 @@ type Limits struct {
 // maxScanned bounds the operations of a document before the filter, relative to MaxOperations.
 const maxScanned = 10
 
-// read parses a document. It reads nothing but the given bytes: references to other documents are refused.
-func read(ctx context.Context, data []byte, limits Limits) (_ *openapi3.T, err error) {
-	if len(data) > limits.MaxBytes {
-		return nil, fmt.Errorf("the document has %d bytes, more than the limit of %d (registry.openapi.max_bytes)", len(data), limits.MaxBytes)
+// read parses a document. It reads nothing but the given bytes: references to other documents are refused. Operations that cannot be read
+// are left out, and skipped says why.
+func read(ctx context.Context, data []byte, o Options) (doc *openapi3.T, skipped []string, err error) {
+	if len(data) > o.Limits.MaxBytes {
+		return nil, nil, fmt.Errorf("the document has %d bytes, more than the limit of %d (registry.openapi.max_bytes)", len(data),
+			o.Limits.MaxBytes)
 	}
+	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
+	doc, err = load(ctx, data)
+	if err != nil {
+		part := func(data []byte) (*openapi3.T, error) { return load(ctx, data) }
+		if doc, skipped, err = rescue(ctx, data, o, part, err); err != nil {
+			return nil, nil, fmt.Errorf("the document cannot be read: %s", truncate.Bytes(strings.ToValidUTF8(err.Error(), "\uFFFD"), 500))
+		}
+	}
+	switch {
+	case strings.HasPrefix(doc.OpenAPI, "2."), doc.Extensions["swagger"] != nil:
+		return nil, nil, errors.New("this is a Swagger 2.0 document; convert it to OpenAPI 3")
+	case !strings.HasPrefix(doc.OpenAPI, "3."):
+		return nil, nil, fmt.Errorf("this is no OpenAPI 3 document: \"openapi\" is %q", truncate.Bytes(doc.OpenAPI, 50))
+	case doc.Paths == nil || doc.Paths.Len() == 0:
+		return nil, nil, errors.New("the document describes no paths")
+	}
+	return doc, skipped, nil
+}
+
+// load parses a document as a whole.
+func load(ctx context.Context, data []byte) (_ *openapi3.T, err error) {
 	defer func() {
 		if p := recover(); p != nil { // documents come from anywhere
-			err = fmt.Errorf("the document cannot be read: %v", p)
+			err = fmt.Errorf("%v", p)
 		}
 	}()
 	loader := openapi3.NewLoader()
@@ -39,19 +63,7 @@ func read(ctx context.Context, data []byte, limits Limits) (_ *openapi3.T, err e
 	loader.ReadFromURIFunc = func(_ *openapi3.Loader, location *url.URL) ([]byte, error) {
 		return nil, fmt.Errorf("it refers to another document (%s); bundle both into one", truncate.Bytes(location.String(), 100))
 	}
-	doc, err := loader.LoadFromData(data)
-	if err != nil {
-		return nil, fmt.Errorf("the document cannot be read: %s", truncate.Bytes(strings.ToValidUTF8(err.Error(), "\uFFFD"), 500))
-	}
-	switch {
-	case strings.HasPrefix(doc.OpenAPI, "2."), doc.Extensions["swagger"] != nil:
-		return nil, errors.New("this is a Swagger 2.0 document; convert it to OpenAPI 3")
-	case !strings.HasPrefix(doc.OpenAPI, "3."):
-		return nil, fmt.Errorf("this is no OpenAPI 3 document: \"openapi\" is %q", truncate.Bytes(doc.OpenAPI, 50))
-	case doc.Paths == nil || doc.Paths.Len() == 0:
-		return nil, errors.New("the document describes no paths")
-	}
-	return doc, nil
+	return loader.LoadFromData(data)
 }
 
 // base returns the URL that an operation's path is appended to: the first server's, with the defaults of its variables. Relative ones are

@@ -75,11 +75,11 @@ type API struct {
 
 // Read reads a document. Operations that cannot be called are skipped; an error means that none can.
 func Read(ctx context.Context, data []byte, o Options) (API, error) {
-	doc, err := read(ctx, data, o.Limits)
+	doc, skipped, err := read(ctx, data, o)
 	if err != nil {
 		return API{}, err
 	}
-	api := API{OpenAPI: doc.OpenAPI}
+	api := API{OpenAPI: doc.OpenAPI, Skipped: skipped}
 	if doc.Info != nil {
 		api.Title, api.Version = truncate.Bytes(doc.Info.Title, 100), truncate.Bytes(doc.Info.Version, 50)
 	}
@@ -130,7 +130,7 @@ func operations(doc *openapi3.T, o Options) ([]*operation, error) {
 		}
 		byMethod := item.Operations()
 		if scanned += len(byMethod); scanned > maxScanned*o.Limits.MaxOperations {
-			return nil, fmt.Errorf("the document has more than %d operations: split it", maxScanned*o.Limits.MaxOperations)
+			break
 		}
 		for _, method := range sortedKeys(byMethod) {
 			op := &operation{doc: doc, options: o, path: path, method: method, item: item, Operation: byMethod[method]}
@@ -140,9 +140,8 @@ func operations(doc *openapi3.T, o Options) ([]*operation, error) {
 			}
 		}
 	}
-	if len(all) > o.Limits.MaxOperations {
-		return nil, fmt.Errorf("%d operations are selected, more than the limit of %d (registry.openapi.max_operations): select some of them "+
-			"with a filter by tag, path or operation id", len(all), o.Limits.MaxOperations)
+	if err := tooMany(scanned, len(all), o.Limits); err != nil {
+		return nil, err
 	}
 	seen := map[string]bool{}
 	for _, op := range all {

@@ -199,7 +199,7 @@ func (c *converter) annotate(out map[string]any, s *openapi3.Schema) {
 	if s.Deprecated {
 		out["deprecated"] = true
 	}
-	if s.Default != nil {
+	if s.Default != nil && !refers(s.Default) {
 		out["default"] = s.Default
 	}
 	switch c.detail {
@@ -217,11 +217,28 @@ func (c *converter) examples(out map[string]any, s *openapi3.Schema) {
 	if len(all) == 0 && s.Example != nil {
 		all = []any{s.Example}
 	}
+	all = slices.DeleteFunc(slices.Clone(all), refers)
 	if len(all) == 0 {
 		return
 	}
 	if text, err := json.Marshal(all); err == nil && len(text) <= maxExample {
 		out["examples"] = all
+	}
+}
+
+// refers reports whether a value has a member "$ref". In an example that is data, but readers of schemas follow it wherever it is, and what
+// it names is not there.
+func refers(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := v["$ref"]; ok {
+			return true
+		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), refers)
+	case []any:
+		return slices.ContainsFunc(v, refers)
+	default:
+		return false
 	}
 }
 
