@@ -280,6 +280,9 @@ func (s suite) collisions(t *testing.T) {
 			t.Errorf("bad name %q", n)
 		}
 	}
+	if tool, err := s.Tool(t.Context(), "col", "n__a_b"); err != nil || tool.OriginalName != "a_b" {
+		t.Errorf("the plain name is that of %q, %v: it belongs to the tool that has it", tool.OriginalName, err)
+	}
 	before := map[string]string{}
 	for _, n := range names {
 		tool, err := s.Tool(t.Context(), "col", n)
