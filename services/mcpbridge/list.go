@@ -84,16 +84,11 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool, budget *int) (tool, bool) {
 	var d struct {
 		Name        string          `json:"name"`
-		Title       string          `json:"title"`
-		Description string          `json:"description"`
+		Title       plainText       `json:"title"`
+		Description plainText       `json:"description"`
 		Input       json.RawMessage `json:"inputSchema"`
 		Output      json.RawMessage `json:"outputSchema"`
-		Annotations struct {
-			Title       string `json:"title"`
-			ReadOnly    *bool  `json:"readOnlyHint"`
-			Idempotent  *bool  `json:"idempotentHint"`
-			Destructive *bool  `json:"destructiveHint"`
-		} `json:"annotations"`
+		Annotations hints           `json:"annotations"`
 	}
 	err := json.Unmarshal(raw, &d)
 	if err == nil && d.Name == "" {
@@ -116,13 +111,48 @@ func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers 
 		d.Title = d.Annotations.Title
 	}
 	t := tool{
-		raw: raw, input: d.Input, output: d.Output, name: d.Name, title: d.Title, description: d.Description,
+		raw: raw, input: d.Input, output: d.Output, name: d.Name, title: string(d.Title), description: string(d.Description),
 		readOnly: d.Annotations.ReadOnly, idempotent: d.Annotations.Idempotent, destructive: d.Annotations.Destructive,
 	}
 	if string(t.output) == "null" {
 		t.output = nil
 	}
 	return t, true
+}
+
+// plainText is a text that a tool can do without: anything else counts as none.
+type plainText string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *plainText) UnmarshalJSON(raw []byte) error {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		*t = plainText(s)
+	}
+	return nil
+}
+
+// hints are the annotations of a tool. Those that are not as the protocol has them say nothing.
+type hints struct {
+	Title                             plainText
+	ReadOnly, Idempotent, Destructive *bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *hints) UnmarshalJSON(raw []byte) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	for name, flag := range map[string]**bool{
+		"readOnlyHint": &h.ReadOnly, "idempotentHint": &h.Idempotent, "destructiveHint": &h.Destructive,
+	} {
+		if text := string(members[name]); text == "true" || text == "false" {
+			value := text == "true"
+			*flag = &value
+		}
+	}
+	return h.Title.UnmarshalJSON(members["title"])
 }
 
 // learnHeaders lists the tools, once per connection, to learn which arguments are repeated as headers: a server refuses calls without them,

@@ -82,7 +82,7 @@ func (c *calls) callTool(q *request) (any, *failure) {
 		case err != nil:
 			return ended(name, err)
 		case asked == nil:
-			return resultOf(result, q.placer(name)), nil
+			return resultOf(result, q.modern, q.placer(name)), nil
 		case q.modern:
 			return inputRequired(run.GetIdempotencyKey(), asked)
 		}

@@ -10,8 +10,9 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// resultOf returns a tool's result on the wire. place returns the URI by which the client finds a resource.
-func resultOf(r *registryv1.InvokeToolResponse, place func(string) string) map[string]any {
+// resultOf returns a tool's result on the wire, in the revision of 2026-07-28 or an earlier one. place returns the URI by which the client
+// finds a resource.
+func resultOf(r *registryv1.InvokeToolResponse, modern bool, place func(string) string) map[string]any {
 	content := []any{}
 	for _, part := range r.GetContent() {
 		content = append(content, partOf(part, place))
@@ -19,7 +20,9 @@ func resultOf(r *registryv1.InvokeToolResponse, place func(string) string) map[s
 	result := map[string]any{"content": content, "isError": r.GetIsError()}
 	if s := r.GetStructuredContent(); s != nil {
 		if text, err := protojson.Marshal(s); err == nil {
-			result["structuredContent"] = json.RawMessage(text)
+			if s.GetStructValue() != nil || modern { // earlier revisions have objects only
+				result["structuredContent"] = json.RawMessage(text)
+			}
 			if len(content) == 0 { // for clients that read only text
 				result["content"] = []any{map[string]any{"type": "text", "text": string(text)}}
 			}

@@ -32,6 +32,7 @@ type registry struct {
 	registryv1.UnimplementedToolServiceServer
 	registryv1.UnimplementedServerServiceServer
 
+	tools   []*registryv1.Tool
 	run     []*registryv1.RunToolResponse
 	forward func(req *registryv1.ForwardRequestRequest) (*registryv1.ForwardRequestResponse, error)
 }
@@ -43,6 +44,10 @@ func (r *registry) RunTool(_ *registryv1.RunToolRequest, stream grpc.ServerStrea
 		}
 	}
 	return nil
+}
+
+func (r *registry) ListTools(context.Context, *registryv1.ListToolsRequest) (*registryv1.ListToolsResponse, error) {
+	return &registryv1.ListToolsResponse{Tools: r.tools}, nil
 }
 
 func (r *registry) ListServers(context.Context, *registryv1.ListServersRequest) (*registryv1.ListServersResponse, error) {
@@ -200,7 +205,7 @@ func TestContent(t *testing.T) {
 		`{"name":"file:///x","type":"resource_link","uri":"src+file:///x"},` +
 		`{"name":"x","type":"resource_link","uri":"https://x.example"},` +
 		`{"resource":{"blob":"AQ==","uri":"src+a:b"},"type":"resource"},{"text":"","type":"text"}],` +
-		`"isError":false,"structuredContent":7}`
+		`"isError":false}` // 7 is not one of the revisions before 2026-07-28
 	if err != nil || string(text) != want || got["id"] != "x" {
 		t.Errorf("got %s, %v", text, err)
 	}

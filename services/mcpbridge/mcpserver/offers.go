@@ -14,6 +14,7 @@ import (
 
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
+	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/strict"
 )
 
 // In the catalogue of all sources, the URI of a resource is "source+" and its own, and the name of a prompt is "source__" and its own.
@@ -36,20 +37,22 @@ type offers struct {
 	log     *slog.Logger
 }
 
-// offer says how what a server offers is listed: in which field, and under which key its items have their name.
+// offer says how what a server offers is listed: in which field, and under which key its items have their name. mend makes an item one of
+// the protocol.
 type offer struct {
 	field, key, mark string
 	may              func(*registryv1.MCPServer) bool
+	mend             strict.Entry
 }
 
 func offerOf(method string) offer {
 	switch method {
 	case string(mcp.MethodResourcesList):
-		return offer{"resources", "uri", uriMark, (*registryv1.MCPServer).GetResources}
+		return offer{"resources", "uri", uriMark, (*registryv1.MCPServer).GetResources, strict.Resource}
 	case string(mcp.MethodResourcesTemplatesList):
-		return offer{"resourceTemplates", "uriTemplate", uriMark, (*registryv1.MCPServer).GetResources}
+		return offer{"resourceTemplates", "uriTemplate", uriMark, (*registryv1.MCPServer).GetResources, strict.Template}
 	default:
-		return offer{"prompts", "name", nameMark, (*registryv1.MCPServer).GetPrompts}
+		return offer{"prompts", "name", nameMark, (*registryv1.MCPServer).GetPrompts, strict.Prompt}
 	}
 }
 
@@ -64,7 +67,15 @@ func (o *offers) list(q *request) (any, *failure) {
 		if f != nil && f.Code == mcp.METHOD_NOT_FOUND { // it has none
 			return map[string]any{kind.field: []any{}}, nil
 		}
-		return result, f
+		if f != nil {
+			return nil, f
+		}
+		items, next := page(result, kind.field)
+		result[kind.field] = o.listed(q, kind, q.source, items)
+		if delete(result, "nextCursor"); next != "" {
+			result["nextCursor"] = next
+		}
+		return result, nil
 	}
 	servers, err := o.servers.ListServers(q.ctx, &registryv1.ListServersRequest{})
 	if err != nil {
@@ -100,7 +111,7 @@ func (o *offers) offersOf(q *request, kind offer, source string) []any {
 			return all
 		}
 		items, next := page(result, kind.field)
-		for _, item := range items {
+		for _, item := range o.listed(q, kind, source, items) {
 			if rename(item, kind.key, source+kind.mark) {
 				all = append(all, item)
 			}
@@ -113,10 +124,30 @@ func (o *offers) offersOf(q *request, kind offer, source string) []any {
 	return all
 }
 
-// page returns the items of a result and the cursor of the next page.
+// listed returns the items that can be listed, as the protocol has them.
+func (o *offers) listed(q *request, kind offer, source string, items []map[string]json.RawMessage) []map[string]json.RawMessage {
+	out := make([]map[string]json.RawMessage, 0, len(items))
+	for _, item := range items {
+		if err := kind.mend(item); err != nil {
+			o.log.WarnContext(q.ctx, "entry left out of a list", "source", source, "method", q.method, "entry", string(item[kind.key]), "error", err)
+			continue
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// page returns the items of a result that are objects, and the cursor of the next page.
 func page(result map[string]any, field string) (items []map[string]json.RawMessage, next string) {
-	if raw, ok := result[field].(json.RawMessage); ok && json.Unmarshal(raw, &items) != nil {
+	var all []json.RawMessage
+	if raw, ok := result[field].(json.RawMessage); ok && json.Unmarshal(raw, &all) != nil {
 		return nil, ""
+	}
+	for _, raw := range all {
+		var item map[string]json.RawMessage
+		if json.Unmarshal(raw, &item) == nil && item != nil {
+			items = append(items, item)
+		}
 	}
 	if raw, ok := result["nextCursor"].(json.RawMessage); ok && json.Unmarshal(raw, &next) != nil {
 		return items, ""
@@ -165,12 +196,21 @@ func (o *offers) readResource(q *request) (any, *failure) {
 		return nil, noResource(q.common.URI)
 	}
 	result, f := o.forwardAsking(q, source, map[string]any{"uri": uri})
-	if f != nil || q.source != "" || result["contents"] == nil {
+	if f != nil || result["contents"] == nil {
 		return result, f
 	}
-	contents, _ := page(result, "contents")
-	for _, c := range contents {
-		rename(c, "uri", source+uriMark)
+	items, _ := page(result, "contents")
+	contents := []map[string]json.RawMessage{}
+	for _, c := range items {
+		if strict.Contents(c) != nil { // the address is the one that was asked for
+			if c["uri"], _ = json.Marshal(uri); strict.Contents(c) != nil {
+				continue
+			}
+		}
+		if q.source == "" {
+			rename(c, "uri", source+uriMark)
+		}
+		contents = append(contents, c)
 	}
 	result["contents"] = contents
 	return result, nil
@@ -191,7 +231,18 @@ func (o *offers) getPrompt(q *request) (any, *failure) {
 	if len(p.Arguments) > 0 {
 		fields["arguments"] = p.Arguments
 	}
-	return o.forwardAsking(q, source, fields)
+	result, f := o.forwardAsking(q, source, fields)
+	if f != nil || result["messages"] == nil {
+		return result, f
+	}
+	messages, _ := page(result, "messages")
+	for _, m := range messages {
+		m["content"] = strict.Content(m["content"])
+	}
+	if result["messages"] = messages; messages == nil {
+		result["messages"] = []any{}
+	}
+	return result, nil
 }
 
 // forwardAsking forwards a request to which a server of the new era may answer with requests of its own. A client of the new era answers

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/windlass-dev/windlass/libs/schema"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
@@ -42,8 +43,8 @@ func (c *calls) listTools(q *request) (any, *failure) {
 	}
 	tools := []tool{}
 	for _, t := range page.GetTools() {
-		if !t.GetDrifted() {
-			tools = append(tools, q.tool(t))
+		if listed, ok := q.tool(t); ok && !t.GetDrifted() {
+			tools = append(tools, listed)
 		}
 	}
 	result := map[string]any{"tools": tools}
@@ -53,9 +54,14 @@ func (c *calls) listTools(q *request) (any, *failure) {
 	return result, nil
 }
 
-func (q *request) tool(t *registryv1.Tool) tool {
+// tool returns a tool as the protocol has it; false if it cannot be listed, which its source says.
+func (q *request) tool(t *registryv1.Tool) (tool, bool) {
+	input, err := schema.Object([]byte(t.GetInputSchemaJson()))
+	if err != nil {
+		return tool{}, false
+	}
 	out := tool{
-		Name: t.GetName(), Title: t.GetTitle(), Description: t.GetDescription(), Input: json.RawMessage(t.GetInputSchemaJson()),
+		Name: t.GetName(), Title: t.GetTitle(), Description: t.GetDescription(), Input: input,
 		Annotations: annotations{
 			ReadOnly:   t.GetEffect() == turnv1.EffectClass_EFFECT_CLASS_READ,
 			Idempotent: t.GetEffect() == turnv1.EffectClass_EFFECT_CLASS_READ || t.GetEffect() == turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT,
@@ -64,13 +70,12 @@ func (q *request) tool(t *registryv1.Tool) tool {
 	if q.source != "" {
 		out.Name = t.GetOriginalName()
 	}
-	if len(out.Input) == 0 {
-		out.Input = json.RawMessage(`{"type":"object"}`)
+	if output := []byte(t.GetOutputSchemaJson()); schema.IsObject(output) { // results of other types are not described
+		if out.Output, err = schema.Object(output); err != nil {
+			out.Output = nil
+		}
 	}
-	if t.GetOutputSchemaJson() != "" {
-		out.Output = json.RawMessage(t.GetOutputSchemaJson())
-	}
-	return out
+	return out, true
 }
 
 // originalName is a tool by the name that its source uses.
@@ -122,8 +127,8 @@ func (c *calls) checkHeaders(q *request, name string) *failure {
 		values := q.header.Values(header)
 		return strings.Join(values, ", "), len(values) > 0
 	}
-	schema := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(t.GetInputSchemaJson())}
-	if err := mcp.ValidateParamHeadersLookup(has, schema, q.params); err != nil {
+	described := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(t.GetInputSchemaJson())}
+	if err := mcp.ValidateParamHeadersLookup(has, described, q.params); err != nil {
 		return &failure{Code: mcp.HEADER_MISMATCH, Message: err.Error()}
 	}
 	return nil

@@ -20,6 +20,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/schema"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -179,13 +181,25 @@ func discoverMCP(ctx context.Context, u *Upstream, s store.Source, a as) (store.
 		ServerVersion: joined(resp.GetServerName(), resp.GetServerVersion()), ProtocolVersion: resp.GetProtocolVersion(),
 	}
 	seen := map[string]bool{}
+	var odd []string
 	for _, t := range resp.GetTools() {
-		if t.GetName() == "" || strings.Contains(t.GetName(), "\x00") || seen[t.GetName()] {
-			continue // the server's fault; the first of two tools with the same name is kept
+		shown := truncate.Bytes(noNUL(t.GetName()), 100)
+		switch {
+		case t.GetName() == "" || strings.Contains(t.GetName(), "\x00"):
+			odd = append(odd, fmt.Sprintf("the tool %q is left out: that is not a name", shown))
+			continue
+		case seen[t.GetName()]: // the first one is kept
+			odd = append(odd, fmt.Sprintf("the tool %q is there twice; the first one counts", shown))
+			continue
 		}
 		seen[t.GetName()] = true
 		inv.Tools = append(inv.Tools, found(t))
+		if _, err := schema.Object(t.GetInputSchemaJson()); err != nil {
+			odd = append(odd, fmt.Sprintf("the tool %q is not listed at /mcp, since clients could not read the schema of its arguments: %s", shown,
+				err))
+		}
 	}
+	inv.Warnings = warnings(odd)
 	return inv, nil
 }
 
