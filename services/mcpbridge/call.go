@@ -30,14 +30,17 @@ type call struct {
 	state     askState           // the state of that question
 }
 
-// run waits for a slot, connects if needed and runs the call. The result is the server's answer, including its refusals. Errors are
+// run waits for a slot, connects if needed and runs the call, all within the call's time. The result is the server's answer, including its
+// refusals. Errors are
 // UNAVAILABLE if the call certainly did not run, a *sendError if the answer was too large to read, and ABORTED/OUTCOME_UNKNOWN otherwise.
 func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, sp.callTimeout)
+	defer cancel()
 	var refused error
 	for attempt := 0; ; attempt++ {
 		u, err := s.pool.get(sp)
 		if err != nil {
-			return nil, doubted(sp, in.tool, unavailable(sp, err), refused)
+			return nil, doubted(sp, in.tool, notCalled(sp, err), refused)
 		}
 		a, err := s.runOn(ctx, u, sp, in, &refused)
 		switch {
@@ -56,7 +59,7 @@ func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
 		if e.fate != notSent {
 			return nil, outcomeUnknown(sp, in.tool, err)
 		}
-		return nil, doubted(sp, in.tool, unavailable(sp, err), refused)
+		return nil, doubted(sp, in.tool, notCalled(sp, err), refused)
 	}
 }
 
@@ -76,15 +79,18 @@ func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, ref
 			return nil, errRetired
 		}
 		if err != nil { // whatever happened to the connection, the call was not sent
-			return nil, doubted(sp, in.tool, unavailable(sp, err), *refused)
+			return nil, doubted(sp, in.tool, notCalled(sp, err), *refused)
 		}
 		c.spec.hidden.Add(sp.concealed)
 		c.learnHeaders(ctx)
-		a, err := c.callTool(ctx, sp.callTimeout, in)
-		again := s.prepareRetry(ctx, u, c, a, err, refused) && attempt == 0
+		a, err := c.callTool(ctx, in)
+		settled, again := s.prepareRetry(ctx, u, c, a, err, refused)
 		c.finished()
-		if again {
+		switch {
+		case again && attempt == 0:
 			continue
+		case settled != nil:
+			return settled, nil
 		}
 		if err != nil && asSendError(err).fate == notSent {
 			return nil, doubted(sp, in.tool, err, *refused)
@@ -101,8 +107,10 @@ func doubted(sp *spec, tool string, err, refused error) error {
 	return outcomeUnknown(sp, tool, refused)
 }
 
-// prepareRetry prepares a retry of the call, and reports whether it may be sent again.
-func (s *Service) prepareRetry(ctx context.Context, u *upstream, c *connection, a *answer, err error, refused *error) bool {
+// prepareRetry prepares a retry of the call, and reports whether it may be sent again. settled is the answer of a call that was refused as
+// in a lost session by a server that still knows the session.
+func (s *Service) prepareRetry(ctx context.Context, u *upstream, c *connection, a *answer, err error, refused *error,
+) (settled *answer, again bool) {
 	if err == nil {
 		switch {
 		case a.failure == nil:
@@ -111,31 +119,52 @@ func (s *Service) prepareRetry(ctx context.Context, u *upstream, c *connection, 
 		case a.failure.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION:
 			u.drop(c, staleness(facts{}, wrongRevision))
 		}
-		return false
+		return nil, false
 	}
 	e := asSendError(err)
 	switch {
 	case e.stale:
 		u.drop(c, e)
-		return e.fate == notSent
+		return nil, e.fate == notSent
 	case e.fate == sessionLost:
-		if *refused != nil {
-			return false
-		}
-		ping := c.ping(ctx)
-		lost := ping != nil && ping.fate == sessionLost
-		if lost {
-			*refused = err
-		}
-		if lost || ping != nil && ping.stale {
+		lost := c.ping(ctx)
+		if lost.gone() || lost != nil && lost.stale {
 			u.drop(c, e)
 		}
-		return lost
+		switch {
+		case lost == nil:
+			return e.answer, false
+		case !lost.gone() || *refused != nil:
+			return nil, false
+		}
+		*refused = err
+		return nil, true
 	case e.fate == notSent && ctx.Err() == nil && notWritten(err):
 		c.abort(err)
-		return true
+		return nil, true
 	}
-	return false
+	return nil, false
+}
+
+// gone reports whether an answer to a ping says that the session is lost.
+func (e *sendError) gone() bool { return e != nil && e.fate == sessionLost }
+
+// ask sends a request that may be repeated, and settles its answer.
+func (c *connection) ask(ctx context.Context, method mcp.MCPMethod, params map[string]any) (*answer, error) {
+	a, err := c.request(ctx, c.nextID.Add(1), method, params)
+	return c.settle(ctx, a, err)
+}
+
+// settle returns the answer of a request that may be repeated: an error with the status of a lost session is one if the server still knows
+// the session.
+func (c *connection) settle(ctx context.Context, a *answer, err error) (*answer, error) {
+	if err == nil {
+		return a, nil
+	}
+	if e := asSendError(err); e.answer != nil && c.ping(ctx) == nil {
+		return e.answer, nil
+	}
+	return nil, err
 }
 
 // ping checks whether the server still knows the session after it refused a call with a status that suggests otherwise. Proxies and tools
@@ -154,8 +183,8 @@ func (c *connection) ping(ctx context.Context) *sendError {
 const pingTimeout = 5 * time.Second
 
 // callTool sends the call and waits for its answer. Errors are *sendError.
-func (c *connection) callTool(ctx context.Context, limit time.Duration, in call) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+func (c *connection) callTool(ctx context.Context, in call) (*answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	id := c.nextID.Add(1)
 	token := fmt.Sprintf("%s%d", c.tokens, id)
@@ -248,7 +277,7 @@ func (u *upstream) enter(ctx context.Context, limit time.Duration) error {
 			"tool server %q is busy: %d calls are running and none ended within %s", u.spec.name, cap(u.slots), limit).
 			Hint("Try again later, or raise mcpbridge.max_calls if the server can take more.").RetryAfter(limit)
 	case <-ctx.Done():
-		return unavailable(u.spec, &sendError{fate: notSent, cause: ctx.Err(), text: "the call ended while it waited for its place"})
+		return notCalled(u.spec, &sendError{fate: notSent, cause: ctx.Err(), text: "the call ended while it waited for its place"})
 	}
 }
 

@@ -34,10 +34,10 @@ func TestValuesOfReferencesStayOutOfResults(t *testing.T) {
 				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, id, strings.ReplaceAll(row.answer, "KEY", string(quoted)))
 			}}
 			b := newBridge(t)
-			res := b.must(t, &mcpbridgev1.Server{
+			_, res, err := b.call(t.Context(), &mcpbridgev1.Server{
 				Id: "src_x", Url: serve(t, server).URL, Headers: map[string]string{"X-Key": "${env:WINDLASS_TOOL_KEY}", "X-Org": "an-organisation"},
 			}, "x", "{}")
-			if got := res.String(); strings.Contains(got, "s3cr3t") || !strings.Contains(got, row.want) {
+			if got := fmt.Sprint(res, err); strings.Contains(got, "s3cr3t") || !strings.Contains(got, row.want) {
 				t.Errorf("got %s", got)
 			}
 		})

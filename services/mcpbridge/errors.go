@@ -39,6 +39,7 @@ type sendError struct {
 	tooLarge   bool          // the answer arrived, but was too large
 	redirected bool
 	stale      bool      // the connection is unusable
+	answer     *answer   // what came with the status of a lost session; the answer if the session is not lost
 	scopes     *[]string // the server wants these instead of those of the user's token
 	wrongEra   bool      // the server no longer speaks this form of the protocol
 	text       string    // for people; empty = the cause's
@@ -123,6 +124,15 @@ func unavailable(sp *spec, err error) *fault.Error {
 		f = f.RetryAfter(e.retryAfter)
 	}
 	return sp.markRefused(f, err)
+}
+
+// notCalled is unavailable for a call. One whose time is up, or that of the handshake, has none for another attempt, which its code says.
+func notCalled(sp *spec, err error) *fault.Error {
+	f := unavailable(sp, err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		f.Code = codes.DeadlineExceeded
+	}
+	return f
 }
 
 // outcomeUnknown returns the fault of a call with unknown outcome.

@@ -83,7 +83,7 @@ func forwardOn(ctx context.Context, u *upstream, method mcp.MCPMethod, params ma
 		return nil, errRetired
 	}
 	defer c.finished()
-	a, err := c.request(ctx, c.nextID.Add(1), method, params)
+	a, err := c.ask(ctx, method, params)
 	if err == nil {
 		return a, nil
 	}

@@ -205,7 +205,10 @@ func TestAnswersToACallThatGoWrong(t *testing.T) {
 			want: "inside", fine: true,
 		},
 		{name: "no content", call: answer(`"result":{}`), fine: true},
-		{name: "a number is no result", call: answer(`"result":7`), want: "no tool result"},
+		{
+			name: "a number is no result", call: answer(`"result":7`), reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			want: "not the result of a tool",
+		},
 		{name: "deep structure", call: answer(`"result":{"structuredContent":` + deep + `}`), want: "nested"},
 		{
 			name: "many parts", call: answer(`"result":{"content":[` + strings.Repeat(`{"type":"text","text":"a"},`, 200_000) + `{}]}`),

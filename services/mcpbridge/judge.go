@@ -15,8 +15,9 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
 )
 
-// judge classifies the response to a request, or its absence. A response with the request's id is its answer, whatever the HTTP status.
-// Anything else says nothing about a tool call that was written: it may come from a proxy, or from a tool that acted before it failed.
+// judge classifies the response to a request, or its absence. A response with the request's id is its answer, whatever the HTTP status; an
+// error with the status of a lost session may be one, which connection.settle finds out. Anything else says nothing about a tool call that
+// was written: it may come from a proxy, or from a tool that acted before it failed.
 func (s *sender) judge(ctx context.Context, x *exchange, res *transport.JSONRPCResponse, err error) (*answer, error) {
 	f := x.facts()
 	switch {
@@ -35,6 +36,10 @@ func (s *sender) judge(ctx context.Context, x *exchange, res *transport.JSONRPCR
 	case !other && res.Error != nil && res.Error.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && x.method != mcp.MethodServerDiscover &&
 		x.method != mcp.MethodToolsCall:
 		return nil, staleness(f, wrongRevision)
+	case !other && res.Error != nil && s.mayBeLost(x.method, f.status, res.Error.Code):
+		e := s.judgeError(ctx, x, f, fmt.Errorf("status %d: %s", f.status, res.Error.Message))
+		e.answer = &answer{failure: res.Error}
+		return nil, e
 	case other && f.status >= 400 && res.Error != nil:
 		e := s.judgeError(ctx, x, f, fmt.Errorf("status %d: %s", f.status, res.Error.Message))
 		if x.method == mcp.MethodToolsCall || e.refusedLogin() || e.stale || e.fate == sessionLost || f.status >= 500 {
@@ -44,6 +49,8 @@ func (s *sender) judge(ctx context.Context, x *exchange, res *transport.JSONRPCR
 		return nil, s.judgeError(ctx, x, f, fmt.Errorf("status %d", f.status))
 	case other && (res.Error == nil || x.method == mcp.MethodToolsCall):
 		return nil, &sendError{fate: unknownFate, text: "the server answered another request than the one that was sent"}
+	case res.Error == nil && len(res.Result) == 0:
+		return nil, &sendError{fate: unknownFate, text: "the server's answer has neither a result nor an error"}
 	}
 	return &answer{result: res.Result, failure: res.Error}, nil
 }
@@ -68,7 +75,7 @@ func (s *sender) judgeError(ctx context.Context, x *exchange, f facts, err error
 		if errors.Is(ctx.Err(), context.Canceled) {
 			e.text = "the call was cancelled"
 		}
-	case s.inSession(x.method) && (f.status == http.StatusNotFound || f.status == http.StatusBadRequest):
+	case s.mayBeLost(x.method, f.status, 0):
 		e.fate, e.text = sessionLost, errSessionGone.Error()
 	case f.status == http.StatusBadRequest && s.modern() && staleMessage(err.Error()):
 		return staleness(f, err.Error())
@@ -80,6 +87,13 @@ func (s *sender) judgeError(ctx context.Context, x *exchange, f facts, err error
 		e.text = fmt.Sprintf("the server answered with %q instead of MCP (status %d)", f.contentType, f.status)
 	}
 	return e
+}
+
+// mayBeLost reports whether a status says that the server has forgotten the session of the request. A server that answers a ping by not
+// knowing the method knows the session.
+func (s *sender) mayBeLost(method mcp.MCPMethod, status, code int) bool {
+	return s.inSession(method) && (status == http.StatusNotFound || status == http.StatusBadRequest) &&
+		(method != mcp.MethodPing || code != mcp.METHOD_NOT_FOUND)
 }
 
 // inSession reports whether a request belongs to a session that the server may have forgotten.

@@ -33,7 +33,7 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 		if cursor != "" {
 			params["cursor"] = cursor
 		}
-		a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodToolsList, params)
+		a, err := c.ask(ctx, mcp.MethodToolsList, params)
 		if err != nil {
 			return nil, err
 		}

@@ -251,13 +251,13 @@ func TestAChangedEntryReplacesTheConnection(t *testing.T) {
 	b := newBridge(t)
 	file := filepath.Join(t.TempDir(), "notes")
 	running := make(chan error, 1)
-	s.CallTimeout = durationpb.New(1500 * time.Millisecond)
+	s.CallTimeout = durationpb.New(150 * time.Second) // the start of the process is a part of it
 	go func() {
 		_, _, err := b.call(t.Context(), stdioServer(t, "modern"), "progress", `{"n":50,"tag":"`+file+`"}`)
 		running <- err
 	}()
 	first := text(b.must(t, s, "pid", "{}"))
-	s.Name, s.CallTimeoutMs = "other name", 3000
+	s.Name, s.CallTimeout = "other name", durationpb.New(300*time.Second)
 	if again := text(b.must(t, s, "pid", "{}")); again != first {
 		t.Error("a new name made a new process")
 	}

@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,14 +42,34 @@ func (s *Service) WatchResources(
 	if err != nil {
 		return err
 	}
-	u, err := s.pool.get(sp)
-	if err != nil {
-		return unavailable(sp, err)
+	for attempt := 0; ; attempt++ {
+		u, err := s.pool.get(sp)
+		if err != nil {
+			return unavailable(sp, err)
+		}
+		c, err := u.connection(stream.Context())
+		if err != nil {
+			return unavailable(sp, err)
+		}
+		err = c.watchResources(req, stream)
+		e, ok := errors.AsType[*sendError](err)
+		if !ok {
+			return err
+		}
+		lost := e.fate == sessionLost || e.stale
+		if lost {
+			u.drop(c, e)
+		}
+		if !lost || attempt > 0 {
+			return unavailable(sp, err)
+		}
 	}
-	c, err := u.connection(stream.Context())
-	if err != nil {
-		return unavailable(sp, err)
-	}
+}
+
+// watchResources subscribes, and reports changes until the stream or the connection ends. A *sendError means that there is no subscription.
+func (c *connection) watchResources(
+	req *mcpbridgev1.WatchResourcesRequest, stream grpc.ServerStreamingServer[mcpbridgev1.WatchResourcesResponse],
+) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	topics := topicsOf(req)
@@ -80,21 +101,21 @@ func (s *Service) WatchResources(
 		case err := <-ended:
 			return err
 		case <-c.done:
-			return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the connection to tool server %q ended", sp.name)
+			return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the connection to tool server %q ended", c.spec.name)
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// subscribe subscribes in the old era, resource by resource.
+// subscribe subscribes in the old era, resource by resource. Errors of the transport are *sendError.
 func (c *connection) subscribe(ctx context.Context, uris []string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.spec.callTimeout)
 	defer cancel()
 	for _, uri := range uris {
-		a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodResourcesSubscribe, map[string]any{"uri": uri})
+		a, err := c.ask(ctx, mcp.MethodResourcesSubscribe, map[string]any{"uri": uri})
 		if err != nil {
-			return unavailable(c.spec, err)
+			return err
 		}
 		if a.failure != nil {
 			return refusedSubscription(c.spec, a.failure)

@@ -143,6 +143,11 @@ func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1
 	if err != nil {
 		return nil, nil, err
 	}
+	if a.failure == nil && a.asked == nil {
+		if err := result.Check(a.result); err != nil {
+			return nil, nil, outcomeUnknown(sp, in.tool, err)
+		}
+	}
 	asked, why := sp.questionOf(in, a)
 	switch {
 	case why != "":

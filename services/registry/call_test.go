@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -193,6 +194,13 @@ func TestWhenTheServerFails(t *testing.T) {
 		{
 			"timed out, once", "notes__send", func() error { return fault.New(codes.DeadlineExceeded, 18, "too slow") }, 9, "outcome_unknown",
 			"unresolved", 1, true, 0,
+		},
+		{
+			"hung in the handshake, once", "notes__send",
+			func() error {
+				return fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_TOOL_UNAVAILABLE, "it did not answer in time")
+			},
+			9, "tool_unavailable", "failed", 1, false, 0,
 		},
 		{"ended without a result, once", "notes__send", func() error { return nil }, 9, "outcome_unknown", "unresolved", 1, true, 0},
 	} {

@@ -77,7 +77,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
 	req := upstream.Request{
 		Source: t.Source, Tool: t.OriginalName, Definition: t.DefinitionHash, Effect: t.Effect,
-		Arguments: r.args, By: by, CanAsk: r.CanWait || slices.Contains(r.Accepts, upstream.Elicitation), Accepts: r.Accepts,
+		Arguments: r.args, By: by, Until: until, CanAsk: r.CanWait || slices.Contains(r.Accepts, upstream.Elicitation), Accepts: r.Accepts,
 		LogLevel: r.LogLevel, Answer: r.Input, ProviderData: r.ProviderData, Token: r.Token,
 		Meta: map[string]string{
 			"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,

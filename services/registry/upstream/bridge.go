@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -66,6 +68,10 @@ func (u *Upstream) callBridge(ctx context.Context, r Request, given providerdata
 	server, err := u.logins.server(u.server(r.Source), r.as)
 	if err != nil {
 		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+	}
+	if !r.Until.IsZero() { // the bridge's own time ends first, so that it can say whether the call was sent
+		server.CallTimeout = durationpb.New(max(min(u.CallTimeout(r.Source), time.Until(r.Until)), time.Millisecond))
+		server.CallTimeoutMs = int32(server.GetCallTimeout().AsDuration().Milliseconds())
 	}
 	stream, err := u.bridge.CallTool(ctx, &mcpbridgev1.CallToolRequest{
 		Server: server, Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,

@@ -341,6 +341,8 @@ type Request struct {
 	By builtin.Caller
 	// Meta is sent as the call's _meta.
 	Meta map[string]string
+	// Until is when the time of all its attempts is up; zero = an attempt has the whole time of its source.
+	Until time.Time
 	// CanAsk lets the tool ask the user.
 	CanAsk bool
 	// Accepts are the methods of an MCP server's requests that the caller answers itself.
