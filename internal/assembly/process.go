@@ -246,6 +246,7 @@ func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 	}
 	cfg := rpc.ClientConfig{Keyring: p.ring, As: as}
 	if as == nil {
+	rpc.Notifier
 		cfg.Patience = callerPatience
 	}
 	c, err := rpc.Dial(p.opts.Network, role, cfg)
@@ -265,6 +266,14 @@ func (p *Process) database(role string) (*sqldb.DB, error) {
 		return nil, fmt.Errorf("database: %w", err)
 	}
 	p.databases[role] = db
+// Changed implements rpc.Notifier.
+func (a *authorizer) Changed() <-chan struct{} {
+	if a.target == nil {
+		return nil
+	}
+	return a.target.Changed()
+}
+
 	p.ready[role+" database"] = db.Check
 	return db, nil
 }

@@ -45,8 +45,9 @@ type Authorizer struct {
 	asking  singleflight.Group
 	denials chan struct{}
 	now     func() time.Time
-	// forgotten counts the calls of Forget.
+	// forgotten counts the calls of Forget, and changes reports them.
 	forgotten atomic.Uint64
+	changes   Changes
 }
 
 // entry is a cached answer for one principal. Entries are replaced, never modified.
@@ -168,7 +169,11 @@ func (a *Authorizer) Forget(tenant string) {
 			a.entries.Add(key, known)
 		}
 	}
+	a.changes.Notify()
 }
+
+// Changed returns a channel that is closed at the next call of Forget.
+func (a *Authorizer) Changed() <-chan struct{} { return a.changes.Next() }
 
 // denialWait is how long a refusal waits for its record.
 const denialWait = time.Second

@@ -62,6 +62,10 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		var release context.CancelFunc
 		ctx, release = authn.Hold(ctx)
 		defer release()
+		if ctx, release, err = s.permitted.hold(ctx, info.FullMethod); err != nil {
+			return err
+		}
+		defer release()
 		held := ctx
 		defer func() {
 			if cause := fault.As(context.Cause(held)); cause != nil && err != nil {
@@ -127,6 +131,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
+	accepted(ctx)
 	if check != nil {
 		ctx = authn.WithCheck(ctx, *check)
 	}

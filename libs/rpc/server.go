@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
+	"github.com/windlass-dev/windlass/libs/rpc/admission"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -65,6 +67,8 @@ type ServerConfig struct {
 	Auditor Auditor
 	// Requests counts the calls from outside the mesh towards quotas; nil does not.
 	Requests *quota.Counter
+	// Admission bounds what callers hold whose credentials are not accepted; the zero value = admission.Defaults.
+	Admission admission.Limits
 	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }
@@ -81,6 +85,8 @@ type Server struct {
 	audited     map[string]bool   // methods whose calls are recorded
 	former      map[string]string // methods by the full names that they had before
 	direct      *direct
+	gate        *admission.Gate
+	permitted   *permitted
 	left        chan struct{} // closed when handlers were abandoned
 	leave       sync.Once
 	// stopping ends when Stop begins.
@@ -91,6 +97,9 @@ type Server struct {
 // maxHeaders bounds the metadata of a call in bytes. Its largest part is a token with a user's claims, which arrived in headers of up to 64
 // KiB.
 const maxHeaders = 256 << 10
+
+// handshakeTime is how long a new connection may take until it can be used.
+const handshakeTime = 20 * time.Second
 
 // NewServer returns a server without services.
 func NewServer(cfg ServerConfig) (*Server, error) {
@@ -108,11 +117,16 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, health: health.NewServer(), validator: v, former: map[string]string{}, left: make(chan struct{})}
+	s := &Server{
+		cfg: cfg, health: health.NewServer(), validator: v, former: map[string]string{}, left: make(chan struct{}),
+		gate: admission.New(cmp.Or(cfg.Admission, admission.Defaults())),
+	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.direct = newDirect(s)
+	s.permitted = &permitted{server: s, open: map[*permittedStream]struct{}{}, users: map[streamUser]int{}}
 	s.grpc = grpc.NewServer(
-		grpc.Creds(peercred.Credentials(cfg.TLS.transport())),
+		grpc.Creds(peercred.Credentials(gated{cfg.TLS.transport()})),
+		grpc.InTapHandle(begin), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(handshakeTime),
 		grpc.StatsHandler(serverStats()),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor rejects unknown methods
@@ -189,7 +203,7 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 		}
 		g.Go(func() error {
 			ended := make(chan error, 1)
-			go func() { ended <- s.grpc.Serve(l) }() // gRPC's Serve may wait for handlers, see Stop
+			go func() { ended <- s.grpc.Serve(s.gate.Listener(l)) }() // gRPC's Serve may wait for handlers, see Stop
 			select {
 			case err := <-ended:
 				if err != nil && !errors.Is(err, grpc.ErrServerStopped) {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/meshtls"
-	"github.com/windlass-dev/windlass/libs/peercred"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -184,11 +183,7 @@ func (s *Server) checkRole(ctx context.Context, p *policyv1.Principal, method st
 
 // certificate returns what a call's connection says about the calling process; false without TLS.
 func certificate(ctx context.Context) (certified, bool) {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return certified{}, false
-	}
-	info, ok := p.AuthInfo.(peercred.AuthInfo)
+	info, ok := gate(ctx)
 	if !ok {
 		return certified{}, false
 	}

@@ -15,6 +15,7 @@ const recordTimeout = 3 * time.Second
 type Authorizer struct {
 	service *Service
 	slots   chan struct{}
+	changes authz.Changes
 }
 
 // Authorizer returns the authorizer of this process's policy server.
@@ -37,7 +38,13 @@ func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permissi
 }
 
 // Forget makes the next decision about a tenant read its policies again; an empty tenant means all.
-func (a *Authorizer) Forget(tenant string) { a.service.decider.sets.forget(tenant) }
+func (a *Authorizer) Forget(tenant string) {
+	a.service.decider.sets.forget(tenant)
+	a.changes.Notify()
+}
+
+// Changed returns a channel that is closed at the next call of Forget.
+func (a *Authorizer) Changed() <-chan struct{} { return a.changes.Next() }
 
 // RecordDenied records a denial, and returns when that is committed or ctx ends; it drops the denial if too many are in flight.
 func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
