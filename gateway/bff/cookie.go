@@ -3,11 +3,14 @@ package bff
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/secret"
@@ -75,29 +78,60 @@ type attempt struct {
 	Expires  time.Time `json:"expires"`
 }
 
-// owner binds what is encrypted to its use.
-const attemptOwner = "attempt"
+const (
+	// attemptOwner binds what is encrypted to its use.
+	attemptOwner = "attempt"
+	// maxAttempts is the number of logins that one browser may have under way: each is a cookie that comes with every request.
+	maxAttempts = 20
+	// stateInName is the number of characters of a cookie's name that tell attempts apart.
+	stateInName = 16
+)
 
-func (b *BFF) keepAttempt(w http.ResponseWriter, a attempt) error {
+// attemptName returns the name of an attempt's cookie: each tab has its own.
+func (n cookieNames) attemptName(state string) string {
+	sum := sha256.Sum256([]byte(state))
+	return n.attempt + "-" + base64.RawURLEncoding.EncodeToString(sum[:])[:stateInName]
+}
+
+func (b *BFF) keepAttempt(w http.ResponseWriter, r *http.Request, a attempt) error {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return err //nolint:wrapcheck // strings always encode
 	}
+	b.dropAttempts(w, r)
 	sealed := b.box.Seal(secret.New(string(text)), attemptOwner)
-	b.names.set(w, b.names.attempt, base64.RawURLEncoding.EncodeToString(sealed), attemptTime)
+	b.names.set(w, b.names.attemptName(a.State), base64.RawURLEncoding.EncodeToString(sealed), attemptTime)
 	return nil
 }
 
-var errNoAttempt = errors.New("no login is under way in this browser")
-
-// takeAttempt returns the login under way, and removes it: it is good for one try.
-func (b *BFF) takeAttempt(w http.ResponseWriter, r *http.Request) (attempt, error) {
-	var a attempt
-	value, present := one(r, b.names.attempt)
-	if !present {
-		return a, errNoAttempt
+// dropAttempts removes the attempts that have ended, and the oldest of those that are too many with another one.
+func (b *BFF) dropAttempts(w http.ResponseWriter, r *http.Request) {
+	type kept struct {
+		name    string
+		expires time.Time
 	}
-	b.names.set(w, b.names.attempt, "", 0)
+	var all []kept
+	for _, c := range r.Cookies() {
+		if !strings.HasPrefix(c.Name, b.names.attempt+"-") {
+			continue
+		}
+		a, err := b.openAttempt(c.Value)
+		if err != nil {
+			b.names.set(w, c.Name, "", 0)
+			continue
+		}
+		all = append(all, kept{c.Name, a.Expires})
+	}
+	slices.SortFunc(all, func(x, y kept) int { return x.expires.Compare(y.expires) })
+	for _, old := range all[:max(0, len(all)-maxAttempts+1)] {
+		b.names.set(w, old.name, "", 0)
+	}
+}
+
+var errNoAttempt = errors.New("no such login is under way in this browser")
+
+// openAttempt decrypts the cookie of an attempt.
+func (b *BFF) openAttempt(value string) (a attempt, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {
 		return a, errNoAttempt
@@ -106,5 +140,22 @@ func (b *BFF) takeAttempt(w http.ResponseWriter, r *http.Request) (attempt, erro
 	if err != nil || json.Unmarshal([]byte(text.Reveal()), &a) != nil || time.Now().After(a.Expires) {
 		return attempt{}, errNoAttempt
 	}
+	return a, nil
+}
+
+// takeAttempt returns the login under way to which a callback belongs, and removes it: it is good for one try. Other attempts of the browser
+// stay.
+func (b *BFF) takeAttempt(w http.ResponseWriter, r *http.Request) (attempt, error) {
+	states := r.URL.Query()["state"]
+	if len(states) != 1 {
+		return attempt{}, errNoAttempt
+	}
+	name := b.names.attemptName(states[0])
+	value, _ := one(r, name)
+	a, err := b.openAttempt(value)
+	if err != nil || subtle.ConstantTimeCompare([]byte(states[0]), []byte(a.State)) != 1 {
+		return attempt{}, errNoAttempt
+	}
+	b.names.set(w, name, "", 0)
 	return a, nil
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/oauth2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -20,14 +19,8 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-const (
-	// refreshTime bounds a refresh; the lease of the store is longer.
-	refreshTime = 15 * time.Second
-	// pollTime is how often a gateway looks whether another one has refreshed a login.
-	pollTime = 100 * time.Millisecond
-	// margin is how long a token must be valid to be used.
-	margin = 2 * time.Second
-)
+// margin is how long a token must be valid to be used.
+const margin = 2 * time.Second
 
 func owner(id []byte) string { return "login " + hex.EncodeToString(id) }
 
@@ -104,9 +97,9 @@ func (b *BFF) Token(r *http.Request) (token string, present bool, err error) {
 			err = errOver()
 		}
 	case now.Add(margin).Before(t.Expires):
-		b.background.Go(func() { _, _ = b.refreshed(context.WithoutCancel(ctx), id, t, revision) }) // logged there
+		b.background.Go(func() { _, _ = b.refreshed(context.WithoutCancel(ctx), id, revision) }) // logged there
 	default:
-		t, err = b.refreshed(ctx, id, t, revision)
+		t, err = b.refreshed(ctx, id, revision)
 	}
 	return t.Access, true, err
 }
@@ -131,12 +124,12 @@ func (b *BFF) ownPage(r *http.Request) error {
 	return nil
 }
 
-// refreshed replaces the tokens of a login. Concurrent calls share one refresh.
-func (b *BFF) refreshed(ctx context.Context, id []byte, t tokens, revision int64) (tokens, error) {
+// refreshed replaces the tokens of a login, of which the caller has read this revision. Concurrent calls share one refresh.
+func (b *BFF) refreshed(ctx context.Context, id []byte, revision int64) (tokens, error) {
 	ch := b.refreshing.DoChan(string(id), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTime)
 		defer cancel()
-		fresh, err := b.refresh(ctx, id, t, revision)
+		fresh, err := b.refresh(ctx, id, revision)
 		if err != nil {
 			b.deps.Log.WarnContext(ctx, "a login could not be refreshed", "error", err)
 		}
@@ -148,58 +141,6 @@ func (b *BFF) refreshed(ctx context.Context, id []byte, t tokens, revision int64
 		return fresh, r.Err //nolint:wrapcheck // of refresh
 	case <-ctx.Done():
 		return tokens{}, ctx.Err() //nolint:wrapcheck // as it is
-	}
-}
-
-func (b *BFF) refresh(ctx context.Context, id []byte, t tokens, revision int64) (tokens, error) {
-	// A refresh that has just ended may have been another's: the tokens that the caller read are old then.
-	now, current, err := b.read(ctx, id)
-	if err != nil || current != revision {
-		return now, err
-	}
-	if _, err := b.deps.Logins.LeaseLogin(ctx, &loginv1.LeaseLoginRequest{Id: id, Revision: revision}); err != nil {
-		if status.Code(err) == codes.Aborted {
-			return b.await(ctx, id, revision)
-		}
-		return tokens{}, fmt.Errorf("lease a login: %w", err)
-	}
-	p, err := b.discover(ctx)
-	if err != nil {
-		return tokens{}, unavailable(err)
-	}
-	fresh, err := p.oauth.TokenSource(b.client(ctx), &oauth2.Token{RefreshToken: t.Refresh}).Token()
-	if err = withoutBody(err); final(err) {
-		_, derr := b.deps.Logins.DeleteLogin(ctx, &loginv1.DeleteLoginRequest{Id: id})
-		return tokens{}, errors.Join(errOver(), derr)
-	}
-	if err != nil {
-		return tokens{}, unavailable(err)
-	}
-	out := tokensOf(fresh, t)
-	sealed, err := b.sealed(id, out)
-	if err != nil {
-		return tokens{}, err
-	}
-	if _, err := b.deps.Logins.UpdateLogin(ctx, &loginv1.UpdateLoginRequest{Id: id, Revision: revision, Sealed: sealed}); err != nil {
-		return tokens{}, fmt.Errorf("keep refreshed tokens: %w", err)
-	}
-	return out, nil
-}
-
-// await waits until another gateway has refreshed a login.
-func (b *BFF) await(ctx context.Context, id []byte, revision int64) (tokens, error) {
-	tick := time.NewTicker(pollTime)
-	defer tick.Stop()
-	for {
-		t, now, err := b.read(ctx, id)
-		if err != nil || now != revision {
-			return t, err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return t, unavailable(ctx.Err())
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package bff
 
 import (
-	"crypto/subtle"
 	"encoding/json"
 	"html/template"
 	"net/http"
@@ -66,7 +65,7 @@ func (b *BFF) login(w http.ResponseWriter, r *http.Request) {
 	a := attempt{
 		State: newSecret(), Nonce: newSecret(), Verifier: oauth2.GenerateVerifier(), ReturnTo: returnTo, Expires: time.Now().Add(attemptTime),
 	}
-	if err := b.keepAttempt(w, a); err != nil {
+	if err := b.keepAttempt(w, r, a); err != nil {
 		b.fail(w, r, http.StatusInternalServerError, "The login cannot begin.", err)
 		return
 	}
@@ -95,7 +94,7 @@ func (b *BFF) callback(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		b.fail(w, r, http.StatusBadRequest, "This login has expired, or began in another browser.", err)
 		return
-	case subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(a.State)) != 1 || len(q["state"]) != 1 || len(q["code"]) > 1:
+	case len(q["code"]) > 1:
 		b.fail(w, r, http.StatusBadRequest, "This login did not begin here.", nil)
 		return
 	case q.Has("iss") && q.Get("iss") != b.cfg.Issuer: // RFC 9207

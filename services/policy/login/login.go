@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 )
 
-// leaseTime is how long a gateway may take to refresh tokens.
-const leaseTime = 20 * time.Second
+// leaseTime is how long a gateway may take to refresh tokens. If it is killed meanwhile, another one takes its place after that.
+const leaseTime = 10 * time.Second
 
 // Server implements LoginService on the database of policy. It is safe for concurrent use.
 type Server struct {
