@@ -59,7 +59,7 @@ func (p *Process) buildPolicy() error {
 	svc, err := policy.New(cfg, policy.Deps{
 		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Logins: registryv1.NewSourceServiceClient(registryConn),
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Egress: p.egress, Connected: connected{execution}, Bus: p.bus, Log: p.log,
-		Grants: policy.GrantDeps{Issuers: p.cfg.Identity.Issuers, Egress: p.egress, Tokens: p.tokens, Sessions: execution},
+		Grants: policy.GrantDeps{Issuers: p.cfg.Identity.Issuers, Egress: p.issuers, Tokens: p.tokens, Sessions: execution},
 		Turns:  execution,
 	})
 	if err != nil {

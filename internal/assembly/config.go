@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -215,9 +216,9 @@ func (c DatabaseConfig) databaseURL(role string) string {
 	return c.URL
 }
 
-// Build returns what makes outbound connections under this configuration.
-func (c EgressConfig) Build() (*egress.Egress, error) {
-	cfg := egress.Config{Profile: c.Profile, AllowHosts: c.AllowHosts}
+// Build returns what makes outbound connections under this configuration, and also to own, servers of this process.
+func (c EgressConfig) Build(own ...netip.AddrPort) (*egress.Egress, error) {
+	cfg := egress.Config{Profile: c.Profile, AllowHosts: c.AllowHosts, AllowAddrs: own}
 	for _, s := range c.Allow {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
@@ -230,6 +231,22 @@ func (c EgressConfig) Build() (*egress.Egress, error) {
 		return nil, fmt.Errorf("egress: %w", err)
 	}
 	return e, nil
+}
+
+// forIssuers returns what makes connections to identity providers: all, or with own, the URL of one in this process, also to that one.
+func (c EgressConfig) forIssuers(all *egress.Egress, own string) (*egress.Egress, error) {
+	if own == "" {
+		return all, nil
+	}
+	u, err := url.Parse(own)
+	if err != nil {
+		return nil, fmt.Errorf("URL of the built-in issuer: %w", err)
+	}
+	addr, err := netip.ParseAddrPort(u.Host)
+	if err != nil {
+		return nil, fmt.Errorf("address of the built-in issuer: %w", err)
+	}
+	return c.Build(addr)
 }
 
 // Keys lists all configuration keys, for the reference.

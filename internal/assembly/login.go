@@ -23,7 +23,7 @@ func newLogin(p *Process, policy gateway.Conn) (*bff.BFF, error) {
 	}
 	b, err := bff.New(p.cfg.Gateway.Login, bff.Deps{
 		URL: p.cfg.Gateway.URL, Logins: loginv1.NewLoginServiceClient(policy), Key: p.cfg.Mesh.Key, Authenticator: p.authenticator, Log: p.log,
-		Client: p.egress.Client(egress.Options{Timeout: loginTimeout, MaxResponseBytes: maxLogin}),
+		Client: p.issuers.Client(egress.Options{Timeout: loginTimeout, MaxResponseBytes: maxLogin}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gateway.login: %w", err)

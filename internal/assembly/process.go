@@ -41,6 +41,8 @@ type Options struct {
 	Extra []net.Listener
 	// HTTP is the gateway's listener; nil makes it listen on gateway.addr.
 	HTTP net.Listener
+	// Issuer is the URL of an identity provider that runs in this process; "" = none.
+	Issuer string
 	// Log and Metrics come from package telemetry.
 	Log     *slog.Logger
 	Metrics http.Handler
@@ -63,8 +65,10 @@ type Process struct {
 	sealer *providerdata.Sealer
 	tokens *callertoken.Sealer
 	egress *egress.Egress
-	server *rpc.Server
-	ctx    context.Context //nolint:containedctx // bounds the building of components only
+	// issuers is the egress for calls of identity providers. It also reaches the one that runs in this process, which sources must not.
+	issuers *egress.Egress
+	server  *rpc.Server
+	ctx     context.Context //nolint:containedctx // bounds the building of components only
 
 	bus        *bus.Bus
 	temporal   temporal.Client
@@ -119,6 +123,9 @@ func (p *Process) build(parts []component) error {
 	if p.egress, err = p.cfg.Egress.Build(); err != nil {
 		return err
 	}
+	if p.issuers, err = p.cfg.Egress.forIssuers(p.egress, p.opts.Issuer); err != nil {
+		return err
+	}
 	if err := p.connect(parts); err != nil {
 		return err
 	}
@@ -128,7 +135,7 @@ func (p *Process) build(parts []component) error {
 	if err := errors.Join(connectAuditor(p, parts), connectRequests(p, parts)); err != nil {
 		return err
 	}
-	p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.egress, p.log, p.auditor.login)
+	p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.issuers, p.log, p.auditor.login)
 	if err != nil {
 		return err
 	}
@@ -219,6 +226,7 @@ type forgetter interface {
 	rpc.Authorizer
 	// Forget makes the next decisions about a tenant use its present policies; an empty tenant means all.
 	Forget(tenant string)
+	rpc.Notifier
 }
 
 func (a *authorizer) set(to forgetter) { a.target = to }
@@ -238,6 +246,14 @@ func (a *authorizer) RecordDenied(ctx context.Context, pr *policyv1.Principal, p
 	}
 }
 
+// Changed implements rpc.Notifier.
+func (a *authorizer) Changed() <-chan struct{} {
+	if a.target == nil {
+		return nil
+	}
+	return a.target.Changed()
+}
+
 // dial returns the process's connection to a role; with a nil as it forwards the caller's principal.
 func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 	key := role + " as " + as.GetSubject()
@@ -246,7 +262,6 @@ func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 	}
 	cfg := rpc.ClientConfig{Keyring: p.ring, As: as}
 	if as == nil {
-	rpc.Notifier
 		cfg.Patience = callerPatience
 	}
 	c, err := rpc.Dial(p.opts.Network, role, cfg)
@@ -266,14 +281,6 @@ func (p *Process) database(role string) (*sqldb.DB, error) {
 		return nil, fmt.Errorf("database: %w", err)
 	}
 	p.databases[role] = db
-// Changed implements rpc.Notifier.
-func (a *authorizer) Changed() <-chan struct{} {
-	if a.target == nil {
-		return nil
-	}
-	return a.target.Changed()
-}
-
 	p.ready[role+" database"] = db.Check
 	return db, nil
 }

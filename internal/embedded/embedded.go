@@ -129,7 +129,8 @@ func Run(ctx context.Context, o Options) (err error) {
 func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, web, grpc net.Listener) error {
 	opts := assembly.Options{
 		Config: o.Config, Roles: assembly.AllRoles(), Network: rpc.NewMemory(), Extra: []net.Listener{grpc}, HTTP: web,
-		Log: o.Log, Metrics: o.Metrics, Getenv: o.Getenv,
+		Issuer: ready.Issuer,
+		Log:    o.Log, Metrics: o.Metrics, Getenv: o.Getenv,
 	}
 	if o.Kill != nil {
 		opts.Kill = func() { o.Kill(ready) }

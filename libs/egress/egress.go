@@ -32,6 +32,8 @@ type Config struct {
 	Allow []netip.Prefix
 	// AllowHosts lists host names that are allowed whatever they resolve to, except metadata addresses. ".example.com" matches all subdomains.
 	AllowHosts []string
+	// AllowAddrs lists addresses with ports, of servers of this process, that are allowed whatever the profile says.
+	AllowAddrs []netip.AddrPort
 	// CAs replace the system's trusted CAs for TLS. Nil means the system's.
 	CAs *x509.CertPool
 	// ConnectTimeout bounds dialling, including name resolution, and separately the TLS handshake. 0 means 10 s.

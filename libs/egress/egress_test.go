@@ -248,6 +248,23 @@ func TestTimeoutCoversTheBody(t *testing.T) {
 	}
 }
 
+func TestAServerOfThisProcessIsReached(t *testing.T) {
+	own, other := serve(t, func(http.ResponseWriter, *http.Request) {}), serve(t, func(http.ResponseWriter, *http.Request) {})
+	addr := netip.MustParseAddrPort(strings.TrimPrefix(own.URL, "http://"))
+	for _, profile := range []string{egress.Public, egress.Cluster} {
+		c := newEgress(t, egress.Config{Profile: profile, AllowAddrs: []netip.AddrPort{addr}}).Client(egress.Options{})
+		if _, err := get(t, c, own.URL); err != nil {
+			t.Errorf("%s: %v", profile, err)
+		}
+		if _, err := get(t, c, other.URL); !errors.Is(err, egress.ErrDenied) {
+			t.Errorf("%s: another port of this machine: %v", profile, err)
+		}
+		if _, err := get(t, newEgress(t, egress.Config{Profile: profile}).Client(egress.Options{}), own.URL); !errors.Is(err, egress.ErrDenied) {
+			t.Errorf("%s: without that: %v", profile, err)
+		}
+	}
+}
+
 func TestConnectionsAreReused(t *testing.T) {
 	var conns atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

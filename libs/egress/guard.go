@@ -16,6 +16,7 @@ import (
 type guard struct {
 	profile  string
 	allow    []netip.Prefix
+	addrs    []netip.AddrPort
 	hosts    []string
 	metadata []netip.Prefix
 	public   *ssrf.Guardian
@@ -25,7 +26,7 @@ func newGuard(cfg Config) (*guard, error) {
 	if !slices.Contains([]string{Local, Public, Cluster}, cfg.Profile) {
 		return nil, fmt.Errorf("egress profile %q: want %s, %s or %s", cfg.Profile, Local, Public, Cluster)
 	}
-	g := &guard{profile: cfg.Profile, public: ssrf.New(ssrf.WithAnyPort()), metadata: metadataPrefixes()}
+	g := &guard{profile: cfg.Profile, public: ssrf.New(ssrf.WithAnyPort()), metadata: metadataPrefixes(), addrs: cfg.AllowAddrs}
 	for _, p := range cfg.Allow {
 		if !p.IsValid() {
 			return nil, errors.New("egress: an allowed address range is not valid")
@@ -81,10 +82,8 @@ func (g *guard) check(ctx context.Context, _, address string, _ syscall.RawConn)
 	if err := g.denyMetadata(ctx, addr); err != nil {
 		return err
 	}
-	for _, p := range g.allow {
-		if p.Contains(addr) {
-			return nil
-		}
+	if g.allowed(address, addr) {
+		return nil
 	}
 	switch g.profile {
 	case Local:
@@ -101,6 +100,17 @@ func (g *guard) check(ctx context.Context, _, address string, _ syscall.RawConn)
 	default:
 		return g.denied(ctx, addr, "add its range to egress.allow or the host to egress.allow_hosts if that is intended")
 	}
+}
+
+// allowed reports whether the configuration names an address.
+func (g *guard) allowed(address string, addr netip.Addr) bool {
+	if len(g.addrs) > 0 {
+		ap, err := netip.ParseAddrPort(address)
+		if err == nil && slices.Contains(g.addrs, netip.AddrPortFrom(addr, ap.Port())) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // denyMetadata also checks the IPv4 addresses embedded in IPv6 transition addresses.

@@ -135,7 +135,10 @@ func (b *tab) cookie() *http.Cookie {
 // TestBrowserLogin: alice and bob log in and see their own conversations; logins survive the process, are refreshed, and end with a logout.
 func TestBrowserLogin(t *testing.T) {
 	t.Parallel()
-	p := newLoginsWith(t, []string{"WINDLASS_IDENTITY_ISSUER_ACCESS_TOKEN_TTL=5s"})
+	p := newLoginsWith(t, []string{
+		"WINDLASS_IDENTITY_ISSUER_ACCESS_TOKEN_TTL=5s",
+		"WINDLASS_EGRESS_PROFILE=cluster", // keeps sources out of this machine, not users of its issuer
+	})
 	alice, bob := p.tab(), p.tab()
 	if got := alice.me(); got != "local" {
 		t.Errorf("before the login: %s", got)
