@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/windlass-dev/windlass/libs/regexsize"
 )
 
 // Limits of a schema. The compiler's work grows with the square of some of these numbers, and evaluation can grow exponentially with
@@ -184,11 +185,11 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, over("a pattern is too long", len(text), maxPattern)
 	}
-	tree, err := syntax.Parse(text, syntax.Perl)
+	expanded, err := regexsize.Of(text)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the compiler says where
+		return nil, err //nolint:wrapcheck // the parser says where
 	}
-	size := programSize(tree)
+	size := expanded.Instructions
 	p.total += size
 	if size > maxProgram || p.total > maxPrograms {
 		return nil, over("patterns with too many repetitions", max(size, p.total), maxProgram)
@@ -198,19 +199,4 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 		return nil, err //nolint:wrapcheck // the compiler says where
 	}
 	return &pattern{re, size}, nil
-}
-
-// programSize returns an upper bound of the compiled size of a syntax tree, with repetitions expanded, without compiling it.
-func programSize(re *syntax.Regexp) int {
-	size := 1
-	if re.Op == syntax.OpLiteral {
-		size += len(re.Rune)
-	}
-	for _, sub := range re.Sub {
-		size += programSize(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		size *= max(re.Max, re.Min+1, 1)
-	}
-	return min(size, 1<<30) // the parser bounds nested repetitions, so the product fits
 }

@@ -75,7 +75,7 @@ func (s *accessPolicies) CreateAccessPolicy(ctx context.Context, req *policyv1.C
 				"there are %d access policies, and no more are possible", len(now.Policies)).
 				Hint("Delete policies that are not needed, or combine several with operators that take many values.")
 		}
-		return store.Change{Put: &made}, s.keepsManager(ctx, now, func(set *access.Set) (*access.Set, error) { return set.With(compiled) })
+		return store.Change{Put: &made}, s.put(ctx, now, compiled)
 	})
 }
 
@@ -144,7 +144,7 @@ func (s *accessPolicies) UpdateAccessPolicy(ctx context.Context, req *policyv1.U
 		if err != nil {
 			return store.Change{}, err
 		}
-		return store.Change{Put: &p}, s.keepsManager(ctx, now, func(set *access.Set) (*access.Set, error) { return set.With(compiled) })
+		return store.Change{Put: &p}, s.put(ctx, now, compiled)
 	})
 }
 
@@ -225,6 +225,25 @@ func (s *accessPolicies) announce(ctx context.Context, tenant string) {
 	if err := s.bus.Publish(contract.PolicySubject(tenant), []byte(tenant)); err != nil {
 		s.log.WarnContext(ctx, "change of access policies not announced", "error", err)
 	}
+}
+
+// put refuses a policy that is too much together with the others of its tenant, or with which keepsManager does not agree.
+func (s *accessPolicies) put(ctx context.Context, now store.Snapshot, p *access.Policy) error {
+	before, err := s.decider.sets.compiled(now, authn.Tenant(ctx))
+	if err != nil {
+		return err
+	}
+	after, err := before.With(p)
+	if err != nil {
+		return err
+	}
+	if size := after.Compiled(); size > access.MaxCompiled && size > before.Compiled() {
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
+			"the regular expressions of all access policies would be too large when they are compiled: %d instructions, %d are allowed", size,
+			access.MaxCompiled).
+			Hint("Simplify patterns, or delete policies that are not needed: a repetition counts as often as it repeats.")
+	}
+	return s.keepsManager(ctx, now, func(*access.Set) (*access.Set, error) { return after, nil })
 }
 
 // keepsManager refuses a change after which its author could not change policies any more: nobody may be left who can.

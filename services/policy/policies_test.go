@@ -196,6 +196,34 @@ func TestTooManyAccessPolicies(t *testing.T) {
 	}
 }
 
+// TestPoliciesThatAreTooLargeTogether: what the policies of a tenant are compiled to is limited, not only what is written.
+func TestPoliciesThatAreTooLargeTogether(t *testing.T) {
+	admin := as(t, newService(t, policy.DefaultConfig()), authn.Local())
+	p := finance()
+	p.Matchers = []*policyv1.ClaimMatcher{{Path: "department", Operator: policyv1.ClaimOperator_CLAIM_OPERATOR_MATCHES}}
+	for range 10 {
+		p.Matchers[0].Values = append(p.Matchers[0].Values, "x{1,1000}")
+	}
+	var err error
+	made := 0
+	for ; err == nil && made < 20; made++ {
+		p.Name = fmt.Sprintf("p%d", made)
+		_, err = admin.policies.CreateAccessPolicy(t.Context(), &policyv1.CreateAccessPolicyRequest{AccessPolicy: p})
+	}
+	if fault.CodeOf(err) != "failed_precondition" || !strings.Contains(err.Error(), "too large") || made < 5 {
+		t.Errorf("policy %d: %v", made, err)
+	}
+	p.Name, p.Matchers[0].Values = "p0", []string{"x"}
+	_, err = admin.policies.UpdateAccessPolicy(t.Context(), &policyv1.UpdateAccessPolicyRequest{
+		AccessPolicy: p, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"matchers"}},
+	})
+	if err != nil {
+		t.Errorf("a smaller one: %v", err)
+	}
+	p.Name = "another"
+	admin.create(t, p)
+}
+
 // TestPoliciesGivePermissions: a policy makes administrators, and rules of the configuration stay the floor.
 func TestPoliciesGivePermissions(t *testing.T) {
 	cfg := policy.DefaultConfig()

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -246,6 +247,15 @@ func TestCompileNamesTheField(t *testing.T) {
 		{"one that breaks out", "matchers[1].values[0]", "RE2", matcher("a", store.Matches, ")|(")},
 		{"a lookahead", "matchers[1].values[0]", "RE2", matcher("a", store.Matches, "(?=x)")},
 		{"a huge repetition", "matchers[1].values[0]", "RE2", matcher("a", store.Matches, "((a{1000}){1000}){1000}")},
+		{"a large class, repeated", "matchers[1].values[0]", "too large when", matcher("a", store.Matches, `(\pL{1,1000})N`)},
+		{
+			"many that are large together", "matchers[1].values[10]", "too large when",
+			matcher("a", store.Matches, slices.Repeat([]string{"a{1,1000}"}, 64)...),
+		},
+		{
+			"CEL with such a pattern", "expression", "too large when",
+			spec(func(s *store.Spec) { s.Expression = `principal.subject.matches("(\\pL{1,1000})N")` }),
+		},
 		{"roles are a list", "matchers[1].operator", "use contains", matcher("$roles", store.Equals, "x")},
 		{"CEL that does not parse", "expression", "line 1", spec(func(s *store.Spec) { s.Expression = "principal." })},
 		{"CEL of another type", "expression", "want true or false", spec(func(s *store.Spec) { s.Expression = "principal.subject" })},

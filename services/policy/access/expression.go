@@ -23,8 +23,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// compileExpression compiles and checks an expression.
-func compileExpression(text string) (cel.Program, error) {
+// compileExpression compiles and checks an expression within a budget.
+func compileExpression(text string, left *budget) (cel.Program, error) {
 	env, err := environment()
 	if err != nil {
 		return nil, fmt.Errorf("prepare expressions: %w", err)
@@ -36,6 +36,9 @@ func compileExpression(text string) (cel.Program, error) {
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("it gives %s; want true or false, for example principal.claims.level >= 3", t)
+	}
+	if err := left.expression(ast.NativeRep()); err != nil {
+		return nil, fmt.Errorf("one of its patterns %w", err)
 	}
 	program, err := env.Program(ast, cel.CostLimit(expressionCost))
 	if err != nil {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,8 +21,8 @@ type matcher struct {
 	patterns []*regexp.Regexp
 }
 
-// newMatcher compiles a condition. The fault's path is relative to it.
-func newMatcher(m store.Matcher) (matcher, []Fault) {
+// newMatcher compiles a condition within a budget. The fault's path is relative to it.
+func newMatcher(m store.Matcher, left *budget) (matcher, []Fault) {
 	var faults []Fault
 	fault := func(field, format string, args ...any) {
 		faults = append(faults, Fault{field, fmt.Sprintf(format, args...)})
@@ -42,9 +43,12 @@ func newMatcher(m store.Matcher) (matcher, []Fault) {
 		}
 	case store.Matches:
 		for i, v := range m.Values {
-			re, err := compilePattern(v)
+			re, err := left.compile(v)
 			if err != nil {
 				fault(fmt.Sprintf("values[%d]", i), "%s", err)
+				if errors.Is(err, errCompiled) {
+					break
+				}
 				continue
 			}
 			out.patterns = append(out.patterns, re)
@@ -56,18 +60,6 @@ func newMatcher(m store.Matcher) (matcher, []Fault) {
 		fault("operator", "%s is a list, which this operator never matches; use contains or not_contains", m.Path)
 	}
 	return out, faults
-}
-
-// compilePattern compiles a pattern that must match the whole text. The pattern is compiled alone first: "a)|(b" is not one.
-func compilePattern(text string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(text); err != nil {
-		return nil, fmt.Errorf("is no regular expression (RE2): %w", err)
-	}
-	re, err := regexp.Compile(`\A(?s:` + text + `)\z`)
-	if err != nil {
-		return nil, fmt.Errorf("is no regular expression (RE2): %w", err)
-	}
-	return re, nil
 }
 
 // matches reports whether a principal meets the condition, and if not, why, without the values that are asked for.

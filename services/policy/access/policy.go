@@ -25,26 +25,29 @@ type Policy struct {
 	expression cel.Program
 	broken     string // why a stored policy does not compile
 	version    uint64 // tells stored policies of one tenant apart, 0 for others
+	size       int    // what its regular expressions are compiled to
 }
 
 // Compile checks and compiles a policy. The faults' paths are relative to it; none = it is valid.
 func Compile(name string, spec store.Spec) (*Policy, []Fault) {
 	p := &Policy{Name: name, Spec: spec}
 	var faults []Fault
+	var left budget
 	for i, m := range spec.Matchers {
-		made, found := newMatcher(m)
+		made, found := newMatcher(m, &left)
 		for _, f := range found {
 			faults = append(faults, Fault{fmt.Sprintf("matchers[%d].%s", i, f.Field), f.Message})
 		}
 		p.matchers = append(p.matchers, made)
 	}
 	if spec.Expression != "" {
-		program, err := compileExpression(spec.Expression)
+		program, err := compileExpression(spec.Expression, &left)
 		if err != nil {
 			faults = append(faults, Fault{"expression", err.Error()})
 		}
 		p.expression = program
 	}
+	p.size = left.used
 	if len(spec.Matchers) == 0 && spec.Expression == "" {
 		faults = append(faults, Fault{"matchers", "a policy needs a matcher or an expression; " +
 			`for all users, write a matcher with path "$subject", operator matches and value ".*"`})

@@ -50,6 +50,14 @@ func NewSet(s store.Snapshot, earlier *Set) (*Set, error) {
 	return newSet(s.Revision, policies)
 }
 
+// Compiled returns what the regular expressions of all policies are compiled to.
+func (s *Set) Compiled() (size int) {
+	for _, p := range s.policies {
+		size += p.size
+	}
+	return size
+}
+
 // Groups returns the tool groups that policies name.
 func (s *Set) Groups() []string {
 	var out []string
