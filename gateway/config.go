@@ -20,7 +20,7 @@ type Config struct {
 	// TLS is for clients that connect without a proxy in front.
 	TLS TLSConfig `yaml:"tls"`
 	// URL is where browsers find the gateway.
-	URL string `yaml:"url" doc:"URL of this gateway for browsers and MCP clients. Tokens for an endpoint name it by this URL (RFC 8707), whatever host a request names. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
+	URL string `yaml:"url" doc:"URL of this gateway for browsers and MCP clients, without a path: it is served at the root of a host. Tokens for an endpoint name it by this URL (RFC 8707), whatever host a request names. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
 	// Hosts are the names of the gateway.
 	Hosts []string `yaml:"hosts" doc:"Names by which clients call this gateway, without port, besides that in gateway.url, loopback and its own address; .example.com allows all below it, * everything. Requests for other names get 421: they come from pages that use DNS rebinding."`
 	// MaxBody limits request bodies.
@@ -72,10 +72,24 @@ func DefaultConfig() Config {
 	}
 }
 
+// checkURL refuses what would work in part only: pages, logins and the metadata of MCP endpoints are at the root of a host.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return fmt.Errorf("gateway.url %q is no http URL", text)
+	case u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "", u.User != nil:
+		return fmt.Errorf("gateway.url %q has more than a host: the gateway is served at the root of a host only. Give it a host name of its "+
+			"own, such as %s://windlass.example.com", text, u.Scheme)
+	}
+	return nil
+}
+
 func (c Config) check() error {
 	var errs []error
-	if u, err := url.Parse(c.URL); c.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		errs = append(errs, fmt.Errorf("gateway.url %q is no http URL", c.URL))
+	if err := checkURL(c.URL); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Scheme() == "https" && strings.HasPrefix(c.URL, "http:") {
 		errs = append(errs, fmt.Errorf("gateway.url is %s, but with gateway.tls browsers need an https address: set it to that", c.URL))

@@ -108,7 +108,7 @@ func TestS5Challenges(t *testing.T) {
 				t.Errorf("%v with %s: %d %q, want %q", call, row.name, a.status, got, row.want)
 			}
 			if p := a.problem(t); row.header != "" {
-				p.Instance, p.TraceID = "", ""
+				p.Instance, p.TraceID, p.RequestID = "", "", ""
 				bodies[fmt.Sprint(p)] = true
 			}
 		}
@@ -124,7 +124,6 @@ func TestS5WhichURLsAreNamed(t *testing.T) {
 		{"a proxy's name", "https://mesh.example.com", "mesh.example.com", "https://mesh.example.com"},
 		{"another name", "https://mesh.example.com", "evil.example.com", "https://mesh.example.com"},
 		{"loopback behind a proxy", "https://mesh.example.com", "127.0.0.1:8080", "https://mesh.example.com"},
-		{"below a path of a proxy", "https://example.com/windlass/", "example.com", "https://example.com/windlass"},
 		{"localhost", "http://127.0.0.1:8080", "localhost:8080", "http://localhost:8080"},
 		{"the same address", "http://127.0.0.1:8080", "127.0.0.1:8080", "http://127.0.0.1:8080"},
 		{"IPv6", "http://127.0.0.1:8080", "[::1]:8080", "http://[::1]:8080"},
