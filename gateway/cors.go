@@ -22,8 +22,8 @@ func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 }
 
 // corsHeaders are the request headers that web pages may send to the API.
-const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout, Idempotency-Key, If-Match, Last-Event-ID, Traceparent, " +
-	"Tracestate, " + providerdata.Header + ", " + providerdata.Alias
+const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout, Idempotency-Key, If-Match, " +
+	"If-None-Match, Last-Event-ID, Traceparent, Tracestate, X-Request-Id, " + providerdata.Header + ", " + providerdata.Alias
 
 // mcpPath is where MCP is served.
 const mcpPath = "/mcp"
@@ -43,7 +43,7 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler
 		h := w.Header()
 		h.Add("Vary", "Origin")
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "ETag, Location, Mcp-Session-Id, Retry-After, "+problem.Challenge)
+		h.Set("Access-Control-Expose-Headers", "ETag, Location, Mcp-Session-Id, Retry-After, X-Request-Id, "+problem.Challenge)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers", headers)

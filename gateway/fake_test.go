@@ -89,7 +89,11 @@ func (u *upstream) CreateAgent(ctx context.Context, r *sessionsv1.CreateAgentReq
 }
 
 func (u *upstream) GetAgent(ctx context.Context, r *sessionsv1.GetAgentRequest) (*sessionsv1.Agent, error) {
-	return &sessionsv1.Agent{Id: r.GetAgentId(), Strategy: turnv1.Strategy_STRATEGY_REACT}, u.asked(ctx, r)
+	a := &sessionsv1.Agent{Id: r.GetAgentId(), Strategy: turnv1.Strategy_STRATEGY_REACT}
+	if r.GetAgentId() == "revised" {
+		a.Revision = 7
+	}
+	return a, u.asked(ctx, r)
 }
 
 func (u *upstream) UpdateAgent(ctx context.Context, r *sessionsv1.UpdateAgentRequest) (*sessionsv1.Agent, error) {

@@ -103,7 +103,10 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		x := &exchange{ResponseWriter: w, pattern: "unmatched"}
-		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, id := telemetry.WithRequestID(r.Context(), r.Header.Get(telemetry.RequestHeader))
+		r.Header.Set(telemetry.RequestHeader, id) // roles get it with the call
+		w.Header().Set(telemetry.RequestHeader, id)
+		ctx = otel.GetTextMapPropagator().Extract(ctx, propagation.HeaderCarrier(r.Header))
 		ctx, span := o.tracer.Start(context.WithValue(ctx, exchangeKey{}, x), r.Method, trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.URLPath(r.URL.Path)))
 		defer span.End()

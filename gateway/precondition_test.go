@@ -56,6 +56,27 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
+func TestIfNoneMatch(t *testing.T) {
+	s := serve(t, nil)
+	for known, want := range map[string]int{
+		"": 200, `"7"`: 304, `W/"7"`: 304, `"6", "7"`: 304, "*": 304, `"6"`: 200, "7": 200, `"77"`: 200, `"6", W/"8"`: 200,
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			a := s.do(method, "/v1/agents/revised", "", "If-None-Match", known)
+			if a.status != want || a.header.Get("ETag") != `"7"` || (len(a.body) > 0) != (method == "GET" && want == 200) {
+				t.Errorf("%s with %s: %d %v %s", method, known, a.status, a.header, a.body)
+			}
+		}
+	}
+	if a := s.do("GET", "/v1/agents/support", "", "If-None-Match", "*"); a.status != 200 {
+		t.Errorf("a resource without a revision: %d", a.status)
+	}
+	s.up.fail(fault.NotFound("gone"))
+	if a := s.do("GET", "/v1/agents/revised", "", "If-None-Match", `"7"`); a.status != 404 {
+		t.Errorf("an error: %d", a.status)
+	}
+}
+
 func TestABodyMayNotContradictThePath(t *testing.T) {
 	s := serve(t, nil)
 	for body, want := range map[string]int{

@@ -134,7 +134,8 @@ func problemSchema() object {
 		"type": text(`"urn:windlass:problem:" and the code.`), "title": text("The kind of problem in a few words."),
 		"status": object{"type": "integer", "description": "The HTTP status."}, "detail": text("What happened this time."),
 		"instance": text("Path of the request."), "code": text("Stable code for programs."), "todo": text("What to do next."),
-		"trace_id": text("Finds the request in traces and logs."),
+		"trace_id":   text("Finds the request in traces and logs."),
+		"request_id": text("The header X-Request-Id of the response. Finds the request in logs."),
 		"fields": object{"type": "array", "description": "The wrong fields.", "items": object{
 			"type": "object", "required": []string{"field", "message"},
 			"properties": object{"field": text("Its name as in the request."), "message": text("What is wrong with it.")},

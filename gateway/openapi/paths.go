@@ -82,7 +82,12 @@ func (b *builder) operation(method string, op object) object {
 		}
 	}
 	secure(out, b.api.method(generated))
-	out["responses"] = b.responses(id, op)
+	responses := b.responses(id, op)
+	out["responses"] = responses
+	if method == "get" && b.revisioned(op) {
+		params = append(params, header("If-None-Match", "ETags that the caller knows. If the resource has one of them, the answer is 304."))
+		responses["304"] = object{"description": "The resource has one of the ETags in If-None-Match."}
+	}
 	switch id {
 	case "watchTurn", "watchSession":
 		params = b.stream(out, params)

@@ -26,7 +26,7 @@ func Of(r *http.Request, err error) fault.Problem {
 	if p.Title == "" {
 		p.Title = "Client Closed Request" // 499 is not a standard status
 	}
-	p.TraceID = telemetry.TraceID(r.Context())
+	p.TraceID, p.RequestID = telemetry.TraceID(r.Context()), telemetry.RequestID(r.Context())
 	return p
 }
 

@@ -59,7 +59,7 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 			a.followed(w, r, func(w http.ResponseWriter, resumes bool) { next(w, r.WithContext(withResumes(ctx, resumes)), vars) })
 			return
 		}
-		next(w, r.WithContext(ctx), vars)
+		next(unlessKnown(w, r), r.WithContext(ctx), vars)
 	}
 }
 

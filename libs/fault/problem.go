@@ -29,6 +29,8 @@ type Problem struct {
 	Fields []ProblemField `json:"fields,omitempty"`
 	// TraceID is the request's id in traces and logs.
 	TraceID string `json:"trace_id,omitempty"`
+	// RequestID is the id in the header X-Request-Id of the response, and in logs.
+	RequestID string `json:"request_id,omitempty"`
 }
 
 // ProblemField is one invalid field.

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/peercred"
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -46,9 +47,9 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 
 // stream is the same chain for streams, which unary calls over the network are too; it validates each received message.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer func() { err = s.finish(ss.Context(), info.FullMethod, recover(), err) }()
-	ctx, err := s.admit(ss.Context(), info.FullMethod)
-	if err != nil {
+	ctx := requested(ss)
+	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
+	if ctx, err = s.admit(ctx, info.FullMethod); err != nil {
 		return err
 	}
 	if grpcOwn(info.FullMethod) { // a health watcher must not delay our shutdown
@@ -91,6 +92,21 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return s.audit(ctx, info.FullMethod, req, nil, err)
 	}
 	return err
+}
+
+// requested returns the context of a call from outside the mesh with the id of the request, which the response has in its header.
+func requested(ss grpc.ServerStream) context.Context {
+	ctx := ss.Context()
+	if _, direct := ss.(*serverSide); direct || hasMeshToken(ctx) {
+		return ctx // the gateway has told its caller
+	}
+	own := ""
+	if ids := metadata.ValueFromIncomingContext(ctx, telemetry.RequestMetadata); len(ids) == 1 {
+		own = ids[0]
+	}
+	ctx, id := telemetry.WithRequestID(ctx, own)
+	_ = ss.SetHeader(metadata.Pairs(telemetry.RequestMetadata, id)) // fails only after the header was sent
+	return ctx
 }
 
 // finish converts all errors to statuses, and logs those that are our fault.

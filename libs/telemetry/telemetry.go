@@ -126,13 +126,16 @@ func logger(cfg Config, w io.Writer) (*slog.Logger, error) {
 	}
 }
 
-// traced adds the trace id to each log line.
+// traced adds the ids of the trace and of the request to each log line.
 type traced struct{ slog.Handler }
 
 // Handle implements slog.Handler.
 func (h traced) Handle(ctx context.Context, r slog.Record) error {
 	if sc := trace.SpanContextFromContext(ctx); sc.HasTraceID() {
 		r.AddAttrs(slog.String("trace_id", sc.TraceID().String()))
+	}
+	if id := RequestID(ctx); id != "" {
+		r.AddAttrs(slog.String("request_id", id))
 	}
 	return h.Handler.Handle(ctx, r)
 }
