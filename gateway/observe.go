@@ -117,6 +117,7 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 		}()
 		// A reused connection still has the deadline of its last event stream. Writers without deadlines occur in tests.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		inTime(w, r)
 		next.ServeHTTP(x, r)
 	})
 }

@@ -29,7 +29,7 @@ func newBrowser(t *testing.T, b *BFF) *browser {
 
 func (w *browser) get(path string) *http.Response {
 	w.t.Helper()
-	r := httptest.NewRequestWithContext(w.t.Context(), "GET", "https://mesh.example"+path, nil)
+	r := httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, "https://mesh.example"+path, nil)
 	for _, c := range w.jar.Cookies(r.URL) {
 		r.AddCookie(c)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/seal"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -115,7 +116,7 @@ func (b *BFF) dropAttempts(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(c.Name, b.names.attempt+"-") {
 			continue
 		}
-		a, err := b.openAttempt(c.Value)
+		a, err := openAttempt(b.box, c.Value)
 		if err != nil {
 			b.names.set(w, c.Name, "", 0)
 			continue
@@ -131,20 +132,19 @@ func (b *BFF) dropAttempts(w http.ResponseWriter, r *http.Request) {
 var errNoAttempt = errors.New("no such login is under way in this browser")
 
 // openAttempt decrypts the cookie of an attempt.
-func (b *BFF) openAttempt(value string) (a attempt, err error) {
+func openAttempt(box *seal.Box, value string) (a attempt, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {
 		return a, errNoAttempt
 	}
-	text, err := b.box.Open(sealed, attemptOwner)
+	text, err := box.Open(sealed, attemptOwner)
 	if err != nil || json.Unmarshal([]byte(text.Reveal()), &a) != nil || time.Now().After(a.Expires) {
 		return attempt{}, errNoAttempt
 	}
 	return a, nil
 }
 
-// takeAttempt returns the login under way to which a callback belongs, and removes it: it is good for one try. Other attempts of the browser
-// stay.
+// takeAttempt returns the login under way to which a callback belongs, and removes it: it is good for one try. Other attempts stay.
 func (b *BFF) takeAttempt(w http.ResponseWriter, r *http.Request) (attempt, error) {
 	states := r.URL.Query()["state"]
 	if len(states) != 1 {
@@ -152,7 +152,7 @@ func (b *BFF) takeAttempt(w http.ResponseWriter, r *http.Request) (attempt, erro
 	}
 	name := b.names.attemptName(states[0])
 	value, _ := one(r, name)
-	a, err := b.openAttempt(value)
+	a, err := openAttempt(b.box, value)
 	if err != nil || subtle.ConstantTimeCompare([]byte(states[0]), []byte(a.State)) != 1 {
 		return attempt{}, errNoAttempt
 	}

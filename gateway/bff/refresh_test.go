@@ -164,7 +164,7 @@ func newGateways(t *testing.T) *gateways {
 // token makes a request of the browser at a gateway.
 func (g *gateways) token(t *testing.T, gateway int) (string, error) {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), "GET", "https://mesh.example/v1/me", nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://mesh.example/v1/me", nil)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	r.AddCookie(&http.Cookie{Name: "__Host-windlass", Value: g.cookie})
 	token, _, err := g.all[gateway].Token(r)

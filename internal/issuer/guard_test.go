@@ -133,3 +133,57 @@ func TestPasswordsCannotBeTried(t *testing.T) {
 		t.Errorf("another user: %d %s", res.status, res.body)
 	}
 }
+
+// Another account of the machine uses up its own attempts only: it cannot keep a user from logging in.
+func TestAttemptsAreThoseOfAnAccount(t *testing.T) {
+	a, err := newAttempts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []string{"alice", "nobody"} {
+		for n := range 2 * attemptBurst {
+			if _, ok := a.allow("1001", user, user == "alice"); ok != (n < attemptBurst) {
+				t.Errorf("attempt %d for %s: %t", n, user, ok)
+			}
+		}
+		undo, ok := a.allow("1002", user, user == "alice")
+		if !ok {
+			t.Fatalf("another account cannot try %s", user)
+		}
+		undo()
+	}
+}
+
+func TestCodesOfDevicesCannotBeTried(t *testing.T) {
+	for name, try := range map[string]func(*world) int{
+		"shown": func(w *world) int { return w.do(http.MethodGet, "/device?user_code=BBBB-BBBB", nil).status },
+		"refused": func(w *world) int {
+			return w.do(http.MethodPost, "/device", form("user_code", "BBBB-BBBB", "decision", "deny")).status
+		},
+	} {
+		w := newWorld(t, testConfig())
+		for range 2 * attemptBurst { // right codes count for nothing
+			w.device("bob", "openid")
+		}
+		last := 0
+		for range attemptBurst + 1 {
+			last = try(w)
+		}
+		if last != http.StatusTooManyRequests {
+			t.Errorf("%s: after %d codes: %d", name, attemptBurst+1, last)
+		}
+	}
+}
+
+// The command line listens on an address: a name may be resolved to another interface (RFC 8252, 8.3).
+func TestTheCommandLineIsNotRedirectedToAName(t *testing.T) {
+	w := newWorld(t, testConfig())
+	for uri, want := range map[string]int{"http://127.0.0.1:4000/callback": 302, "http://localhost:4000/callback": 400} {
+		q := request()
+		q.Set("client_id", "windlass-cli")
+		q.Set("redirect_uri", uri)
+		if res := w.do(http.MethodGet, "/authorize?"+q.Encode(), nil); res.status != want {
+			t.Errorf("%s: %d %s", uri, res.status, res.body)
+		}
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/issuer/grant"
 	"github.com/windlass-dev/windlass/internal/issuer/registration"
 	"github.com/windlass-dev/windlass/internal/issuer/token"
+	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -100,8 +101,11 @@ func New(o Options) (*Issuer, error) {
 		return nil, fmt.Errorf("directory of the issuer: %w", err)
 	}
 	i := &Issuer{
-		url: "http://" + addr.String(), cfg: o.Config, flows: flow.New(now), attempts: newAttempts(), now: now, log: o.Log,
+		url: "http://" + addr.String(), cfg: o.Config, flows: flow.New(now), now: now, log: o.Log,
 		listener: o.Listener, resources: o.Resources,
+	}
+	if i.attempts, err = newAttempts(); err != nil {
+		return nil, err
 	}
 	if i.accounts, err = account.Open(o.Config, i.url, filepath.Join(o.Dir, accountsFile)); err != nil {
 		return nil, err
@@ -122,7 +126,8 @@ func New(o Options) (*Issuer, error) {
 	}
 	i.server = &http.Server{
 		Handler: i.handler(addr.Port()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10, ConnContext: peercred.ConnContext,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	return i, nil
 }

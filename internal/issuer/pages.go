@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/internal/issuer/flow"
 	"github.com/windlass-dev/windlass/internal/issuer/page"
+	"github.com/windlass-dev/windlass/libs/peercred"
 )
 
 // Texts of pages.
@@ -90,7 +91,7 @@ func (i *Issuer) logIn(w http.ResponseWriter, r *http.Request) {
 func (i *Issuer) check(r *http.Request) (user account.User, status int, problem string) {
 	name := r.PostFormValue("username")
 	_, known := i.accounts.User(name)
-	undo, ok := i.attempts.allow(name, known)
+	undo, ok := i.attempts.allow(peercred.Account(r.Context()), name, known)
 	if !ok {
 		return account.User{}, http.StatusTooManyRequests, tooMany
 	}
@@ -109,19 +110,33 @@ func (i *Issuer) showDevice(w http.ResponseWriter, r *http.Request) {
 		i.write(w, r, http.StatusOK, page.Code{}, "")
 		return
 	}
-	i.devicePage(w, r, http.StatusOK, code, "")
+	if d, ok := i.device(w, r, code); ok {
+		i.devicePage(w, r, http.StatusOK, d, code, "")
+	}
 }
 
-func (i *Issuer) devicePage(w http.ResponseWriter, r *http.Request, status int, code, problem string) {
-	if _, ok := i.attempts.allow("", false); !ok { // codes are short: they must not be tried
+// device returns the request of a device that waits for a code. If there is none, or codes are tried too often, it has answered: codes are
+// short, and must not be guessed.
+func (i *Issuer) device(w http.ResponseWriter, r *http.Request, code string) (flow.Device, bool) {
+	undo, ok := i.attempts.allow(peercred.Account(r.Context()), "", false)
+	if !ok {
 		i.write(w, r, http.StatusTooManyRequests, page.Code{Code: code, Problem: tooMany}, "")
-		return
+		return flow.Device{}, false
 	}
 	d, err := i.flows.Device(code)
 	if err != nil {
-		i.write(w, r, http.StatusNotFound, page.Code{Code: code, Problem: "No program waits for this code. It may have expired."}, "")
-		return
+		i.write(w, r, http.StatusNotFound, unknownCode(code), "")
+		return flow.Device{}, false
 	}
+	undo()
+	return d, true
+}
+
+func unknownCode(code string) page.Code {
+	return page.Code{Code: code, Problem: "No program waits for this code. It may have expired."}
+}
+
+func (i *Issuer) devicePage(w http.ResponseWriter, r *http.Request, status int, d flow.Device, code, problem string) {
 	i.write(w, r, status, page.Device{
 		Code: code, Username: r.PostFormValue("username"), Problem: problem,
 		Asks: i.asks(d.Client, "", d.Audience, d.Scopes),
@@ -131,18 +146,22 @@ func (i *Issuer) devicePage(w http.ResponseWriter, r *http.Request, status int, 
 // decideDevice serves POST /device.
 func (i *Issuer) decideDevice(w http.ResponseWriter, r *http.Request) {
 	code := r.PostFormValue("user_code")
+	d, ok := i.device(w, r, code)
+	if !ok {
+		return
+	}
 	allow := r.PostFormValue("decision") == "allow"
 	name := ""
 	if allow {
 		user, status, problem := i.check(r)
 		if problem != "" {
-			i.devicePage(w, r, status, code, problem)
+			i.devicePage(w, r, status, d, code, problem)
 			return
 		}
 		name = user.Name
 	}
 	if err := i.flows.Decide(code, name, allow); err != nil {
-		i.devicePage(w, r, http.StatusNotFound, code, "")
+		i.write(w, r, http.StatusNotFound, unknownCode(code), "")
 		return
 	}
 	if !allow {

@@ -14,26 +14,26 @@ const overflowUID = 65534
 
 // ask looks up the peer's socket, whose local address is remote. The answer counts only if our own socket is still connected afterwards: as
 // long as it is, no other socket can have these two addresses.
-func ask(conn net.Conn, local, remote netip.AddrPort) Peer {
+func ask(conn net.Conn, local, remote netip.AddrPort) seen {
 	first, err := lookup(remote, local)
 	if err != nil || !first.open() {
-		return Unknown
+		return seen{}
 	}
 	if first.uid == 0 {
 		// Kernels before 6.17 report user 0 for a socket that is being closed. One that is still open was not being closed the first time.
 		again, err := lookup(remote, local)
 		if err != nil || !again.open() || again.inode != first.inode {
-			return Unknown
+			return seen{}
 		}
 	}
 	own := os.Geteuid()
 	switch {
 	case !connected(conn), first.uid == overflowUID && own == overflowUID:
-		return Unknown
+		return seen{}
 	case int64(first.uid) == int64(own):
-		return Same
+		return seen{Same, first.uid}
 	default:
-		return Other
+		return seen{Other, first.uid}
 	}
 }
 

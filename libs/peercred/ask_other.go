@@ -8,4 +8,4 @@ import (
 )
 
 // ask cannot tell here; see Available.
-func ask(net.Conn, netip.AddrPort, netip.AddrPort) Peer { return Unknown }
+func ask(net.Conn, netip.AddrPort, netip.AddrPort) seen { return seen{} }

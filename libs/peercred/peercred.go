@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"strconv"
 )
 
 // Peer says who is at the other end of a connection.
@@ -39,20 +40,28 @@ func (p Peer) String() string {
 
 // Of asks the kernel who is at the other end of a connection that this process accepted. Ask once, when the connection is new: a peer that
 // has closed its socket is Unknown.
-func Of(conn net.Conn) Peer {
+func Of(conn net.Conn) Peer { return look(conn).peer }
+
+// seen is what the kernel tells about a peer; user is the id of its operating-system user where that is known.
+type seen struct {
+	peer Peer
+	user uint32
+}
+
+func look(conn net.Conn) seen {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
 	local, ok := addrPort(conn.LocalAddr())
 	if !ok {
-		return Unknown
+		return seen{}
 	}
 	remote, ok := addrPort(conn.RemoteAddr())
 	if !ok {
-		return Unknown
+		return seen{}
 	}
 	if !remote.Addr().IsLoopback() || !local.Addr().IsLoopback() {
-		return Remote
+		return seen{peer: Remote}
 	}
 	return ask(conn, local, remote)
 }
@@ -70,13 +79,27 @@ func addrPort(a net.Addr) (netip.AddrPort, bool) {
 type key struct{}
 
 // ConnContext is for http.Server.ConnContext: it asks who is at the other end of a new connection, for FromContext.
-func ConnContext(ctx context.Context, conn net.Conn) context.Context { return With(ctx, Of(conn)) }
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, key{}, look(conn))
+}
 
 // With returns a context that carries p.
-func With(ctx context.Context, p Peer) context.Context { return context.WithValue(ctx, key{}, p) }
+func With(ctx context.Context, p Peer) context.Context {
+	return context.WithValue(ctx, key{}, seen{peer: p})
+}
 
 // FromContext returns the peer of a request's connection; Unknown if the server has no ConnContext.
 func FromContext(ctx context.Context) Peer {
-	p, _ := ctx.Value(key{}).(Peer)
-	return p
+	s, _ := ctx.Value(key{}).(seen)
+	return s.peer
+}
+
+// Account names the operating-system user at the other end of a request's connection: two requests of the same user have the same name. All
+// users that the kernel does not tell apart share one.
+func Account(ctx context.Context) string {
+	s, _ := ctx.Value(key{}).(seen)
+	if s.peer == Same || s.peer == Other {
+		return strconv.FormatUint(uint64(s.user), 10)
+	}
+	return s.peer.String()
 }

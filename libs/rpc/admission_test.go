@@ -50,7 +50,9 @@ func newStrangers(t *testing.T, limits admission.Limits) *strangers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policyv1.RegisterPolicyServiceServer(srv, fake{get: func(context.Context) (*policyv1.Decision, error) { return &policyv1.Decision{}, nil }})
+	policyv1.RegisterPolicyServiceServer(srv, fake{get: func(context.Context) (*policyv1.Decision, error) {
+		return &policyv1.Decision{}, nil
+	}})
 	l, err := rpc.TCP{Listeners: map[string]string{"policy": "127.0.0.1:0"}}.Listen("policy")
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// maxStreams bounds the open calls of one connection, whoever the caller is. A gateway has one for each event stream of its users.
+// maxStreams bounds the open calls of one connection, also of a role. A gateway has one for each event stream of its users.
 const maxStreams = 1 << 15
 
 // gated are the credentials of a server whose connections an admission.Gate counts. A valid certificate of a role admits a connection.

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -98,7 +99,7 @@ func TestStreamsEndWhenTheirCallersLoseThePermission(t *testing.T) {
 				if policy.records.Load() != 1 {
 					t.Errorf("%d denials are recorded", policy.records.Load())
 				}
-				if _, err := stream.Recv(); err == nil || err == io.EOF {
+				if _, err := stream.Recv(); err == nil || errors.Is(err, io.EOF) {
 					t.Errorf("the stream goes on: %v", err)
 				}
 			})

@@ -114,7 +114,8 @@ func LoginScopes() []string { return []string{"openid", "profile", "offline_acce
 
 func defaultClients(audiences []string) []Client {
 	login := LoginScopes()
-	loopback := []string{"http://127.0.0.1/callback", "http://localhost/callback"}
+	// By its address: a name may be resolved to another interface (RFC 8252, 8.3).
+	loopback := []string{"http://127.0.0.1/callback"}
 	return []Client{
 		{
 			ID: "windlass-cli", Public: true, Grants: []string{Device, Code, Refresh}, Redirects: loopback, Scopes: login,
