@@ -178,7 +178,7 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 		t.Fatalf("got %v, %v", d, err)
 	}
 	for _, md := range [][]string{
-		{"authorization", "Bearer forged"},
+		{"authorization", "Bearer for.ge.d"},
 		{"x-forwarded-for", "192.0.2.1"},
 		{authn.Header, "forged"},
 		{authn.Header, meshToken(t, ring), "authorization", "Bearer forged"},

@@ -20,7 +20,7 @@ func TestMetricsNeedAPermission(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keep("the-first-token-of-prometheus")
+	keep("the.first.token.of.prometheus")
 	p := newLoginsWith(t, []string{"WINDLASS_TELEMETRY_METRICS_TOKEN_FILE=" + file})
 	for name, row := range map[string]struct {
 		authorization string
@@ -30,8 +30,8 @@ func TestMetricsNeedAPermission(t *testing.T) {
 		"local":           {"", 200, true},
 		"alice":           {"Bearer " + p.access("alice"), 403, true}, // may see health
 		"the admin":       {"Bearer " + p.access("admin"), 200, true},
-		"Prometheus":      {"Bearer the-first-token-of-prometheus", 200, false},
-		"another token":   {"Bearer the-second-token-of-prometheus", 401, false},
+		"Prometheus":      {"Bearer the.first.token.of.prometheus", 200, false},
+		"another token":   {"Bearer the.second.token.of.prometheus", 401, false},
 		"no token at all": {"Bearer ", 401, false},
 	} {
 		status, body := p.read("/metrics", row.authorization)
@@ -41,12 +41,12 @@ func TestMetricsNeedAPermission(t *testing.T) {
 		if status, body = p.read("/readyz", row.authorization); status != 200 || strings.Contains(body, "checks") != row.details {
 			t.Errorf("readiness for %s: %d %s", name, status, body)
 		}
-		if status, _ = p.read("/v1/me", "Bearer the-first-token-of-prometheus"); status != 401 {
+		if status, _ = p.read("/v1/me", "Bearer the.first.token.of.prometheus"); status != 401 {
 			t.Errorf("the token of Prometheus is a user's: %d", status)
 		}
 	}
-	keep("the-second-token-of-prometheus")
-	for token, want := range map[string]int{"the-first-token-of-prometheus": 401, "the-second-token-of-prometheus": 200} {
+	keep("the.second.token.of.prometheus")
+	for token, want := range map[string]int{"the.first.token.of.prometheus": 401, "the.second.token.of.prometheus": 200} {
 		if status, _ := p.read("/metrics", "Bearer "+token); status != want {
 			t.Errorf("%s after it was replaced: %d", token, status)
 		}
