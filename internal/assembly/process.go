@@ -14,7 +14,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/egress"
-	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -270,19 +269,6 @@ func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 	}
 	p.conns[key] = c
 	return c, nil
-}
-
-func (p *Process) database(role string) (*sqldb.DB, error) {
-	db, err := sqldb.Open(p.ctx, sqldb.Config{
-		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
-		Log: p.log, Now: faultpoint.Clock(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
-	}
-	p.databases[role] = db
-	p.ready[role+" database"] = db.Check
-	return db, nil
 }
 
 // Run starts all roles, calls started, and blocks until ctx ends or a role fails; then it stops them in reverse order.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/dirid"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -43,13 +44,28 @@ func Open(path string) (*Dir, error) {
 // Path returns a path inside the directory.
 func (d *Dir) Path(elem ...string) string { return filepath.Join(append([]string{d.path}, elem...)...) }
 
+// ErrKeyMissing means that a key with which data was sealed or signed is gone.
+var ErrKeyMissing = errors.New("key is missing, though this data directory has had it, and what was sealed with it could not be opened any more: " +
+	"restore it from a backup")
+
 // Key reads a key from a file of the directory, and generates it on the first start.
-func (d *Dir) Key(name string) (secret.Value, error) {
+func (d *Dir) Key(name string) (_ secret.Value, err error) {
+	known, err := dirid.Open(d.path)
+	if err != nil {
+		return secret.Value{}, explain(d.path, err)
+	}
+	defer func() { err = errors.Join(err, known.Close()) }()
 	file := d.Path(name)
 	b, err := os.ReadFile(file)
+	if (errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0) && known.Has(name) {
+		return secret.Value{}, fmt.Errorf("data directory %s: %s: %w", d.path, name, ErrKeyMissing)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		b = fmt.Appendf(nil, "%x", authn.NewKey())
 		err = Write(file, b)
+	}
+	if err == nil {
+		err = known.Add(name, "")
 	}
 	if err != nil {
 		return secret.Value{}, explain(d.path, err)
@@ -59,17 +75,7 @@ func (d *Dir) Key(name string) (secret.Value, error) {
 
 // Write writes a file that only the user of this process can read, whole or not at all: data sealed with half a key could never be opened
 // again.
-func Write(file string, b []byte) error {
-	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err //nolint:wrapcheck // callers do
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file) //nolint:wrapcheck // callers do
-}
+func Write(file string, b []byte) error { return dirid.Write(file, b) } //nolint:wrapcheck // callers do
 
 // Close unlocks the directory.
 func (d *Dir) Close() error {

@@ -33,6 +33,12 @@ func TestOneProcessAtATime(t *testing.T) {
 	if same, err := again.Key("mesh.key"); err != nil || !same.Equal(key) {
 		t.Errorf("the key changed, %v", err)
 	}
+	if err := os.Remove(again.Path("mesh.key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Key("mesh.key"); !errors.Is(err, datadir.ErrKeyMissing) || !strings.Contains(err.Error(), "mesh.key") {
+		t.Errorf("a key that was lost: %v, want it to be named, not made anew", err)
+	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/windlass-dev/windlass/libs/refclock"
 )
 
 // measureEvery is the maximum age of the newest clock reading when a connection is taken from the pool.
@@ -25,29 +23,36 @@ func (db *DB) Now() time.Time {
 	return db.clock.Now()
 }
 
-// measure makes the pool read the server's clock: on each new connection, which may be to another server, and when the newest reading is
-// old.
-func (db *DB) measure(pc *pgxpool.Config) {
-	if db.cfg.Now != nil {
-		return
+// checkSessions makes the pool ask each new connection which schema it uses, and what the server's clock says. Later it asks again when the
+// newest reading is old: behind a pooler a connection may be to another session or server by then.
+func (db *DB) checkSessions(pc *pgxpool.Config) {
+	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		return db.checkSession(ctx, conn)
 	}
-	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return readClock(ctx, conn, db.clock) }
 	pc.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
-		if !db.clock.Stale(measureEvery) {
+		if db.cfg.Now != nil || !db.clock.Stale(measureEvery) {
 			return true, nil
 		}
-		// Drop a connection that cannot answer, and take another one.
-		return readClock(ctx, conn, db.clock) == nil, nil
+		// Drop a connection that does not answer, or not as it should, and take another one.
+		return db.checkSession(ctx, conn) == nil, nil
 	}
 }
 
-// readClock takes one reading. The simple protocol saves the round trip that prepares the statement.
-func readClock(ctx context.Context, conn *pgx.Conn, clock *refclock.Clock) error {
+// checkSession returns ErrSchema for a session that does not use the service's schema, and reads the server's clock. The simple protocol
+// saves the round trip that prepares the statement.
+func (db *DB) checkSession(ctx context.Context, conn *pgx.Conn) error {
 	var at time.Time
-	before := clock.Local()
-	if err := conn.QueryRow(ctx, "SELECT clock_timestamp()", pgx.QueryExecModeSimpleProtocol).Scan(&at); err != nil {
-		return fmt.Errorf("read the server's clock: %w", err)
+	var schema string
+	before := db.clock.Local()
+	if err := conn.QueryRow(ctx, "SELECT clock_timestamp(), coalesce(current_schema(), '')",
+		pgx.QueryExecModeSimpleProtocol).Scan(&at, &schema); err != nil {
+		return fmt.Errorf("read the server's clock and settings: %w", err)
 	}
-	clock.Observe(at, before, clock.Local())
+	if schema != db.schema {
+		return fmt.Errorf("%w: it is %q, not %q", ErrSchema, schema, db.schema)
+	}
+	if db.cfg.Now == nil {
+		db.clock.Observe(at, before, db.clock.Local())
+	}
 	return nil
 }

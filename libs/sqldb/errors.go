@@ -36,6 +36,20 @@ var (
 		"disk is full: free some space where the database is, or move it; what was committed is kept")
 	// ErrUnavailable means that the database server is unreachable or accepts no connections. Retrying later may help.
 	ErrUnavailable error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database is not available")
+	// ErrNewer means that a later version of the program has migrated the database.
+	ErrNewer = errors.New("the database was used by a later version of Windlass, which this version would misread: start that version or a " +
+		"newer one, or restore the backup from before the upgrade (docs/how-to/upgrades.md)")
+	// ErrMissing means that a file is not there, or empty, though its data directory has had it.
+	ErrMissing = errors.New("database file is missing or empty, though this data directory has had it: restore it from a backup of the same time " +
+		"as the directory's other files")
+	// ErrForeign means that a file belongs to another data directory, another service or another program.
+	ErrForeign = errors.New("database file does not belong here: put back the one of this data directory, or restore all of the directory's " +
+		"files from one backup")
+	// ErrDamaged means that a SQLite file is not readable as one.
+	ErrDamaged = errors.New("database file is damaged: restore all files of the data directory from one backup")
+	// ErrSchema means that connections do not use the service's schema.
+	ErrSchema = errors.New("connections to PostgreSQL do not use the schema of the service: a pooler between drops the startup parameter " +
+		"search_path; set database.url to the server itself, or to a pooler that keeps it (docs/how-to/postgresql.md)")
 	// ErrText means that a value contains text which the database cannot store: NUL, or bytes that are not UTF-8.
 	ErrText error = fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT,
 		"a text in the request holds a character that cannot be stored: NUL (U+0000), or bytes that are not UTF-8").
@@ -61,7 +75,9 @@ func translate(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, known := range []error{ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict} {
+	for _, known := range []error{
+		ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict, ErrNewer, ErrMissing, ErrForeign, ErrDamaged, ErrSchema,
+	} {
 		if errors.Is(err, known) {
 			return err
 		}
@@ -112,6 +128,8 @@ func sqliteMeaning(e *sqlite.Error) error {
 		return ErrReadOnly
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return ErrInUse
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return ErrDamaged
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"hash/fnv"
 	"io/fs"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 )
 
 // Migrate applies the pending goose migrations (NNN_name.sql) in dir of files, in order. It may run in several processes at once: on
@@ -16,6 +16,8 @@ import (
 // found by their key) and {{identity}} (the type of an auto-incrementing integer primary key). Other column types are Postgres's BIGINT,
 // BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which are translated for SQLite. A file is run in one transaction, up to
 // "-- +goose Down"; other annotations of goose have no effect. If ctx ends, completed migrations stay, and none is half applied.
+//
+// A database with a migration that files do not have is refused with ErrNewer.
 func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	sub, err := fs.Sub(files, dir)
 	if err != nil {
@@ -31,35 +33,88 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 		return fmt.Errorf("migrate %s: %w", db.schema, err)
 	}
 	opts = append(opts, goose.WithGoMigrations(own...))
+	if err := db.exclusive(ctx, func() error { return db.migrate(ctx, own, opts) }); err != nil {
+		return fmt.Errorf("migrate %s: %w", db.schema, translate(err))
+	}
+	return nil
+}
+
+// migrate applies the pending ones of its own migrations. No other process migrates the schema meanwhile.
+func (db *DB) migrate(ctx context.Context, own []*goose.Migration, opts []goose.ProviderOption) error {
+	if err := db.refuseNewer(ctx, own); err != nil {
+		return err
+	}
 	dialect := goose.DialectSQLite3
 	if db.dialect == Postgres {
 		dialect = goose.DialectPostgres
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(db.lockID()), lock.WithLockTimeout(1, 300))
-		if err != nil {
-			return fmt.Errorf("migrate %s: %w", db.schema, err)
-		}
-		opts = append(opts, goose.WithSessionLocker(locker))
-	} else if err := db.enter(ctx); err != nil {
-		return err
-	} else {
-		defer db.leave()
 	}
 	provider, err := goose.NewProvider(dialect, db.write, nil, opts...)
 	if err != nil {
-		return fmt.Errorf("migrate %s: %w", db.schema, err)
+		return err
 	}
 	done, err := provider.Up(ctx) // the provider is not closed: that would close our pool
 	for _, r := range done {
 		db.log.InfoContext(ctx, "migration applied", "schema", db.schema, "version", r.Source.Version, "took", r.Duration)
 	}
-	if err != nil {
-		return fmt.Errorf("migrate %s: %w", db.schema, translate(err))
-	}
-	if db.dialect == SQLite {
+	if err == nil && db.dialect == SQLite {
 		err = db.describe(ctx, len(done) > 0)
 	}
+	return err
+}
+
+// exclusive runs f while no other process migrates the schema. On PostgreSQL the lock is a transaction's, on a connection of its own: a pool
+// may have one connection only, and a pooler may give each transaction another session of the server.
+func (db *DB) exclusive(ctx context.Context, f func() error) (err error) {
+	if db.dialect == SQLite {
+		if err := db.enter(ctx); err != nil {
+			return err
+		}
+		defer db.leave()
+		return f()
+	}
+	conn, err := pgx.ConnectConfig(ctx, db.direct)
 	if err != nil {
-		return fmt.Errorf("migrate %s: %w", db.schema, translate(err))
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // its end releases the lock
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout"} {
+		if _, err := tx.Exec(ctx, "SET LOCAL "+name+" = 0"); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", db.lockID()); err != nil {
+		return err
+	}
+	return f()
+}
+
+// refuseNewer returns ErrNewer if the database has a migration that is not one of ours.
+func (db *DB) refuseNewer(ctx context.Context, own []*goose.Migration) error {
+	table := "goose_" + db.schema
+	exists := "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)"
+	if db.dialect == Postgres {
+		exists = "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1)"
+	}
+	if there, err := One(ctx, db.write, Column[bool], exists, table); err != nil || !there {
+		return err
+	}
+	applied, err := All(ctx, db.write, Column[int64], "SELECT version_id FROM "+table+" WHERE version_id > 0 ORDER BY version_id DESC")
+	if err != nil {
+		return err
+	}
+	newest := int64(0)
+	known := map[int64]bool{}
+	for _, m := range own {
+		newest, known[m.Version] = max(newest, m.Version), true
+	}
+	for _, version := range applied {
+		if !known[version] {
+			return fmt.Errorf("%w: database %s has migration %d, and this version knows those up to %d", ErrNewer, db.schema, version, newest)
+		}
 	}
 	return nil
 }

@@ -36,8 +36,10 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	if err := createSchema(ctx, pc.ConnConfig, cfg.Schema); err != nil {
 		return nil, fmt.Errorf("open database: schema %s: %w", cfg.Schema, translate(err))
 	}
-	db := &DB{dialect: Postgres, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime)}
-	db.measure(pc)
+	db := &DB{
+		dialect: Postgres, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime), direct: pc.ConnConfig.Copy(),
+	}
+	db.checkSessions(pc)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", translate(err))

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/windlass-dev/windlass/libs/refclock"
 )
 
@@ -41,6 +43,8 @@ type Config struct {
 	Schema string
 	// MaxConns is the size of the Postgres pool, or the number of SQLite readers. 0 means 16, or 4.
 	MaxConns int
+	// Origin is the data directory of a SQLite file; nil = the file stands for itself.
+	Origin *Origin
 	// Log receives migrations and retries. Nil means no logging.
 	Log *slog.Logger
 	// HostTime is the clock of this host. Nil means time.Now; tests use a wrong one.
@@ -60,10 +64,12 @@ type DB struct {
 	write   *sql.DB
 	read    *sql.DB
 	clock   *refclock.Clock
-	path    string        // SQLite only: of the file
-	flusher *flusher      // SQLite only
-	queue   chan struct{} // SQLite only: holds the writer's slot; senders wait in order of arrival
-	writer  *prepared     // SQLite only: the statements of write and read
+	direct  *pgx.ConnConfig // Postgres only: of connections beside the pool
+	origin  string          // SQLite only: the identity of the file's data directory
+	path    string          // SQLite only: of the file
+	flusher *flusher        // SQLite only
+	queue   chan struct{}   // SQLite only: holds the writer's slot; senders wait in order of arrival
+	writer  *prepared       // SQLite only: the statements of write and read
 	reader  *prepared
 	changes *changes    // SQLite only
 	full    atomic.Bool // Postgres only: the last write found the disk full

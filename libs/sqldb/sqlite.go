@@ -25,6 +25,9 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	if err := cfg.Origin.checkFile(path); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
 	if err := createFile(path); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
@@ -56,6 +59,9 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	// Open for writing first: it makes the file a WAL database, and fails if the file is not writable.
 	if err = probe(ctx, db.write); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	if err = db.identify(ctx); err != nil {
+		return nil, fmt.Errorf("open database: %w", translate(err))
 	}
 	if db.read, err = sqlitePool(path, readers, "_pragma", "query_only(1)"); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))

@@ -1,0 +1,50 @@
+package assembly
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/dirid"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// database opens the database of a role.
+func (p *Process) database(role string) (*sqldb.DB, error) {
+	cfg := sqldb.Config{
+		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
+		Log: p.log, Now: faultpoint.Clock(),
+	}
+	db, err := p.openDatabase(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	p.databases[role] = db
+	p.ready[role+" database"] = db.Check
+	return db, nil
+}
+
+// openDatabase opens a database; a SQLite file must be the one that its data directory had before.
+func (p *Process) openDatabase(cfg sqldb.Config) (_ *sqldb.DB, err error) {
+	path, file := strings.CutPrefix(cfg.URL, "sqlite:")
+	if !file {
+		return sqldb.Open(p.ctx, cfg)
+	}
+	dir, err := dirid.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	name := filepath.Base(path)
+	cfg.Origin = &sqldb.Origin{ID: dir.ID, Required: dir.Has(name)}
+	db, err := sqldb.Open(p.ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.Add(name, db.OriginID()); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}

@@ -1,0 +1,80 @@
+package sqldb
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// Origin is the data directory to which a SQLite file belongs. Its identity is in each of its files.
+type Origin struct {
+	// ID is the directory's identity. "" means that it is not known: the file's is taken, or a new one.
+	ID string
+	// Required says that the directory has had the file: ErrMissing if it is not there or empty.
+	Required bool
+}
+
+// OriginID returns the identity of the file's data directory; "" without Config.Origin.
+func (db *DB) OriginID() string { return db.origin }
+
+// checkFile returns ErrMissing instead of letting a file be created.
+func (o *Origin) checkFile(path string) error {
+	if o == nil || !o.Required {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 || err != nil && !os.IsNotExist(err) {
+		return nil // opening it tells what is wrong
+	}
+	return fmt.Errorf("%w: %s", ErrMissing, path)
+}
+
+// identify compares the file's identity with that of its directory, and gives it one if it has none.
+func (db *DB) identify(ctx context.Context) error {
+	want := db.cfg.Origin
+	if want == nil {
+		return nil
+	}
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing is left to roll back after the commit
+	switch tables, err := All(ctx, tx, Column[string], "SELECT name FROM sqlite_master WHERE type = 'table'"); {
+	case err != nil:
+		return err
+	case slices.Contains(tables, "windlass_file"):
+		return db.compare(ctx, tx)
+	case len(tables) == 0 && want.Required:
+		return fmt.Errorf("%w: %s", ErrMissing, db.path)
+	case len(tables) > 0 && !slices.Contains(tables, "goose_"+db.schema): // those of versions without identities have it
+		return fmt.Errorf("%w: %s has none of the tables of %s", ErrForeign, db.path, db.schema)
+	}
+	if db.origin = want.ID; db.origin == "" {
+		db.origin = rand.Text()
+	}
+	if _, err := tx.ExecContext(ctx, "CREATE TABLE windlass_file (directory TEXT NOT NULL, service TEXT NOT NULL) STRICT"); err != nil {
+		return err
+	}
+	if err := ExecOne(ctx, tx, "INSERT INTO windlass_file (directory, service) VALUES ($1, $2)", db.origin, db.schema); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// compare returns ErrForeign for a file of another directory or service.
+func (db *DB) compare(ctx context.Context, tx *sql.Tx) error {
+	var service string
+	if err := tx.QueryRowContext(ctx, "SELECT directory, service FROM windlass_file").Scan(&db.origin, &service); err != nil {
+		return err
+	}
+	if service != db.schema {
+		return fmt.Errorf("%w: %s is the one of %s", ErrForeign, db.path, service)
+	}
+	if id := db.cfg.Origin.ID; id != "" && id != db.origin {
+		return fmt.Errorf("%w: %s is of data directory %s, and this is %s", ErrForeign, db.path, db.origin, id)
+	}
+	return nil
+}
