@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
@@ -20,6 +22,8 @@ import (
 const (
 	// batch is how many turns are erased at a time.
 	batch = 100
+	// together is how many histories are deleted at the same time.
+	together = 8
 	// timeout bounds the erasure of one batch.
 	timeout = 30 * time.Second
 	// firstPause is the time before the second attempt; it doubles up to maxPause.
@@ -106,17 +110,19 @@ func (e *Eraser) drain(ctx context.Context) error {
 		if err != nil || len(turns) == 0 {
 			return err
 		}
-		done, err := e.erase(ctx, turns)
+		done, left, err := e.erase(ctx, turns)
 		if err != nil && ctx.Err() == nil {
-			e.Log.WarnContext(ctx, "turns of deleted sessions are not erased everywhere yet", "turns", len(turns), "error", err)
+			e.Log.WarnContext(ctx, "turns of deleted sessions are not erased everywhere yet", "turns", len(left), "error", err)
 		}
-		if done {
-			err = e.Store.Erased(ctx, turns)
-		} else {
-			err = e.Store.PostponeErasures(context.WithoutCancel(ctx), turns, e.Now().Add(pause(turns)))
+		if len(done) > 0 {
+			if err := e.Store.Erased(context.WithoutCancel(ctx), done); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+		if len(left) > 0 {
+			if err := e.Store.PostponeErasures(context.WithoutCancel(ctx), left, e.Now().Add(pause(left))); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -130,8 +136,8 @@ func pause(turns []store.Erasure) time.Duration {
 	return backoff.Policy{First: firstPause, Max: maxPause}.After(attempts)
 }
 
-// erase tells everybody who may have something of turns. False without an error: a call of theirs is still under way.
-func (e *Eraser) erase(ctx context.Context, turns []store.Erasure) (done bool, err error) {
+// erase tells everybody who may have something of turns. Turns that are left without an error have a call under way.
+func (e *Eraser) erase(ctx context.Context, turns []store.Erasure) (done, left []store.Erasure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tenant, ids := turns[0].Tenant, make([]string, len(turns))
@@ -140,12 +146,39 @@ func (e *Eraser) erase(ctx context.Context, turns []store.Erasure) (done bool, e
 	}
 	ledger, ledgerErr := e.Ledger.ForgetTurns(ctx, &registryv1.ForgetTurnsRequest{Tenant: tenant, TurnIds: ids})
 	_, policyErr := e.Decisions.ForgetTurns(ctx, &policyv1.ForgetTurnsRequest{Tenant: tenant, TurnIds: ids})
-	err = errors.Join(ledgerErr, policyErr)
-	for _, id := range ids {
-		if failed := e.Histories.Forget(ctx, id); failed != nil {
-			err = errors.Join(err, fmt.Errorf("history of %s: %w", id, failed))
-			break // the others would fail alike
+	forgotten, err := e.forget(ctx, ids)
+	if err = errors.Join(ledgerErr, policyErr, err); ledgerErr != nil || policyErr != nil || ledger.GetOpen() > 0 {
+		return nil, turns, err
+	}
+	for i, t := range turns {
+		if forgotten[i] {
+			done = append(done, t)
+		} else {
+			left = append(left, t)
 		}
 	}
-	return err == nil && ledger.GetOpen() == 0, err
+	return done, left, err
+}
+
+// forget deletes the histories of turns, several at a time, and reports which are gone. After the first failure it begins no more: the others
+// would fail alike.
+func (e *Eraser) forget(ctx context.Context, ids []string) ([]bool, error) {
+	gone := make([]bool, len(ids))
+	var all errgroup.Group
+	all.SetLimit(together)
+	var failed atomic.Bool
+	for i, id := range ids {
+		all.Go(func() error {
+			if failed.Load() {
+				return nil
+			}
+			if err := e.Histories.Forget(ctx, id); err != nil {
+				failed.Store(true)
+				return fmt.Errorf("history of %s: %w", id, err)
+			}
+			gone[i] = true
+			return nil
+		})
+	}
+	return gone, all.Wait()
 }
