@@ -38,10 +38,10 @@ func serverConfig(host string, p ports, db *config.SQL) *config.Config {
 		},
 		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
 		Services: map[string]config.Service{
-			string(primitives.FrontendService): service(host, p.frontend, p.http),
-			string(primitives.HistoryService):  service(loopback, p.history, 0),
-			string(primitives.MatchingService): service(loopback, p.matching, 0),
-			string(primitives.WorkerService):   service(loopback, p.worker, 0),
+			string(primitives.FrontendService): service(host, p.frontend),
+			string(primitives.HistoryService):  service(loopback, p.history),
+			string(primitives.MatchingService): service(loopback, p.matching),
+			string(primitives.WorkerService):   service(loopback, p.worker),
 		},
 		// The system workers inside the server are ordinary clients of the frontend.
 		PublicClient: config.PublicClient{HostPort: frontend},
@@ -53,8 +53,9 @@ func serverConfig(host string, p ports, db *config.SQL) *config.Config {
 	return cfg
 }
 
-func service(host string, grpcPort, httpPort int) config.Service {
-	return config.Service{RPC: config.RPC{BindOnIP: host, GRPCPort: grpcPort, HTTPPort: httpPort}}
+// service leaves the HTTP port out: the frontend's HTTP API takes requests of web pages and checks nothing, and the UI has its own.
+func service(host string, port int) config.Service {
+	return config.Service{RPC: config.RPC{BindOnIP: host, GRPCPort: port}}
 }
 
 // staticHosts names the only host of each service, which avoids the membership gossip and its ports.

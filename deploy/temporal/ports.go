@@ -13,7 +13,7 @@ const loopback = "127.0.0.1"
 
 // ports are the TCP ports of one start. The Temporal server requires port numbers and does not accept listeners.
 type ports struct {
-	frontend, http, history, matching, worker int
+	frontend, history, matching, worker int
 }
 
 // reservePorts finds free ports. A port given for the frontend must be free; 0 picks one.
@@ -36,12 +36,11 @@ func reservePorts(host string, port int) (ports, error) {
 		return l.Addr().(*net.TCPAddr).Port, nil
 	}
 	var p ports
-	var errs [5]error
+	var errs [4]error
 	p.frontend, errs[0] = hold(host, port, "--port")
-	p.http, errs[1] = hold(host, 0, "--port") // the server binds its HTTP API to the frontend's address
-	p.history, errs[2] = hold(loopback, 0, "")
-	p.matching, errs[3] = hold(loopback, 0, "")
-	p.worker, errs[4] = hold(loopback, 0, "")
+	p.history, errs[1] = hold(loopback, 0, "")
+	p.matching, errs[2] = hold(loopback, 0, "")
+	p.worker, errs[3] = hold(loopback, 0, "")
 	for _, err := range errs {
 		if err != nil {
 			return ports{}, err

@@ -56,7 +56,7 @@ func (u *webUI) serve(frontend, namespace, codecEndpoint string) (<-chan error, 
 	if err != nil {
 		return nil, fmt.Errorf("web UI: %w", err)
 	}
-	u.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	u.server = &http.Server{Handler: guard(handler), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := u.server.Serve(u.listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
