@@ -49,19 +49,25 @@ func (k *kit) ends(turn *sessionsv1.Turn) {
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 }
 
-// seconds counts from a time that does not come while the test runs, so that none of them is missed.
-func seconds() func(n int) time.Time {
-	first := time.Now().Add(time.Hour).Truncate(time.Second)
-	return func(n int) time.Time { return first.Add(time.Duration(n) * time.Second) }
+// hours counts from a time that does not come while the test runs, so that none of them is missed.
+func hours() func(n int) time.Time {
+	first := time.Now().Add(2 * time.Hour).Truncate(time.Hour)
+	return func(n int) time.Time { return first.Add(time.Duration(n) * time.Hour) }
+}
+
+// eachSecond are options with which schedules may fire that often.
+func eachSecond(o options) options {
+	o.cfg.Schedules.MinInterval = time.Second
+	return o
 }
 
 func TestAFireIsOneTurn(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
-		second := seconds()
+		hour := hours()
 		k.agent("assistant")
 		k.schedule(&sessionsv1.Schedule{Id: "one", DisplayName: "News", Input: "say hello"})
-		at := second(0)
+		at := hour(0)
 		turn := k.fires("one", at, "started")
 		if again := k.fires("one", at, "started"); again.GetId() != turn.GetId() {
 			t.Errorf("fired again: %s, not %s", again.GetId(), turn.GetId())
@@ -75,7 +81,7 @@ func TestAFireIsOneTurn(t *testing.T) {
 			t.Errorf("session %v", ses)
 		}
 		k.ends(turn)
-		next := k.fires("one", second(1), "started")
+		next := k.fires("one", hour(1), "started")
 		if next.GetSessionId() == turn.GetSessionId() {
 			t.Error("the next fire is in the same session")
 		}
@@ -94,34 +100,51 @@ func TestAFireIsOneTurn(t *testing.T) {
 		}
 		_, err = k.schedules().PauseSchedule(t.Context(), &sessionsv1.PauseScheduleRequest{ScheduleId: "one"})
 		must(t, err)
-		if got := k.fire("one", second(2)); enum.Name(got.GetOutcome()) != "gone" {
+		if got := k.fire("one", hour(2)); enum.Name(got.GetOutcome()) != "gone" {
 			t.Errorf("a schedule that is paused: %v", got)
 		}
 	})
 }
 
+// TestAFireAtNoTimeOfTheScheduleIsRefused: who can start workflows in Temporal, or trigger its schedules, starts no turn.
+func TestAFireAtNoTimeOfTheScheduleIsRefused(t *testing.T) {
+	k := newKit(t, options{})
+	hour := hours()
+	k.agent("assistant")
+	k.schedule(&sessionsv1.Schedule{Id: "one"})
+	for _, at := range []time.Time{time.Now(), hour(0).Add(time.Second), hour(0).Add(-time.Microsecond)} {
+		if got := k.fire("one", at); enum.Name(got.GetOutcome()) != "gone" || got.GetTurnId() != "" {
+			t.Errorf("at %v: %v", at, got)
+		}
+	}
+	if v := k.scheduled("one"); len(v.GetRecent()) != 0 || v.GetLastFireTime() != nil {
+		t.Errorf("schedule %v", v)
+	}
+	k.fires("one", hour(0), "started")
+}
+
 func TestOverlap(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
-		second := seconds()
+		hour := hours()
 		k.agent("assistant")
 		for _, policy := range []string{"skip", "queue", "allow"} {
 			k.schedule(&sessionsv1.Schedule{Id: policy, Overlap: policy})
 		}
-		one := k.fires("skip", second(0), "started")
-		k.fires("skip", second(1), "skipped")
+		one := k.fires("skip", hour(0), "started")
+		k.fires("skip", hour(1), "skipped")
 		if why := k.scheduled("skip").GetRecent()[0]; why.GetError() != "a turn of the schedule has not ended yet" || why.GetTurnId() != "" {
 			t.Errorf("skipped %v", why)
 		}
 		k.ends(one)
-		k.fires("skip", second(2), "started")
+		k.fires("skip", hour(2), "started")
 
-		k.fires("allow", second(0), "started")
-		k.fires("allow", second(1), "started")
+		k.fires("allow", hour(0), "started")
+		k.fires("allow", hour(1), "started")
 
-		first := k.fires("queue", second(0), "started")
-		k.fires("queue", second(1), "queued")
-		k.fires("queue", second(2), "queued")
+		first := k.fires("queue", hour(0), "started")
+		k.fires("queue", hour(1), "queued")
+		k.fires("queue", hour(2), "queued")
 		k.ends(first)
 		v := k.becomes("queue", func(v *sessionsv1.Schedule) bool {
 			return v.GetRecent()[1].GetOutcome() == sessionsv1.FireOutcome_FIRE_OUTCOME_STARTED
@@ -134,36 +157,36 @@ func TestOverlap(t *testing.T) {
 			return v.GetRecent()[0].GetOutcome() == sessionsv1.FireOutcome_FIRE_OUTCOME_STARTED
 		})
 		for n := 3; n < 13; n++ {
-			k.fires("queue", second(n), "queued")
+			k.fires("queue", hour(n), "queued")
 		}
-		k.fires("queue", second(13), "skipped")
+		k.fires("queue", hour(13), "skipped")
 	})
 }
 
 func TestAScheduleOfASession(t *testing.T) {
 	k := newKit(t, options{})
-	second := seconds()
+	hour := hours()
 	k.agent("assistant")
 	ses := k.session().GetId()
 	busy := k.turn(ses, "hello")
 	k.schedule(&sessionsv1.Schedule{Id: "one", SessionId: ses})
-	turn := k.fires("one", second(0), "started")
+	turn := k.fires("one", hour(0), "started")
 	if turn.GetSessionId() != ses || turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_QUEUED {
 		t.Errorf("turn %v", turn)
 	}
-	k.fires("one", second(1), "skipped") // its own turn waits
+	k.fires("one", hour(1), "skipped") // its own turn waits
 	k.ends(busy)
 	k.ends(turn)
-	k.fires("one", second(2), "started")
+	k.fires("one", hour(2), "started")
 }
 
 func TestAFireThatBeginsNothingSaysWhy(t *testing.T) {
 	k := newKit(t, options{})
-	second := seconds()
+	hour := hours()
 	k.agent("assistant")
 	k.schedule(&sessionsv1.Schedule{Id: "one"})
 	k.policy.deny("sessions.turns.create")
-	k.fires("one", second(0), "failed")
+	k.fires("one", hour(0), "failed")
 	want := `"local", for whom the schedule runs, does not hold the permission sessions.turns.create any more`
 	if v := k.scheduled("one"); v.GetLastError() != want || v.GetRecent()[0].GetError() != want {
 		t.Errorf("schedule %v", v)
@@ -171,15 +194,15 @@ func TestAFireThatBeginsNothingSaysWhy(t *testing.T) {
 	_, err := k.schedules().RunSchedule(t.Context(), &sessionsv1.RunScheduleRequest{ScheduleId: "one"})
 	wantFault(t, err, "permission_denied")
 	k.policy.deny()
-	k.fires("one", second(0), "failed") // it stays so
-	turn := k.fires("one", second(1), "started")
+	k.fires("one", hour(0), "failed") // it stays so
+	turn := k.fires("one", hour(1), "started")
 	if v := k.scheduled("one"); v.GetLastError() != "" {
 		t.Errorf("after a good one: %v", v)
 	}
 	k.ends(turn)
 	_, err = k.agents.DeleteAgent(t.Context(), &sessionsv1.DeleteAgentRequest{AgentId: "assistant"})
 	must(t, err)
-	k.fires("one", second(2), "failed")
+	k.fires("one", hour(2), "failed")
 	if v := k.scheduled("one"); v.GetLastError() == "" {
 		t.Errorf("without its agent: %v", v)
 	}
@@ -187,11 +210,11 @@ func TestAFireThatBeginsNothingSaysWhy(t *testing.T) {
 
 func TestAFireGoesOnAfterTrouble(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
-	second := seconds()
+	hour := hours()
 	k.agent("assistant")
 	k.schedule(&sessionsv1.Schedule{Id: "one"})
 	k.policy.away(true)
-	if got := k.fire("one", second(0)); enum.Name(got.GetOutcome()) != "starting" {
+	if got := k.fire("one", hour(0)); enum.Name(got.GetOutcome()) != "starting" {
 		t.Fatalf("fired while policy is away: %v", got)
 	}
 	if v := k.scheduled("one"); v.GetLastError() == "" {
@@ -206,12 +229,12 @@ func TestAFireGoesOnAfterTrouble(t *testing.T) {
 
 func TestMissedTimesAreMadeUpForOnce(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
-		k := newKit(t, options{postgres: postgres})
+		k := newKit(t, eachSecond(options{postgres: postgres}))
 		k.agent("assistant")
 		began := time.Now().Truncate(time.Second)
 		for _, stop := range []time.Duration{time.Hour / 2, time.Minute, 10 * time.Second, 3 * time.Second} { // with times at its thirds
 			id := "s" + stop.String()
-			k.schedule(&sessionsv1.Schedule{Id: id, Overlap: "allow"})
+			k.schedule(&sessionsv1.Schedule{Id: id, Overlap: "allow", Interval: "1s"})
 			k.fires(id, began.Add(-2*time.Hour), "missed")
 			k.fires(id, began.Add(-stop), "started")
 			k.fires(id, began.Add(-stop*2/3), "missed")
@@ -225,11 +248,11 @@ func TestMissedTimesAreMadeUpForOnce(t *testing.T) {
 // TestReplicasMakeUpForOneMissedTime has two replicas told of all missed times at once.
 func TestReplicasMakeUpForOneMissedTime(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
-		k := newKit(t, options{postgres: postgres})
-		other := newKit(t, options{db: k.db, bus: k.bus})
+		k := newKit(t, eachSecond(options{postgres: postgres}))
+		other := newKit(t, eachSecond(options{db: k.db, bus: k.bus}))
 		k.agent("assistant")
-		k.schedule(&sessionsv1.Schedule{Id: "one", Overlap: "allow"})
-		began := time.Now()
+		k.schedule(&sessionsv1.Schedule{Id: "one", Overlap: "allow", Interval: "1s"})
+		began := time.Now().Truncate(time.Second)
 		var all sync.WaitGroup
 		for i := range 12 {
 			all.Go(func() { []*kit{k, other}[i%2].fire("one", began.Add(-time.Duration(1+i/2)*time.Second)) })

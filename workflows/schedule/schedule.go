@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -17,6 +19,9 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
+
+// typeForeign is the type of the error of workflows that the mesh did not ask for.
+const typeForeign = "foreign_workflow"
 
 // attemptTimeout bounds one call of the sessions service.
 const attemptTimeout = 30 * time.Second
@@ -48,8 +53,14 @@ type Activities struct {
 	sessions executionv1.ExecutionServiceClient
 }
 
-// FireSchedule notifies the sessions service that a schedule is due.
+// FireSchedule notifies the sessions service that a schedule is due, unless Temporal's schedule of the same name did not start the workflow:
+// its workflows have its id and the time as theirs.
 func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput, dueMicros int64) (contract.ScheduleResult, error) {
+	id := activity.GetInfo(ctx).WorkflowExecution.ID
+	if !strings.HasPrefix(id, contract.ScheduleID(in.Tenant, in.ScheduleID)+"-") {
+		return contract.ScheduleResult{}, temporal.NewNonRetryableApplicationError(
+			"workflow "+id+" is not of schedule "+in.ScheduleID, typeForeign, nil)
+	}
 	resp, err := a.sessions.FireSchedule(ctx, &executionv1.FireScheduleRequest{
 		Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueTime: timestamp.OfMicros(dueMicros),
 	})

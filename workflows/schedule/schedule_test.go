@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -50,6 +51,7 @@ func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
 			var suite testsuite.WorkflowTestSuite
 			env := suite.NewTestWorkflowEnvironment()
 			env.SetStartTime(at.Add(time.Minute))
+			env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: contract.ScheduleID("default", "morning") + "-2026-03-01T09:30:00Z"})
 			if len(row.attributes) > 0 {
 				if err := env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(row.attributes...)); err != nil {
 					t.Fatal(err)
@@ -69,6 +71,22 @@ func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
 				t.Errorf("%d calls, the last %v", len(s.got), last)
 			}
 		})
+	}
+}
+
+// TestAForeignWorkflowFiresNothing: an input that was copied from a schedule starts no turn under another name.
+func TestAForeignWorkflowFiresNothing(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: contract.ScheduleID("default", "other") + "-2026-03-01T09:30:00Z"})
+	s := &sessions{}
+	if err := Register(env, s); err != nil {
+		t.Fatal(err)
+	}
+	env.ExecuteWorkflow(contract.ScheduleWorkflow, contract.ScheduleInput{Tenant: "default", ScheduleID: "morning"})
+	err, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
+	if !ok || err.Type() != typeForeign || len(s.got) != 0 {
+		t.Errorf("calls %v, %v", s.got, env.GetWorkflowError())
 	}
 }
 

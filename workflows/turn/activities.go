@@ -43,11 +43,26 @@ const (
 	typeTurnEnded = "turn_ended"
 	// typeReleased: the worker stopped before the step ended; another one continues.
 	typeReleased = "worker_let_go"
+	// typeForeign: the workflow is not the one that the mesh starts for the turn.
+	typeForeign = "foreign_workflow"
 )
+
+// own returns an error for a workflow that the mesh did not start: that of a turn has the turn's id. Who can start workflows, but has no key,
+// has only inputs of other workflows to start them with.
+func own(ctx context.Context, turn contract.TurnInput) error {
+	if id := activity.GetInfo(ctx).WorkflowExecution.ID; id != turn.TurnID {
+		return temporal.NewApplicationErrorWithOptions("workflow "+id+" is not that of turn "+turn.TurnID, typeForeign,
+			temporal.ApplicationErrorOptions{NonRetryable: true})
+	}
+	return nil
+}
 
 // JoinRun waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its
 // workflow one task.
 func (a *Activities) JoinRun(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
+	if err := own(ctx, in); err != nil {
+		return nil, err
+	}
 	out, err := a.runs.joinBriefly(ctx, in)
 	return a.progress(out...), toTemporal(err)
 }
@@ -91,6 +106,9 @@ type stepFunc func(context.Context, contract.TurnInput, *turnv1.StepRef) (*turnv
 func (a *Activities) do(
 	ctx context.Context, do stepFunc, in contract.TurnInput, ref *turnv1.StepRef, since int64,
 ) (*turnv1.Progress, error) {
+	if err := own(ctx, in); err != nil {
+		return nil, err
+	}
 	ctx, done := a.withHeartbeats(ctx)
 	defer done()
 	var out *turnv1.StepOutcome

@@ -37,6 +37,9 @@ func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []st
 
 // Expire ends the waits whose time is up, then does what ReadJournal does.
 func (a *Activities) Expire(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
+	if err := own(ctx, in); err != nil {
+		return nil, err
+	}
 	if err := a.steps.ExpireWaits(ctx, in); err != nil {
 		return nil, toTemporal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -154,6 +155,7 @@ func start(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
 	// Without an id the SDK reads the whole test program for one, which on a busy machine it takes for a deadlock.
 	env.SetWorkerOptions(worker.Options{BuildID: "test", DeadlockDetectionTimeout: time.Minute})
 	s.now = func() time.Time { return env.Now().Add(-s.skew) }
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: input.TurnID})
 	env.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	env.RegisterActivity(&Activities{steps: s, runs: s, drain: time.Second})
 	return env
@@ -184,6 +186,18 @@ func resultOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) (r contract.
 		t.Fatalf("the workflow failed: %v", err)
 	}
 	return r
+}
+
+// TestAForeignWorkflowDoesNothing: an input that was copied from the workflow of a turn starts no second one.
+func TestAForeignWorkflowDoesNothing(t *testing.T) {
+	s := newScript(2, 1)
+	env := start(t, s)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "forged"})
+	env.ExecuteWorkflow(contract.TurnWorkflow, input)
+	err, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
+	if !ok || err.Type() != typeForeign || len(s.done) != 0 {
+		t.Errorf("steps %q, %v", s.done, env.GetWorkflowError())
+	}
 }
 
 func TestWalk(t *testing.T) {

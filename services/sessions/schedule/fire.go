@@ -25,11 +25,19 @@ const (
 	queuePoll = time.Second
 )
 
+// errNoTime means that a schedule does not fire at a time.
+var errNoTime = errors.New("the schedule has no such time")
+
 // Fire fires a schedule of any tenant for one of its times. Once the fire is stored the sweep goes on with it, so a passing
-// failure is no error. The outcome is FireGone if the schedule is deleted or paused.
+// failure is no error. The outcome is FireGone if the schedule is deleted or paused, or has no such time.
 func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (scheduledb.Fire, error) {
 	f := scheduledb.Fire{Tenant: tenant, ScheduleID: id, Due: due, Key: due.UTC().Format(time.RFC3339)}
 	d, err := s.firer.settle(ctx, f)
+	if errors.Is(err, errNoTime) {
+		s.deps.Log.WarnContext(ctx, "a schedule was fired at a time that is none of its own", "schedule_id", id, "due", due)
+		f.Outcome = scheduledb.FireGone
+		return f, nil
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		s.firer.dropUnknown(ctx, f)
 		f.Outcome = scheduledb.FireGone
@@ -104,6 +112,8 @@ func (s *firer) settle(ctx context.Context, want scheduledb.Fire) (settled, erro
 		switch {
 		case created && d.schedule.Spec.Paused && !want.Manual:
 			return err
+		case created && !want.Manual && !names(d.schedule.Spec, want.Due):
+			return errNoTime
 		case created:
 			d.fire = want
 			d.fire.CreateTime = now
