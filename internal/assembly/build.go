@@ -32,6 +32,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/dispatch"
+	"github.com/windlass-dev/windlass/workflows/temporal"
 	"github.com/windlass-dev/windlass/workflows/turn"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
@@ -172,7 +173,7 @@ func (p *Process) buildSessions() error {
 	}
 	starter, err := dispatch.New(p.temporal, dispatch.Config{
 		Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter, Namespace: p.cfg.Temporal.Namespace,
-		Console: p.cfg.Gateway.URL,
+		Console: p.cfg.Gateway.URL, Refused: temporal.Refused,
 	})
 	if err != nil {
 		return err

@@ -10,7 +10,9 @@ import (
 // codec returns the codec of payloads in Temporal. The mesh's key decrypts also where there is a key for payloads: they may have been
 // written before that was configured.
 func (c TemporalConfig) codec(mesh secret.Value) (*temporal.Codec, error) {
-	cfg := temporal.CodecConfig{Key: c.CodecKey, OldKeys: append([]secret.Value{}, c.OldCodecKeys...), Clear: !c.Encrypt}
+	cfg := temporal.CodecConfig{
+		Key: c.CodecKey, OldKeys: append([]secret.Value{}, c.OldCodecKeys...), Clear: !c.Encrypt, AcceptClear: c.AcceptClear,
+	}
 	if cfg.Key.IsZero() {
 		cfg.Key = mesh
 	} else {

@@ -90,7 +90,9 @@ type TemporalConfig struct {
 	// UI is the web UI's URL.
 	UI string `yaml:"ui" doc:"URL of the Temporal UI, to which the console links, and whose pages may call the codec endpoint of the gateway."`
 	// Encrypt encrypts payloads.
-	Encrypt bool `yaml:"encrypt" doc:"Encrypt what is stored in Temporal. Encrypted histories can be read with false too: set it in all processes while some of them are of a version without encryption."`
+	Encrypt bool `yaml:"encrypt" doc:"Encrypt what is stored in Temporal, and refuse what is not encrypted. With false, encrypted and clear payloads are read: set it in all processes while some of them are of a version without encryption."`
+	// AcceptClear reads payloads in clear.
+	AcceptClear bool `yaml:"accept_clear" doc:"Read payloads in Temporal that are not encrypted although temporal.encrypt is true. Set it while workflows and schedules of a time without encryption are left: who can write to Temporal can start workflows without a key then."`
 	// CodecKey encrypts payloads.
 	CodecKey secret.Value `yaml:"codec_key" doc:"Secret of at least 32 characters from which the key of encrypted payloads is derived; the same for all processes with the sessions, worker or gateway role. Empty: derived from mesh.key."`
 	// OldCodecKeys decrypt what was encrypted before CodecKey was changed.

@@ -63,7 +63,7 @@ func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.Hist
 // codec decodes what meshes with a key store in Temporal.
 func codec(t testing.TB, key string) *temporal.Codec {
 	t.Helper()
-	c, err := temporal.NewCodec(temporal.CodecConfig{Key: secret.New(key)})
+	c, err := temporal.NewCodec(temporal.CodecConfig{Key: secret.New(key), AcceptClear: true})
 	if err != nil {
 		t.Fatal(err)
 	}

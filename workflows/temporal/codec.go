@@ -22,12 +22,20 @@ const (
 	place   = "temporal payload"
 )
 
+// ErrClear means that a payload is not encrypted, although all of this mesh are: it is of somebody else, or of a time without encryption.
+var ErrClear = errors.New("a payload in Temporal is not encrypted, so it may not be of this mesh: if it is, from a time without temporal.encrypt, " +
+	"set temporal.accept_clear until the workflows of that time have ended")
+
 // Codec encrypts what Windlass stores in Temporal: inputs, results, signals, queries, memos, summaries, failures. It decrypts what it
-// encrypted, and passes on what is in clear, such as histories from before there was a codec. It is safe for concurrent use.
+// encrypted. What is in clear it refuses, unless it is configured to accept that. It is safe for concurrent use.
 type Codec struct {
-	keys  *keyset.Set
-	clear bool
+	keys        *keyset.Set
+	clear       bool
+	acceptClear bool
 }
+
+// Refused reports whether an error means that a payload was refused because it is not encrypted.
+func Refused(err error) bool { return errors.Is(err, ErrClear) }
 
 // CodecConfig configures a Codec.
 type CodecConfig struct {
@@ -35,8 +43,10 @@ type CodecConfig struct {
 	Key secret.Value
 	// OldKeys are secrets whose keys only decrypt.
 	OldKeys []secret.Value
-	// Clear leaves new payloads in clear.
+	// Clear leaves new payloads in clear, and implies AcceptClear.
 	Clear bool
+	// AcceptClear reads payloads in clear too.
+	AcceptClear bool
 }
 
 // NewCodec returns a codec.
@@ -45,7 +55,7 @@ func NewCodec(cfg CodecConfig) (*Codec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("temporal: %w", err)
 	}
-	return &Codec{keys: keys, clear: cfg.Clear}, nil
+	return &Codec{keys: keys, clear: cfg.Clear, acceptClear: cfg.Clear || cfg.AcceptClear}, nil
 }
 
 // Encode implements converter.PayloadCodec.
@@ -73,6 +83,9 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
 		if string(p.GetMetadata()[converter.MetadataEncoding]) != encrypted {
+			if !c.acceptClear {
+				return payloads, ErrClear
+			}
 			out[i] = p
 			continue
 		}
@@ -88,8 +101,11 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	return out, nil
 }
 
-// Handler serves the codec to the Temporal UI, at paths that end in /decode and /encode. It authenticates nobody.
-func (c *Codec) Handler() http.Handler { return converter.NewPayloadCodecHTTPHandler(c) }
+// Handler serves the codec to the Temporal UI, at paths that end in /decode and /encode. It shows what is in clear as it is. It authenticates
+// nobody.
+func (c *Codec) Handler() http.Handler {
+	return converter.NewPayloadCodecHTTPHandler(&Codec{keys: c.keys, clear: c.clear, acceptClear: true})
+}
 
 // DataConverter is the converter of clients and workers. A nil codec means payloads in clear.
 func (c *Codec) DataConverter() converter.DataConverter {
@@ -120,13 +136,13 @@ func (d dataConverter) WithWorkflowContext(converter.WorkflowContext) converter.
 func (d dataConverter) WithContext(context.Context) converter.DataConverter { return d }
 
 // blocking is the codec in workflow code. There an error would end the workflow, while a panic only fails its task, which Temporal gives to
-// a worker again until one has the key.
+// a worker again until one has the key, or accepts what is in clear.
 type blocking struct{ *Codec }
 
 // Decode implements converter.PayloadCodec.
 func (b blocking) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out, err := b.Codec.Decode(payloads)
-	if errors.Is(err, keyset.ErrUnknownKey) {
+	if errors.Is(err, keyset.ErrUnknownKey) || errors.Is(err, ErrClear) {
 		panic(err)
 	}
 	return out, err

@@ -178,7 +178,7 @@ func TestOldHistoriesAndKeysAreRead(t *testing.T) {
 	t.Parallel()
 	address := testtemporal.Server(t)
 	plain, first := dial(t, address, nil), dial(t, address, codec(t, temporal.CodecConfig{Key: key("a")}))
-	both := dial(t, address, codec(t, temporal.CodecConfig{Key: key("b"), OldKeys: []secret.Value{key("a")}}))
+	both := dial(t, address, codec(t, temporal.CodecConfig{Key: key("b"), OldKeys: []secret.Value{key("a")}, AcceptClear: true}))
 	other := dial(t, address, codec(t, temporal.CodecConfig{Key: key("c")}))
 
 	stop := work(t, plain)
@@ -215,6 +215,52 @@ func TestOldHistoriesAndKeysAreRead(t *testing.T) {
 		var failed *sdktemporal.ApplicationError
 		if err := both.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil); !errors.As(err, &failed) || failed.Message() != want {
 			t.Errorf("%s ended with %v", id, err)
+		}
+	}
+}
+
+// TestS18WhatIsInClearIsRefused: a workflow that somebody without a key starts does nothing, and one that a clear payload reaches waits.
+func TestS18WhatIsInClearIsRefused(t *testing.T) {
+	t.Parallel()
+	address := testtemporal.Server(t)
+	stranger, ours := dial(t, address, nil), dial(t, address, codec(t, temporal.CodecConfig{Key: key("a")}))
+	defer work(t, ours)()
+	start(t, stranger, "forged", "word")
+	waitFor(t, stranger, "forged", enums.EVENT_TYPE_WORKFLOW_TASK_FAILED)
+	if text := historyText(t, stranger, "forged", nil); strings.Contains(text, "EVENT_TYPE_ACTIVITY") || !strings.Contains(text, "accept_clear") {
+		t.Errorf("what the stranger's workflow did: %s", text)
+	}
+
+	start(t, ours, "ours", "word")
+	waitFor(t, stranger, "ours", enums.EVENT_TYPE_MARKER_RECORDED)
+	if err := stranger.SignalWorkflow(t.Context(), "ours", "", "signal", "forged"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, stranger, "ours", enums.EVENT_TYPE_WORKFLOW_TASK_FAILED)
+	if d, err := stranger.DescribeWorkflow(t.Context(), "ours", ""); err != nil || d.Status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		t.Errorf("a signal in clear was read: %v, %v", d, err)
+	}
+}
+
+func TestPayloadsInClear(t *testing.T) {
+	clear, err := converter.GetDefaultDataConverter().ToPayload("hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name   string
+		cfg    temporal.CodecConfig
+		refuse bool
+	}{
+		{name: "are refused", refuse: true},
+		{name: "are read where that is configured", cfg: temporal.CodecConfig{AcceptClear: true}},
+		{name: "are read without encryption", cfg: temporal.CodecConfig{Clear: true}},
+	} {
+		row.cfg.Key = key("a")
+		var got string
+		err := codec(t, row.cfg).DataConverter().FromPayload(clear, &got)
+		if row.refuse != errors.Is(err, temporal.ErrClear) || (got == "hello") == row.refuse {
+			t.Errorf("%s: %q, %v", row.name, got, err)
 		}
 	}
 }

@@ -43,6 +43,8 @@ type Config struct {
 	ParkAfter time.Duration
 	// Namespace is the client's.
 	Namespace string
+	// Refused reports whether an error means that what is stored in Temporal is refused, since it is not encrypted. Nil means never.
+	Refused func(error) bool
 	// Console is the URL of the console, to which each workflow links, "" for no links.
 	Console string
 }
