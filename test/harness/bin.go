@@ -25,7 +25,7 @@ const RaceEnv = "WINDLASS_TEST_RACE"
 // Bin returns the path of a program: "windlass", "windlassd", "windlass-temporal", "examples/faulty".
 func Bin(t testing.TB, name string) string {
 	t.Helper()
-	if Raced(t) {
+	if Raced(t) && !strings.HasPrefix(name, "examples/") { // the examples' own tests have the race detector
 		return program(t, "race", name)
 	}
 	return PlainBin(t, name)
