@@ -27,6 +27,20 @@ func Insufficient(res *http.Response) (scopes []string, ok bool) {
 	return Scopes(p["scope"]), true
 }
 
+// Unauthenticated reports whether a response of status 401 says how to authenticate with a token. Then it is from what checks credentials,
+// and the request was not applied (RFC 9110, section 15.5.2).
+func Unauthenticated(res *http.Response) bool {
+	if res.StatusCode != http.StatusUnauthorized {
+		return false
+	}
+	for _, text := range res.Header.Values("WWW-Authenticate") {
+		if scheme, _, _ := strings.Cut(strings.TrimSpace(text), " "); strings.EqualFold(scheme, "Bearer") {
+			return true
+		}
+	}
+	return false
+}
+
 // Scopes reads a list of scopes. What is none (RFC 6749, section 3.3), or more than anybody can consent to, is left out.
 func Scopes(text string) []string {
 	var out []string

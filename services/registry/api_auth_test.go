@@ -116,10 +116,13 @@ func TestAccessTokensOfAnAPI(t *testing.T) {
 	t.Setenv("WINDLASS_TOOL_SECRET", "hunter2-hunter2")
 	w, api, tokens := newWorld(t), newPetAPI(t), newIssuer(t)
 	r := w.start(config())
-	valid := "token-number-1"
+	valid, challenge := "token-number-1", ""
 	api.set(func() {
 		api.answer = func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer "+valid {
+				if challenge != "" {
+					w.Header().Set("WWW-Authenticate", challenge)
+				}
 				http.Error(w, "who are you, "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 				return
 			}
@@ -163,7 +166,29 @@ func TestAccessTokensOfAnAPI(t *testing.T) {
 		t.Errorf("the next call: %+v", s)
 	}
 
-	api.set(func() { valid = "token-number-4"; api.requests = nil })
+	// With a challenge it is certain that the call was not applied, so it is made with a new token.
+	api.set(func() { valid, challenge = "token-number-4", `Bearer error="invalid_token"`; api.requests = nil })
+	if s := r.callAPI("pets__addPet", `{"body":{}}`); s.text() != "welcome Bearer ***" {
+		t.Errorf("a call that was certainly not applied: %+v", s)
+	}
+	api.set(func() {
+		if len(api.requests) != 2 {
+			t.Errorf("it was sent %d times", len(api.requests))
+		}
+		valid = "nothing"
+		api.requests = nil
+	})
+	if s := r.callAPI("pets__addPet", `{"body":{}}`); !strings.Contains(s.text(), "401 Unauthorized") {
+		t.Errorf("a call whose new token is refused too: %+v", s)
+	}
+	api.set(func() {
+		if len(api.requests) != 2 {
+			t.Errorf("it was sent %d times", len(api.requests))
+		}
+		challenge = ""
+	})
+
+	api.set(func() { valid = "nothing"; api.requests = nil })
 	r.callAPI("pets__addPet", `{"body":{}}`)
 	tokens.mu.Lock()
 	tokens.status = http.StatusInternalServerError

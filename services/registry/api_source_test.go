@@ -249,7 +249,7 @@ func TestAnswersOfAnAPI(t *testing.T) {
 		text    string
 	}{
 		"JSON":           {answer(200, "application/json; charset=utf-8", `{"a":1}`), false, "", `{"a":1}`},
-		"text":           {answer(200, "text/plain", "well\xff"), false, "", "well\uFFFD"},
+		"text":           {answer(200, "text/plain", "wéll"), false, "", "wéll"},
 		"no content":     {answer(204, "", ""), false, "", "The API answered 204 No Content without content."},
 		"not found":      {answer(404, "application/problem+json", `{"title":"no such pet"}`), true, "", "The API answered 404 Not Found:\n{\"title\":\"no such pet\"}"},
 		"an error":       {answer(500, "text/html", "<h1>oops</h1>"), true, "", "The API answered 500 Internal Server Error:\n<h1>oops</h1>"},

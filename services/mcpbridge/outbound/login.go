@@ -4,7 +4,6 @@ package outbound
 import (
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/windlass-dev/windlass/libs/challenge"
 	"github.com/windlass-dev/windlass/libs/credential"
@@ -47,7 +46,7 @@ func (l Login) Send(req *http.Request, record Record, once bool) (*http.Response
 		return res, err
 	}
 	if record != nil {
-		record.TokenRefused(challenged(res))
+		record.TokenRefused(challenge.Unauthenticated(res))
 	}
 	if once {
 		return res, nil
@@ -67,7 +66,7 @@ func (l Login) note(res *http.Response, record Record) {
 		return
 	}
 	if res.StatusCode == http.StatusUnauthorized {
-		record.TokenRefused(challenged(res))
+		record.TokenRefused(challenge.Unauthenticated(res))
 	} else if wanted, ok := challenge.Insufficient(res); ok {
 		record.ScopesRefused(wanted)
 	}
@@ -92,13 +91,6 @@ func (l Login) send(req *http.Request, record Record) (*http.Response, error) {
 
 // covers reports whether the credential is for the request's origin.
 func (l Login) covers(req *http.Request) bool { return credential.Origin(req.URL.String()) == l.Home }
-
-// challenged reports whether a response of status 401 says how to authenticate. Then it is from what checks credentials, and the request
-// was not applied (RFC 9110, section 15.5.2).
-func challenged(res *http.Response) bool {
-	scheme, _, _ := strings.Cut(strings.TrimSpace(res.Header.Get("WWW-Authenticate")), " ")
-	return strings.EqualFold(scheme, "Bearer")
-}
 
 // rewound returns the request with its body at the beginning; false if that cannot be read again.
 func rewound(req *http.Request) (*http.Request, bool) {

@@ -127,6 +127,7 @@ func (t *Tool) schemas(e store.Endpoint) error {
 			return bad("output_schema", "%s", err)
 		}
 		t.OutputSchema = text
+		t.Template.Answers = []string{"application/json"}
 	}
 	if len(e.InputSchema) == 0 {
 		return t.derive(inPath)

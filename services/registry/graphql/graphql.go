@@ -113,7 +113,8 @@ func (s *schema) tool(name, kind string, f field, o Options) (Tool, error) {
 	t.InputSchema = text
 	query, variables := s.document(kind, f)
 	t.Template = httpcall.Template{
-		Method: http.MethodPost, Base: o.URL, GraphQL: f.Name, Body: map[string]any{"query": query, "variables": variables},
+		Method: http.MethodPost, Base: o.URL, GraphQL: f.Name, Required: f.Type.Kind == nonNull,
+		Body: map[string]any{"query": query, "variables": variables},
 	}
 	return t, nil
 }

@@ -79,6 +79,9 @@ func Send(ctx context.Context, d Caller, c Call) (*turnv1.ToolResult, error) {
 	if err != nil && !c.enough(ctx, answer) {
 		return nil, c.unanswered(ctx, err)
 	}
+	if nameless(answer.Status) && !c.enough(ctx, answer) {
+		return nil, c.unanswered(ctx, errors.New("it was ended without a status"))
+	}
 	if s := answer.Status; s != nil && s.Code() != codes.OK && !c.enough(ctx, answer) {
 		if s.Code() == codes.Unauthenticated && c.Refused != nil {
 			c.Refused(authorized)
@@ -86,6 +89,13 @@ func Send(ctx context.Context, d Caller, c Call) (*turnv1.ToolResult, error) {
 		return c.ended(s)
 	}
 	return c.result(answer), nil
+}
+
+// nameless reports whether a status is the one that the client library makes of trailers that have none: those of a proxy that does not
+// pass them on, or of a server that is not one of gRPC. It cannot be told from an UNKNOWN of a method that says nothing about it, which may
+// be repeated as well.
+func nameless(s *status.Status) bool {
+	return s.Code() == codes.Unknown && s.Message() == "" && len(s.Proto().GetDetails()) == 0
 }
 
 // Metadata returns what is sent with a call: the headers that authorize adds to a request, which is returned too.

@@ -60,8 +60,8 @@ type Call struct {
 	Key string
 	// Authorize adds credentials to the request; nil = none. An error means that the call is not sent.
 	Authorize func(*http.Request) error
-	// Refused is called with the request if the API answers 401; nil = not.
-	Refused func(*http.Request)
+	// Refused is called with the request if the API answers 401, and whether it certainly did nothing else; nil = not.
+	Refused func(sent *http.Request, certain bool)
 	// Insufficient is called with the scopes that the API wants, if it refuses the call for those of the token (RFC 6750); nil = not.
 	Insufficient func(wanted []string)
 	// Hide removes secrets from a text.
@@ -103,18 +103,20 @@ func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 		return nil, c.unanswered(ctx, err)
 	}
 	if response.StatusCode == http.StatusUnauthorized && c.Refused != nil {
-		c.Refused(r)
+		c.Refused(r, challenge.Unauthenticated(response))
 	}
 	if wanted, ok := challenge.Insufficient(response); ok && c.Insufficient != nil {
 		c.Insufficient(wanted)
 	}
-	if c.undecided(response.StatusCode) {
-		return nil, c.inDoubt(response, body)
+	a := newAnswer(response.StatusCode, response.Header, body)
+	if c.undecided(a.status) {
+		return nil, c.inDoubt(response, a)
 	}
-	if a := c.Maker.read(body); a != nil && response.StatusCode < 500 {
-		return a.result(c.Hide), nil
+	result, mistaken := c.Maker.read(a, c.Hide)
+	if mistaken != "" {
+		return nil, c.notAnswered(a, mistaken)
 	}
-	return result(response.StatusCode, response.Header, body, c.Hide), nil
+	return result, nil
 }
 
 // undecided reports whether a response of this status leaves open what became of the call. A status below 500 is the API's answer, except
@@ -122,7 +124,8 @@ func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 // that may be repeated are repeated after those statuses that are said to pass (RFC 9110, sections 15.5.9 and 15.6; RFC 6585, section 4).
 func (c Call) undecided(status int) bool {
 	switch status {
-	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		http.StatusNetworkAuthenticationRequired: // of a network that wants a login, never of the API
 		return true
 	case http.StatusTooManyRequests, http.StatusTooEarly:
 		return c.Repeatable
@@ -132,16 +135,26 @@ func (c Call) undecided(status int) bool {
 	return status >= 500 && !c.Repeatable
 }
 
-func (c Call) inDoubt(response *http.Response, body []byte) *Error {
-	said := strings.TrimSpace(c.Hide(strings.ToValidUTF8(string(body), "\uFFFD")))
-	if said != "" {
-		said = ": " + truncate.Bytes(said, 500)
-	}
-	f := unknown("source %q answered %s%s", c.Source, statusText(response.StatusCode), said)
+func (c Call) inDoubt(response *http.Response, a answer) *Error {
+	f := unknown("source %q answered %s%s", c.Source, statusText(a.status), c.excerpt(a))
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 && seconds < 86400 {
 		f = f.RetryAfter(time.Duration(seconds) * time.Second)
 	}
 	return &Error{Fate: InDoubt, Fault: f}
+}
+
+// notAnswered is the error of a response that is not the answer of the API, whatever its status says: something on the way may have sent
+// it, before the API was asked or after.
+func (c Call) notAnswered(a answer, mistaken string) *Error {
+	return &Error{Fate: InDoubt, Fault: unknown("source %q answered %s with %s%s", c.Source, statusText(a.status), mistaken, c.excerpt(a))}
+}
+
+// excerpt is the beginning of an answer, for an error's text; empty if there is none that can be read.
+func (c Call) excerpt(a answer) string {
+	if a.empty() || a.unreadable != "" || isBinary(a.media) {
+		return ""
+	}
+	return ": " + truncate.Bytes(strings.TrimSpace(c.Hide(string(a.body))), 500)
 }
 
 // redirected is the answer of an API that points elsewhere. It may have acted on the request first, as after a form was posted.

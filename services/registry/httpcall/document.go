@@ -24,10 +24,26 @@ type Document struct {
 	MaxBytes int64
 	// Authorize adds credentials.
 	Authorize func(*http.Request) error
+	// Refused is called with a request that was answered with 401, and reports whether another one would have a new access token; nil = it
+	// would not.
+	Refused func(*http.Request) bool
 }
 
-// Read reads a document within the context. Nil means that it is still the version with the caller's tag.
+// Read reads a document within the context. Nil means that it is still the version with the caller's tag. The document is UTF-8 without a
+// byte order mark.
 func (d Document) Read(ctx context.Context, dialer Dialer) (document []byte, tag string, err error) {
+	document, tag, err = d.read(ctx, dialer)
+	if errors.Is(err, errRefused) {
+		d.Refused = nil
+		return d.read(ctx, dialer)
+	}
+	return document, tag, err
+}
+
+// errRefused means that the access token was refused, and another request would have a new one.
+var errRefused = errors.New("the access token was refused")
+
+func (d Document) read(ctx context.Context, dialer Dialer) (document []byte, tag string, err error) {
 	method, body := http.MethodGet, io.Reader(http.NoBody)
 	if d.Post != nil {
 		method, body = http.MethodPost, bytes.NewReader(d.Post)
@@ -57,9 +73,21 @@ func (d Document) Read(ctx context.Context, dialer Dialer) (document []byte, tag
 	if response.StatusCode == http.StatusNotModified && d.Tag != "" {
 		return nil, d.Tag, nil
 	}
+	if response.StatusCode == http.StatusUnauthorized && d.Refused != nil && d.Refused(r) {
+		return nil, "", errRefused
+	}
 	if response.StatusCode != http.StatusOK {
 		return nil, "", fmt.Errorf("the server answered %s", statusText(response.StatusCode))
 	}
-	document, err = io.ReadAll(response.Body)
-	return document, response.Header.Get("ETag"), err
+	if document, err = io.ReadAll(response.Body); err != nil {
+		return nil, "", err
+	}
+	a := newAnswer(response.StatusCode, response.Header, document)
+	if isBinary(a.media) && a.unreadable == "" { // many servers do not know what they send
+		a.body, a.unreadable = toUTF8("", a.body)
+	}
+	if a.unreadable != "" {
+		return nil, "", errors.New("it is not text: " + a.unreadable)
+	}
+	return a.body, response.Header.Get("ETag"), nil
 }

@@ -14,6 +14,8 @@ type Operation struct {
 	Body *Body `json:"body,omitempty"`
 	// Accept is the Accept header; empty = anything, preferably JSON.
 	Accept string `json:"accept,omitempty"`
+	// Answers are the media types of a successful answer; empty = not described.
+	Answers []string `json:"answers,omitempty"`
 	// KeyHeader is the header in which the API takes the key that identifies a call; empty = it takes none. Some APIs refuse a header that
 	// they do not know.
 	KeyHeader string `json:"key_header,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // ArgumentError is an argument that fits the schema and still cannot be sent.
@@ -35,8 +36,8 @@ type Maker interface {
 	Request(ctx context.Context, args canon.Object) (*http.Request, error)
 	// keyHeader is the header for the key of a call; empty = none.
 	keyHeader() string
-	// read makes something else of a successful answer; nil leaves it as it is.
-	read(body []byte) *graphQLAnswer
+	// read returns the result of an answer. mistaken says what came instead of the answer of the operation; empty if it is one.
+	read(a answer, hide func(string) string) (result *turnv1.ToolResult, mistaken string)
 }
 
 // anything is the Accept header of operations that do not say what they answer.
@@ -44,7 +45,12 @@ const anything = "application/json, */*;q=0.5"
 
 func (o *Operation) keyHeader() string { return o.KeyHeader }
 
-func (*Operation) read([]byte) *graphQLAnswer { return nil }
+func (o *Operation) read(a answer, hide func(string) string) (*turnv1.ToolResult, string) {
+	if mistaken := a.mistaken(o.Answers); mistaken != "" {
+		return nil, mistaken
+	}
+	return a.result(hide), ""
+}
 
 // Request implements Maker.
 func (o *Operation) Request(ctx context.Context, args canon.Object) (*http.Request, error) {

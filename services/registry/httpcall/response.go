@@ -3,7 +3,6 @@ package httpcall
 import (
 	"bytes"
 	"fmt"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -20,33 +19,35 @@ const (
 )
 
 // result converts a whole response. hide removes secrets, which the server may repeat.
-func result(status int, header http.Header, body []byte, hide func(string) string) *turnv1.ToolResult {
-	out := &turnv1.ToolResult{IsError: status >= 300}
-	media, _, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil {
-		media = ""
-	}
+func (a answer) result(hide func(string) string) *turnv1.ToolResult {
+	out := &turnv1.ToolResult{IsError: a.status >= 300}
 	heading := ""
 	if out.GetIsError() {
-		heading = fmt.Sprintf("The API answered %s", statusText(status))
+		heading = fmt.Sprintf("The API answered %s", statusText(a.status))
 	}
 	switch {
-	case len(bytes.TrimSpace(body)) == 0:
+	case a.empty():
 		if heading == "" {
-			heading = fmt.Sprintf("The API answered %s without content", statusText(status))
+			heading = fmt.Sprintf("The API answered %s without content", statusText(a.status))
 		}
 		out.Content = append(out.Content, text(heading+"."))
 		return out
-	case isBinary(media) && heading == "":
-		blob := &turnv1.Blob{MediaType: media, Data: body}
-		out.Content = append(out.Content, &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: blob}})
+	case a.unreadable != "" && heading != "":
+		out.Content = append(out.Content, text(fmt.Sprintf("%s, and %d bytes that cannot be read: %s.", heading, len(a.body), a.unreadable)))
 		return out
-	case isBinary(media):
-		out.Content = append(out.Content, text(fmt.Sprintf("%s, and %d bytes of %s.", heading, len(body), media)))
+	case a.unreadable != "":
+		out.Content = append(out.Content, text(fmt.Sprintf("The API's answer is added as bytes, since %s.", a.unreadable)),
+			bytesOf("application/octet-stream", []byte(hide(string(a.body)))))
+		return out
+	case isBinary(a.media) && heading == "":
+		out.Content = append(out.Content, bytesOf(a.media, a.body))
+		return out
+	case isBinary(a.media):
+		out.Content = append(out.Content, text(fmt.Sprintf("%s, and %d bytes of %s.", heading, len(a.body), a.media)))
 		return out
 	}
-	shown := hide(strings.ToValidUTF8(string(body), "\uFFFD"))
-	if IsJSON(media) || media == "" {
+	shown := hide(string(a.body))
+	if IsJSON(a.media) || a.media == "" {
 		out.StructuredContent = Structured([]byte(shown))
 	}
 	if heading != "" {
@@ -93,6 +94,10 @@ func isBinary(media string) bool {
 
 func statusText(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+}
+
+func bytesOf(media string, data []byte) *turnv1.ContentPart {
+	return &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: media, Data: data}}}
 }
 
 func text(s string) *turnv1.ContentPart {

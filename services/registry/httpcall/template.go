@@ -17,6 +17,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/placeholder"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // Arguments is the namespace of placeholders in templates: "${args.name}" is an argument, "${args.a.b}" a member of one.
@@ -41,8 +42,12 @@ type Template struct {
 	MediaType string `json:"media_type,omitempty"`
 	// KeyHeader is that of an Operation.
 	KeyHeader string `json:"key_header,omitempty"`
-	// GraphQL is the field of the answer's "data" that is the result, of a request to a GraphQL API; empty for other APIs.
-	GraphQL string `json:"graphql,omitempty"`
+	// Answers are those of an Operation.
+	Answers []string `json:"answers,omitempty"`
+	// GraphQL is the field of the answer's "data" that is the result, of a request to a GraphQL API; empty for other APIs. Required means
+	// that it is never null without an error.
+	GraphQL  string `json:"graphql,omitempty"`
+	Required bool   `json:"graphql_required,omitempty"`
 }
 
 // Check calls found with the path of each placeholder. The error says what is wrong with the template.
@@ -94,6 +99,16 @@ func leaves(v any) []string {
 }
 
 func (t *Template) keyHeader() string { return t.KeyHeader }
+
+func (t *Template) read(a answer, hide func(string) string) (*turnv1.ToolResult, string) {
+	if t.GraphQL != "" {
+		return t.readGraphQL(a, hide)
+	}
+	if mistaken := a.mistaken(t.Answers); mistaken != "" {
+		return nil, mistaken
+	}
+	return a.result(hide), ""
+}
 
 // Request implements Maker.
 func (t *Template) Request(ctx context.Context, args canon.Object) (*http.Request, error) {

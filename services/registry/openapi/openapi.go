@@ -182,7 +182,7 @@ const maxToolDescription = 2000
 func (op *operation) tool(ctx context.Context) (Tool, error) {
 	t := Tool{
 		Name: op.name, Title: truncate.Bytes(op.Summary, 200), Tags: op.Tags, Deprecated: op.Deprecated,
-		Operation: httpcall.Operation{Method: op.method, Accept: op.accept()},
+		Operation: httpcall.Operation{Method: op.method, Accept: op.accept(), Answers: op.answers()},
 	}
 	t.Description = truncate.Bytes(op.description(), maxToolDescription)
 	address, err := op.base()
@@ -318,6 +318,32 @@ func (op *operation) success() openapi3.Content {
 		}
 	}
 	return nil
+}
+
+// maxAnswers bounds the media types of an operation's answers.
+const maxAnswers = 20
+
+// answers are the media types of all successful responses; nil if one of them is not described. One without content is not compared.
+func (op *operation) answers() []string {
+	if op.Responses == nil || op.method == http.MethodHead {
+		return nil
+	}
+	found := map[string]bool{}
+	for status, r := range op.Responses.Map() {
+		switch {
+		case !strings.HasPrefix(status, "2"), status == "204", status == "205":
+			continue
+		case r == nil || r.Value == nil || len(r.Value.Content) == 0:
+			return nil
+		}
+		for media := range r.Value.Content {
+			found[media] = true
+		}
+	}
+	if len(found) > maxAnswers {
+		return nil
+	}
+	return sortedKeys(found)
 }
 
 // accept is the Accept header: the media types that the document names, JSON first, then anything.

@@ -164,7 +164,7 @@ func TestOperations(t *testing.T) {
 		{"argument":"v","name":"v","in":"query","style":"form","explode":true},
 		{"argument":"id_query","name":"id","in":"query","style":"form","explode":true},
 		{"argument":"filter_a","name":"filter[a]","in":"query","style":"deepObject","explode":true},
-		{"argument":"json","name":"json","in":"query"}]}`)
+		{"argument":"json","name":"json","in":"query"}],"answers":["application/json"]}`)
 	upload := api.Tools[4].Operation.Body
 	if upload.MediaType != httpcall.FormData || !upload.Parts["file"].File || !upload.Parts["more"].File ||
 		upload.Parts["note"].MediaType != "text/markdown" {

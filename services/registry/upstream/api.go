@@ -68,7 +68,7 @@ func (a *apis) definition(ctx context.Context, tenant, hash string) ([]byte, err
 	return found[0].Raw, nil
 }
 
-// callAPI sends one request. A call that may be repeated is sent once more if the API refuses its access token.
+// callAPI sends one request. It is sent once more if the API refuses its access token, and it may be repeated or was certainly not applied.
 func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Data) (Reply, error) {
 	op, err := u.apis.operation(ctx, r.Source.Tenant, r.Definition)
 	if err != nil {
@@ -82,7 +82,7 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 		if err != nil {
 			return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
 		}
-		refused := false
+		refused, again := false, false
 		var scopes *scopesError
 		call := httpcall.Call{
 			Source: r.Source.Name, Maker: op, Args: r.Arguments, Repeatable: r.Effect.Repeatable(),
@@ -93,7 +93,11 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 				}
 				return add(out)
 			},
-			Refused: func(sent *http.Request) { refused = set.Refused(sent) || r.as.subject != "" }, MaxBytes: u.cfg.MaxResponseBytes,
+			Refused: func(sent *http.Request, certain bool) {
+				refused = set.Refused(sent) || r.as.subject != ""
+				again = refused && (certain || r.Effect.Repeatable())
+			},
+			MaxBytes:     u.cfg.MaxResponseBytes,
 			Insufficient: func(wanted []string) { scopes = &scopesError{wanted} },
 		}
 		if r.Effect != store.Read {
@@ -103,11 +107,11 @@ func (u *Upstream) callAPI(ctx context.Context, r Request, given providerdata.Da
 		switch {
 		case err == nil && scopes != nil && r.as.subject != "": // it says that it did not do anything, also if the call must not run twice
 			return Reply{}, scopes
-		case err == nil && refused && r.as.subject != "" && call.Repeatable:
+		case err == nil && again && r.as.subject != "":
 			return Reply{}, errRefused
 		case err == nil && refused && r.as.subject != "": // it may have done something; the next call uses another token
 			u.logins.refused(r)
-		case err == nil && refused && !retried && call.Repeatable:
+		case err == nil && again && !retried:
 			continue
 		}
 		return replied(result, err)

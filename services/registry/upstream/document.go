@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,7 +38,7 @@ const codecsKept = 512
 const maxWarnings = 100
 
 // importVersion is part of the digest of an inventory: raise it when the same document gives other tools.
-const importVersion = "1"
+const importVersion = "2"
 
 // apis is what is kept in memory about sources that are APIs.
 type apis struct {
@@ -139,7 +140,7 @@ func (a *apis) document(ctx context.Context, s store.Source, login as) (document
 		if err != nil {
 			return nil, "", err
 		}
-		request.Authorize = set.Authorize
+		request.Authorize, request.Refused = set.Authorize, set.Refused
 	}
 	known, ok := a.known(s)
 	if s.Kind == store.GraphQL {
@@ -165,10 +166,13 @@ func (a *apis) introspection(ctx context.Context, s store.Source, request httpca
 		return nil, "", fault.Internal(err)
 	}
 	document, _, err := a.fetch(ctx, s, request)
-	if recent {
-		document = nil
+	if err != nil || !recent {
+		return document, "", err
 	}
-	return document, "", err
+	if err := httpcall.CheckGraphQL(document); err != nil {
+		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q does not answer as a GraphQL API: %s", s.Name, err)
+	}
+	return nil, "", nil
 }
 
 func (a *apis) fetch(ctx context.Context, s store.Source, request httpcall.Document) (document []byte, tag string, err error) {
@@ -280,13 +284,15 @@ func (a *apis) readGraphQL(ctx context.Context, s store.Source, answer []byte) (
 	}
 	inv := store.Inventory{ProtocolVersion: "GraphQL", Warnings: warnings(skipped)}
 	for _, t := range tools {
-		raw, err := json.Marshal(t)
+		former := t
+		former.Template.Required = false
+		raw, before, err := definitions(t, former)
 		if err != nil {
 			return store.Inventory{}, fault.Internal(err)
 		}
 		f := store.Found{
-			OriginalName: t.Name, Description: noNUL(t.Description), Raw: raw, InputSchema: t.InputSchema, Tags: t.Tags, Deprecated: t.Deprecated,
-			Effect: store.Once,
+			OriginalName: t.Name, Description: noNUL(t.Description), Raw: raw, Former: before, InputSchema: t.InputSchema, Tags: t.Tags,
+			Deprecated: t.Deprecated, Effect: store.Once,
 		}
 		if t.Reads {
 			f.Effect = store.Read
@@ -319,15 +325,28 @@ func given(s store.Spec) map[string]bool {
 
 // foundOperation converts an operation.
 func foundOperation(t openapi.Tool) (store.Found, error) {
-	raw, err := json.Marshal(t)
+	former := t
+	former.Operation.Answers = nil
+	raw, before, err := definitions(t, former)
 	if err != nil {
 		return store.Found{}, fmt.Errorf("encode operation %q: %w", t.Name, err)
 	}
 	f := store.Found{
-		OriginalName: t.Name, Title: noNUL(t.Title), Description: noNUL(t.Description), Raw: raw, InputSchema: t.InputSchema,
+		OriginalName: t.Name, Title: noNUL(t.Title), Description: noNUL(t.Description), Raw: raw, Former: before, InputSchema: t.InputSchema,
 		OutputSchema: t.OutputSchema, Tags: t.Tags, Deprecated: t.Deprecated, Effect: effectOf(t.Operation.Method),
 	}
 	return f, nil
+}
+
+// definitions returns the definition of a tool, and the one that earlier versions made; nil if it is the same.
+func definitions(tool, earlier any) (raw, former []byte, err error) {
+	if raw, err = json.Marshal(tool); err != nil {
+		return nil, nil, err
+	}
+	if former, err = json.Marshal(earlier); err != nil || bytes.Equal(raw, former) {
+		return raw, nil, err
+	}
+	return raw, former, nil
 }
 
 // effectOf returns the effect class of a method (RFC 9110, section 9.2): safe methods read, PUT and DELETE are idempotent, and all others

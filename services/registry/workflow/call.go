@@ -63,7 +63,7 @@ func (c *Client) Call(ctx context.Context, call Call) (*turnv1.ToolResult, error
 	if err != nil {
 		return nil, a.unanswered(ctx, id, err)
 	}
-	return a.outcome(id, end), nil
+	return a.outcome(id, end)
 }
 
 // attempt is one attempt of a call.
@@ -152,7 +152,7 @@ func (a *attempt) result(ctx context.Context) (*turnv1.ToolResult, error) {
 	case err != nil:
 		return nil, a.unanswered(ctx, id, err)
 	}
-	return a.polled(id, end), nil
+	return a.polled(id, end)
 }
 
 var errGone = errors.New("the workflow is gone")

@@ -8,10 +8,13 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/history/v1"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/truncate"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -27,7 +30,7 @@ const (
 
 // end is how a workflow ended.
 type end struct {
-	// status is "completed", "failed", "cancelled", "terminated" or "timed_out".
+	// status is "completed", "failed", "cancelled", "terminated" or "timed_out"; empty if it cannot be told.
 	status string
 	// result is JSON text, of a completed workflow; why says what became of any other.
 	result, why string
@@ -39,7 +42,8 @@ func endOf(e *history.HistoryEvent) end {
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		result, err := resultText(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 		if err != nil {
-			return end{status: "completed", why: "completed, and its result cannot be read: " + err.Error()}
+			return end{status: "completed", why: "completed, and its result cannot be read: " + err.Error() +
+				"; do not start it again for that"}
 		}
 		return end{status: "completed", result: result}
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
@@ -54,8 +58,8 @@ func endOf(e *history.HistoryEvent) end {
 		return end{status: "terminated", why: why}
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
 		return end{status: "timed_out", why: "timed out"}
-	default:
-		return end{status: "failed", why: "ended in an unknown way: " + e.GetEventType().String()}
+	default: // of a later version of Temporal: what became of the workflow is not known
+		return end{}
 	}
 }
 
@@ -80,24 +84,31 @@ func failureText(f *failure.Failure) string {
 
 func cut(text string) string { return truncate.Bytes(strings.ToValidUTF8(text, "\uFFFD"), maxText) }
 
-// outcome is the result of a call that has waited.
-func (a *attempt) outcome(id string, last *history.HistoryEvent) *turnv1.ToolResult {
+// outcome is the result of a call that has waited. A result that cannot be read is an error, though the workflow completed.
+func (a *attempt) outcome(id string, last *history.HistoryEvent) (*turnv1.ToolResult, error) {
 	e := endOf(last)
-	if e.why != "" {
-		return said(e.status != "completed", fmt.Sprintf("The workflow %q %s.", id, strings.TrimSuffix(a.Hide(e.why), ".")))
+	switch {
+	case e.status == "":
+		return nil, &Error{Fate: InDoubt, Fault: fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			"source %q: the workflow %q ended with %s, which this version does not know", a.Source.Name, id, last.GetEventType())}
+	case e.why != "":
+		return said(true, fmt.Sprintf("The workflow %q %s.", id, strings.TrimSuffix(a.Hide(e.why), "."))), nil
 	}
-	return jsonResult(a.Hide(e.result))
+	return jsonResult(a.Hide(e.result)), nil
 }
 
 // polled is the result of a call that has asked for the result of a workflow.
-func (a *attempt) polled(id string, last *history.HistoryEvent) *turnv1.ToolResult {
+func (a *attempt) polled(id string, last *history.HistoryEvent) (*turnv1.ToolResult, error) {
 	e := endOf(last)
-	if e.why != "" {
-		out := a.outcome(id, last)
+	if e.why != "" || e.status == "" {
+		out, err := a.outcome(id, last)
+		if err != nil {
+			return nil, err
+		}
 		out.StructuredContent = structured(map[string]any{"workflow_id": id, "status": e.status}).GetStructuredContent()
-		return out
+		return out, nil
 	}
-	return structured(map[string]any{"workflow_id": id, "status": e.status, "result": json.RawMessage(a.Hide(e.result))})
+	return structured(map[string]any{"workflow_id": id, "status": e.status, "result": json.RawMessage(a.Hide(e.result))}), nil
 }
 
 func said(isError bool, message string) *turnv1.ToolResult {
