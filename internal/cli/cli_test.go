@@ -57,8 +57,9 @@ var answers = map[string]answer{
 		`notes","effect":"read","available":true}],"next_page_token":""}`},
 	"POST /v1/tools/notes__list:invoke": {body: `{"content":[{"text":"one"},{"blob":{"media_type":"image/png",` +
 		`"data":"AAAA"}}],"is_error":false,"cached":false,"latency_ms":3,"execution_id":"exe_1"}`},
-	"POST /v1/tools/notes__fail:invoke": {body: `{"content":[{"text":"no such note"}],"is_error":true,"execution_id":"exe_2"}`},
-	"GET /v1/sources?page_size=100":     {body: `{"sources":[` + sourceA + `],"next_page_token":""}`},
+	"POST /v1/tools/notes__fail:invoke":                                   {body: `{"content":[{"text":"no such note"}],"is_error":true,"execution_id":"exe_2"}`},
+	"GET /v1/sources?page_size=100":                                       {body: `{"sources":[` + sourceA + `],"next_page_token":""}`},
+	"PATCH /v1/sources/notes?update_mask=base_url%2Ccall_timeout_seconds": {body: sourceA},
 	"POST /v1/sources": {body: `{"id":"src_2","name":"files","kind":"mcp","state":"unreachable",` +
 		`"last_error":"exit status 1"}`},
 	"POST /v1/sources/notes:sync": {body: `{"added":["notes__new"],"removed":["notes__old"],"changed":[],"total":7,` +
@@ -196,9 +197,14 @@ func TestCommands(t *testing.T) {
 		},
 		{
 			args: "source create files --env A=b --timeout 5 -o name -- npx -y x", out: "files\n",
-			err:  []string{"cannot be reached yet: exit status 1"},
+			err:  []string{"its tools could not be listed yet: exit status 1"},
 			sent: `POST /v1/sources {"call_timeout_seconds":5,"command":["npx","-y","x"],"env":{"A":"b"},"kind":"mcp","name":"files"}`,
 		},
+		{
+			args: "source update notes --timeout 9 --base-url= -o name", out: "notes\n",
+			sent: `PATCH /v1/sources/notes?update_mask=base_url%2Ccall_timeout_seconds {"call_timeout_seconds":9}`,
+		},
+		{args: "source update notes", code: 2, err: []string{"name what to change"}},
 		{args: "source create files", code: 2, err: []string{"one of --url, --openapi, --graphql, --grpc, --endpoint", "--agents, and a"}},
 		{args: "source create files --url http://x -- y", code: 2},
 		{args: "source sync notes", out: "+ notes__new\n- notes__old\n7 tools\n", sent: "POST /v1/sources/notes:sync {}"},

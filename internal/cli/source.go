@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +32,16 @@ func sourceCommands(a *app.App) []*cobra.Command {
 	}
 	newsource.Flags(create.Flags())
 
+	update := &cobra.Command{
+		Use: "update ID [flags] [-- COMMAND [ARGUMENT…]]", Short: "Change a source, and list its tools again", Args: cobra.MinimumNArgs(1),
+		Long: "Changes what the flags name and leaves the rest. An empty value clears a field, as in --base-url ''. Filters of operations " +
+			"and credentials are replaced as a whole.",
+		Example: "  windlass source update pets --timeout 30 --exclude 'delete_*'\n" +
+			"  windlass source update pets --bearer '${env:WINDLASS_TOOL_PETS}'",
+		RunE: run(a, updateSource),
+	}
+	newsource.Flags(update.Flags())
+
 	sync := &cobra.Command{
 		Use: "sync [ID]", Short: "Find new, changed and removed tools now; without ID in all sources", Args: cobra.MaximumNArgs(1),
 		RunE: run(a, syncSource),
@@ -47,10 +59,11 @@ func sourceCommands(a *app.App) []*cobra.Command {
 	}
 	accept := &cobra.Command{
 		Use: "accept ID [TOOL…]", Short: "Accept changed tools of a pinned source, all of them or those named", Args: cobra.MinimumNArgs(1),
-		Example: "  windlass source diff notes\n  windlass source accept notes notes__read",
+		Long:    "Accepts changed tools of a pinned source: all of them, or those named as in the mesh or as the source names them.",
+		Example: "  windlass source diff notes\n  windlass source accept notes read",
 		RunE:    run(a, acceptSource),
 	}
-	return []*cobra.Command{create, sync, diff, accept}
+	return []*cobra.Command{create, update, sync, diff, accept}
 }
 
 // acceptSource accepts the definitions that are held back when it begins: a tool that changes again meanwhile is not accepted.
@@ -62,12 +75,12 @@ func acceptSource(c *call) error {
 	}
 	want := []map[string]string{}
 	for _, t := range held.GetTools() {
-		if len(c.args) == 1 || slices.Contains(c.args[1:], t.GetName()) {
+		if len(c.args) == 1 || slices.ContainsFunc(c.args[1:], func(name string) bool { return names(t, name) }) {
 			want = append(want, map[string]string{"name": t.GetName(), "definition_hash": t.GetDefinitionHash()})
 		}
 	}
 	for _, name := range c.args[1:] {
-		if !slices.ContainsFunc(held.GetTools(), func(t *registryv1.DriftedTool) bool { return t.GetName() == name }) {
+		if !slices.ContainsFunc(held.GetTools(), func(t *registryv1.DriftedTool) bool { return names(t, name) }) {
 			return fmt.Errorf("no changed definition of %s is held back; see windlass source diff %s", output.Line(name), output.Line(c.args[0]))
 		}
 	}
@@ -91,6 +104,15 @@ func acceptSource(c *call) error {
 	})
 }
 
+// names reports whether a name is that of a tool in the mesh, or the one that its source uses.
+func names(t *registryv1.DriftedTool, name string) bool {
+	_, own, _ := strings.Cut(t.GetName(), "__")
+	return t.GetName() == name || own == notInNames.ReplaceAllString(name, "_")
+}
+
+// notInNames matches what names of tools in the mesh cannot have.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
 func createSource(c *call) error {
 	body, err := newsource.Body(c.cmd.Flags(), c.args, c.In)
 	if err != nil {
@@ -101,8 +123,29 @@ func createSource(c *call) error {
 	if err != nil {
 		return err
 	}
-	if s.GetState() != registryv1.SourceState_SOURCE_STATE_READY {
-		c.note("%s is registered, but cannot be reached yet: %s", s.GetName(), output.Line(s.GetLastError()))
+	return printSource(c, &s, raw)
+}
+
+func updateSource(c *call) error {
+	body, fields, err := newsource.Changes(c.cmd.Flags(), c.args, c.In)
+	if err != nil {
+		return err
+	}
+	var s registryv1.Source
+	raw, err := c.client.Do(c.ctx, client.Request{
+		Method: http.MethodPatch, Path: "/v1/sources" + client.Path(c.args[0]), Body: body,
+		Query: url.Values{"update_mask": {strings.Join(fields, ",")}},
+	}, &s)
+	if err != nil {
+		return err
+	}
+	return printSource(c, &s, raw)
+}
+
+// printSource prints a source that was changed, and what its owner has to know.
+func printSource(c *call, s *registryv1.Source, raw []byte) error {
+	if s.GetState() != registryv1.SourceState_SOURCE_STATE_READY && !s.GetDisabled() {
+		c.note("%s is registered, but its tools could not be listed yet: %s", s.GetName(), output.Line(s.GetLastError()))
 	}
 	for _, w := range s.GetWarnings() {
 		c.note("%s: %s", s.GetName(), output.Line(w))

@@ -83,7 +83,7 @@ func (r *replica) acceptOnly(t *testing.T, change *registryv1.DriftedTool) {
 		"an earlier definition": {
 			[]*registryv1.DefinitionChoice{{Name: change.GetName(), DefinitionHash: change.GetAcceptedDefinitionHash()}}, "conflict",
 		},
-		"one twice": {[]*registryv1.DefinitionChoice{{Name: change.GetName()}, {Name: change.GetName()}}, "invalid_argument"},
+		"one twice": {[]*registryv1.DefinitionChoice{{Name: change.GetName()}, {Name: "read"}}, "invalid_argument"},
 	} {
 		_, err := r.sources.AcceptSource(t.Context(), &registryv1.AcceptSourceRequest{SourceId: "notes", Tools: row.choice})
 		if fault.CodeOf(err) != row.code {
@@ -91,7 +91,7 @@ func (r *replica) acceptOnly(t *testing.T, change *registryv1.DriftedTool) {
 		}
 	}
 	got, err := r.sources.AcceptSource(t.Context(), &registryv1.AcceptSourceRequest{
-		SourceId: "notes", Tools: []*registryv1.DefinitionChoice{{Name: change.GetName(), DefinitionHash: change.GetDefinitionHash()}},
+		SourceId: "notes", Tools: []*registryv1.DefinitionChoice{{Name: "read", DefinitionHash: change.GetDefinitionHash()}}, // its own name
 	})
 	if err != nil || strings.Join(got.GetAccepted(), " ") != change.GetName() {
 		t.Errorf("accepted: %v, %v", got, err)

@@ -189,10 +189,14 @@ func (r reader) grpc(address string, in io.Reader) error {
 	}
 	r.body["kind"], r.body["url"] = "grpc", address
 	r.text("key-header", "key_header")
-	from := r.get("descriptor-set")
-	if from == "" {
-		return nil
+	if from := r.get("descriptor-set"); from != "" {
+		return r.descriptors(from, in)
 	}
+	return nil
+}
+
+// descriptors sets the descriptors of a gRPC server.
+func (r reader) descriptors(from string, in io.Reader) error {
 	set, err := read(from, in)
 	if err != nil {
 		return fmt.Errorf("read the descriptor set: %w", err)

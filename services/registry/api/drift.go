@@ -58,7 +58,7 @@ func (s *Sources) AcceptSource(ctx context.Context, req *registryv1.AcceptSource
 	if err != nil {
 		return nil, fmt.Errorf("list drifted tools: %w", err)
 	}
-	chosen, err := choose(held, req.GetTools())
+	chosen, err := choose(src.Name, held, req.GetTools())
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +79,20 @@ func (s *Sources) AcceptSource(ctx context.Context, req *registryv1.AcceptSource
 	return resp, nil
 }
 
-// choose returns the named ones of the definitions held back; all of them if none is named.
-func choose(held []store.Drift, named []*registryv1.DefinitionChoice) ([]store.Drift, error) {
+// choose returns the named ones of the definitions held back; all of them if none is named. A tool is named as here, or as its source does.
+func choose(source string, held []store.Drift, named []*registryv1.DefinitionChoice) ([]store.Drift, error) {
 	if len(named) == 0 {
 		return held, nil
 	}
 	var chosen []store.Drift
 	for i, n := range named {
 		field := fmt.Sprintf("tools[%d]", i)
-		at := slices.IndexFunc(held, func(d store.Drift) bool { return d.Name == n.GetName() })
+		at := -1
+		for _, name := range []string{n.GetName(), store.ToolName(source, n.GetName())} {
+			if at = slices.IndexFunc(held, func(d store.Drift) bool { return d.Name == name }); at >= 0 {
+				break
+			}
+		}
 		if at < 0 {
 			return nil, fault.Invalid(field+".name", "no changed definition of %q is held back", n.GetName())
 		}
