@@ -115,7 +115,7 @@ func (s *Service) prepareRetry(ctx context.Context, u *upstream, c *connection, 
 		switch {
 		case a.failure == nil:
 		case a.failure.Code == mcp.HEADER_MISMATCH:
-			c.headers.forget() // the tool's arguments to repeat as headers have changed
+			c.headers.Forget() // the tool's arguments to repeat as headers have changed
 		case a.failure.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION:
 			u.drop(c, staleness(facts{}, wrongRevision))
 		}

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/windlass-dev/windlass/libs/canon"
-	"github.com/windlass-dev/windlass/libs/schema"
+	"github.com/windlass-dev/windlass/services/mcpbridge/listing"
 )
 
 // tool is a tool as its server describes it. The raw parts are unchanged bytes.
@@ -25,7 +23,7 @@ type tool struct {
 // listTools reads all pages. Errors of the transport are *sendError.
 func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 	var all []tool
-	size, values, listed, cursor, budget := 0, 0, 0, "", maxCompiled
+	size, values, listed, cursor, budget := 0, 0, 0, "", listing.Budget(listing.MaxCompiled)
 	seen := map[string]bool{}
 	headers := map[string]*mcp.Tool{}
 	for range maxPages {
@@ -69,7 +67,7 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 		case size > maxListBytes:
 			return nil, fmt.Errorf("tools/list: more than %d bytes", maxListBytes)
 		case page.NextCursor == "":
-			c.headers.set(headers)
+			c.headers.Set(headers)
 			return all, nil
 		case seen[page.NextCursor]:
 			return nil, errors.New("tools/list: the server gave the same page twice")
@@ -81,21 +79,14 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 }
 
 // readTool parses one tool. It skips a tool that cannot be called.
-func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool, budget *int) (tool, bool) {
-	var d struct {
-		Name        string          `json:"name"`
-		Title       plainText       `json:"title"`
-		Description plainText       `json:"description"`
-		Input       json.RawMessage `json:"inputSchema"`
-		Output      json.RawMessage `json:"outputSchema"`
-		Annotations hints           `json:"annotations"`
-	}
+func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool, budget *listing.Budget) (tool, bool) {
+	var d listing.Tool
 	err := json.Unmarshal(raw, &d)
 	if err == nil && d.Name == "" {
 		err = errors.New("it has no name")
 	}
 	if err == nil {
-		err = checkSchemas(d.Input, d.Output, budget)
+		err = budget.Check(d.Input, d.Output)
 	}
 	if err == nil && c.modern() && c.spec.kind == overHTTP && bytes.Contains(raw, []byte("x-mcp-header")) {
 		t := &mcp.Tool{Name: d.Name, RawInputSchema: d.Input}
@@ -120,115 +111,21 @@ func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers 
 	return t, true
 }
 
-// plainText is a text that a tool can do without: anything else counts as none.
-type plainText string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *plainText) UnmarshalJSON(raw []byte) error {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		*t = plainText(s)
-	}
-	return nil
-}
-
-// hints are the annotations of a tool. Those that are not as the protocol has them say nothing.
-type hints struct {
-	Title                             plainText
-	ReadOnly, Idempotent, Destructive *bool
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (h *hints) UnmarshalJSON(raw []byte) error {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return nil
-	}
-	for name, flag := range map[string]**bool{
-		"readOnlyHint": &h.ReadOnly, "idempotentHint": &h.Idempotent, "destructiveHint": &h.Destructive,
-	} {
-		if text := string(members[name]); text == "true" || text == "false" {
-			value := text == "true"
-			*flag = &value
-		}
-	}
-	return h.Title.UnmarshalJSON(members["title"])
-}
-
 // learnHeaders lists the tools, once per connection, to learn which arguments are repeated as headers: a server refuses calls without them,
 // and a refused call is not sent again. If listing fails, the server decides.
 func (c *connection) learnHeaders(ctx context.Context) {
 	if !c.modern() || c.spec.kind != overHTTP {
 		return
 	}
-	c.headers.learning.Lock()
-	defer c.headers.learning.Unlock()
-	if c.headers.isKnown() {
+	c.headers.Learning.Lock()
+	defer c.headers.Learning.Unlock()
+	if c.headers.Known() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.spec.connectTimeout)
 	defer cancel()
 	if _, err := c.listTools(ctx); err != nil {
 		c.log.DebugContext(ctx, "tools could not be listed before a call", "server_id", c.spec.id, "error", c.describe(err))
-		c.headers.set(nil)
-	}
-}
-
-// maxCompiled limits the schemas of one list that are compiled on arrival, in bytes. Further ones are compiled on first use.
-const maxCompiled = 1 << 20
-
-// checkSchemas rejects a tool whose schema exceeds a limit. Other schema errors are left to the tool.
-func checkSchemas(input, output json.RawMessage, budget *int) error {
-	for _, text := range []json.RawMessage{input, output} {
-		err := schema.Check(text)
-		if err == nil && bytes.Contains(text, []byte(`"$ref"`)) && *budget >= len(text) { // without references the size bounds the expansion
-			*budget -= len(text)
-			_, err = schema.Compile(text)
-		}
-		if errors.Is(err, schema.ErrLimit) {
-			return err
-		}
-	}
-	return nil
-}
-
-// headerTools are the tools that require some arguments to be repeated as HTTP headers. The zero value is ready for use.
-type headerTools struct {
-	learning sync.Mutex // held while the tools are being listed
-
-	mu    sync.Mutex
-	known bool
-	tools map[string]*mcp.Tool
-}
-
-func (h *headerTools) set(tools map[string]*mcp.Tool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.known, h.tools = true, tools
-}
-
-func (h *headerTools) isKnown() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.known
-}
-
-// forget makes the next call list the tools first.
-func (h *headerTools) forget() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.known = false
-}
-
-// add copies a call's arguments into the headers that its tool requires.
-func (h *headerTools) add(header http.Header, name string, params json.RawMessage) {
-	h.mu.Lock()
-	t := h.tools[name]
-	h.mu.Unlock()
-	if t == nil {
-		return
-	}
-	for key, value := range mcp.GenerateParamHeaders(t, params) {
-		header.Set(key, value)
+		c.headers.Set(nil)
 	}
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/services/mcpbridge/listing"
+	"github.com/windlass-dev/windlass/services/mcpbridge/outbound"
 )
 
 // sender sends messages to a server in the form that its protocol revision requires, and judges the responses.
@@ -19,7 +22,7 @@ type sender struct {
 	log     *slog.Logger
 	version string // protocol revision; set by the handshake
 	nextID  atomic.Int64
-	headers headerTools
+	headers listing.Headers
 }
 
 // modern reports whether the conversation is stateless.
@@ -42,8 +45,8 @@ func (s *sender) request(ctx context.Context, id int64, method mcp.MCPMethod, pa
 	if err := ctx.Err(); err != nil {
 		return nil, &sendError{fate: notSent, cause: err}
 	}
-	header = s.withKey(header, method, params)
 	if method == mcp.MethodToolsCall && s.spec.kind != overStdio {
+		header = outbound.WithKey(header, params)
 		if header == nil {
 			header = http.Header{}
 		}
@@ -88,7 +91,7 @@ func (s *sender) stateless(method mcp.MCPMethod, params map[string]any) (map[str
 		header.Set(name, value)
 	}
 	if name, ok := params["name"].(string); ok && method == mcp.MethodToolsCall {
-		s.headers.add(header, name, text)
+		s.headers.Add(header, name, text)
 	}
 	return params, header
 }

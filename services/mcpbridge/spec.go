@@ -124,7 +124,7 @@ func wrongHeader(name, value string) string {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
 		return "not a valid HTTP header"
-	case canonical == keyHeader:
+	case canonical == outbound.KeyHeader:
 		return "each call has a key of its own, which this header carries"
 	case strings.HasPrefix(canonical, "Mcp-") || canonical == "Content-Type" || canonical == "Accept" || canonical == "Content-Length":
 		return "this header is the protocol's own"

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +113,11 @@ func (a *apply) run(ctx context.Context) error {
 	// Of two tools with colliding names the one gets the plain name that has it, and otherwise always the same one: the first by name.
 	tools := slices.Clone(a.found.Tools)
 	slices.SortFunc(tools, func(x, y Found) int {
-		return cmp.Or(cmp.Compare(inexact(x), inexact(y)), strings.Compare(x.OriginalName, y.OriginalName))
+		exact := func(t Found) bool { return clean(t.OriginalName) == t.OriginalName }
+		if exact(x) != exact(y) {
+			return map[bool]int{true: -1, false: 1}[exact(x)]
+		}
+		return strings.Compare(x.OriginalName, y.OriginalName)
 	})
 	seen := map[string]bool{}
 	for _, t := range tools {
@@ -140,14 +143,6 @@ func (a *apply) run(ctx context.Context) error {
 		server_version = $5, protocol_version = $6, digest = $7, warnings = $8 WHERE tenant = $9 AND id = $10`,
 		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.held, a.found.ServerVersion, a.found.ProtocolVersion, a.found.Digest, warnings,
 		a.source.Tenant, a.source.ID)
-}
-
-// inexact is 0 for a tool whose own name can be a part of its name here, and 1 for any other.
-func inexact(t Found) int {
-	if clean(t.OriginalName) == t.OriginalName {
-		return 0
-	}
-	return 1
 }
 
 var insertTools = sqldb.Insert("tools", "tenant, name, source_id, original_name, definition_hash, present, created_us, updated_us")

@@ -1,25 +1,20 @@
-package mcpbridge
+package outbound
 
 import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 const (
 	// keyMeta is the entry of `_meta` with a call's key, which is the same for all attempts of the call and unique to it.
 	keyMeta = "windlass/idempotency_key"
-	// keyHeader carries the key over HTTP, for servers and proxies that do not know MCP.
-	keyHeader = "Idempotency-Key"
+	// KeyHeader carries the key over HTTP, for servers and proxies that do not know MCP.
+	KeyHeader = "Idempotency-Key"
 )
 
-// withKey adds the key header to a tool call that has a key.
-func (s *sender) withKey(header http.Header, method mcp.MCPMethod, params map[string]any) http.Header {
-	if s.spec.kind == overStdio || method != mcp.MethodToolsCall {
-		return header
-	}
+// WithKey adds the key header to a tool call that has a key.
+func WithKey(header http.Header, params map[string]any) http.Header {
 	meta, _ := params["_meta"].(map[string]any)
 	key, _ := meta[keyMeta].(string)
 	if key == "" {
@@ -28,7 +23,7 @@ func (s *sender) withKey(header http.Header, method mcp.MCPMethod, params map[st
 	if header == nil {
 		header = http.Header{}
 	}
-	header.Set(keyHeader, visible(key))
+	header.Set(KeyHeader, visible(key))
 	return header
 }
 
