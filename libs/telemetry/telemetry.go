@@ -74,7 +74,8 @@ func Setup(ctx context.Context, service, version string, cfg Config, logTo io.Wr
 func (t *Telemetry) metrics(res *resource.Resource) error {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	exp, err := otelprometheus.New(otelprometheus.WithRegisterer(reg), otelprometheus.WithoutScopeInfo())
+	exp, err := otelprometheus.New(otelprometheus.WithRegisterer(reg), otelprometheus.WithoutScopeInfo(),
+		otelprometheus.WithProducer(&process))
 	if err != nil {
 		return fmt.Errorf("build metrics exporter: %w", err)
 	}

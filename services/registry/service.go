@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/registry/agents"
@@ -83,6 +84,7 @@ type Service struct {
 	syncer   *inventory.Syncer
 	cache    *cache.Cache // nil: disabled
 	executor *execute.Executor
+	metrics  *execute.Metrics
 	origins  *origin.Reader
 	events   *eventlog.Log
 	log      *slog.Logger
@@ -111,7 +113,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, log: deps.Log}
+	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, metrics: metrics, log: deps.Log}
 	if s.policy, err = membership.New(deps.Policy, s.store); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
@@ -160,7 +162,7 @@ func openLog(cfg Config, st store.Store, deps Deps) (*eventlog.Log, error) {
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	api.Register(r, api.Deps{
-		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Cache: s.cache, Origins: s.origins,
+		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Metrics: s.metrics, Cache: s.cache, Origins: s.origins,
 		Events: s.events, Now: s.now,
 		MaxTextBytes: s.cfg.MaxTextBytes, Log: s.log,
 	})
@@ -172,6 +174,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.seed(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
+	defer telemetry.Add(s.metrics)()
 	var g errgroup.Group
 	g.Go(func() error { return s.syncer.Run(ctx) })
 	// The cache and the events end last: calls that end until then may change something, and are recorded.

@@ -30,8 +30,9 @@ type Deps struct {
 	Syncer *inventory.Syncer
 	// Cache keeps results; nil = none are kept.
 	Cache *cache.Cache
-	// Executor runs calls.
+	// Executor runs calls, and Metrics counts them.
 	Executor *execute.Executor
+	Metrics  *execute.Metrics
 	// Origins describes the sessions that make calls.
 	Origins *origin.Reader
 	// Events is the log of domain events.
@@ -47,7 +48,9 @@ type Deps struct {
 // Register adds the services to a server.
 func Register(r grpc.ServiceRegistrar, d Deps) {
 	tools, searched := catalog{store: d.Store, policy: d.Policy}, newIndexes(d.Store)
-	registryv1.RegisterSourceServiceServer(r, &Sources{store: d.Store, syncer: d.Syncer, upstream: d.Upstream, now: d.Now, log: d.Log})
+	registryv1.RegisterSourceServiceServer(r, &Sources{
+		store: d.Store, syncer: d.Syncer, upstream: d.Upstream, metrics: d.Metrics, now: d.Now, log: d.Log,
+	})
 	registryv1.RegisterToolServiceServer(r, &Tools{
 		store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor, origins: d.Origins, indexes: searched,
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
 	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -30,6 +31,7 @@ type Sources struct {
 	}
 	syncer   *inventory.Syncer
 	upstream *upstream.Upstream
+	metrics  *execute.Metrics
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -180,6 +182,7 @@ func (s *Sources) DeleteSource(ctx context.Context, req *registryv1.DeleteSource
 		return nil, notFound(err, req.GetSourceId())
 	}
 	s.release(ctx, src)
+	s.metrics.Forget(src.Tenant, src.Name)
 	return &registryv1.DeleteSourceResponse{}, nil
 }
 

@@ -168,7 +168,7 @@ func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
 	if why := f.whyGivenUp(); err != nil && why != nil {
 		err = why // any failure now is due to the call being given up
 	}
-	x.deps.Metrics.record(ctx, r.Tenant, r.Tool, out, err)
+	x.deps.Metrics.record(r.Tenant, r.Tool, out, err)
 	x.flights.end(f, out, err)
 }
 

@@ -4,21 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 )
 
-// Metrics records tool calls and the available tools.
+// Metrics records tool calls and the available tools. Those of tools are bounded, and end with their sources: see series.
 type Metrics struct {
-	calls    metric.Int64Counter
-	duration metric.Float64Histogram
+	calls    *series[*count]
+	duration *series[*histogram]
 	tools    metric.Int64Gauge
 	sources  metric.Int64Gauge
-	kept     *lru.Cache[labels, [2]metric.MeasurementOption]
 }
 
 // labels are what the attributes of a call depend on.
@@ -27,20 +26,25 @@ type labels struct {
 	cached                       bool
 }
 
-// labelsKept bounds the attributes that are kept.
-const labelsKept = 2048
+// Limits of the metrics of tools.
+const (
+	// countsKept is the number of outcomes of tools, and durationsKept that of tools: those that were called last.
+	countsKept, durationsKept = 2048, 256
+	// forgottenAfter is how long after its last call a tool is left out.
+	forgottenAfter = 24 * time.Hour
+)
 
-// NewMetrics creates the instruments.
+// bounds are those of the durations of calls, in seconds.
+var bounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+
+// NewMetrics creates the metrics. Those of tools are produced by Produce.
 func NewMetrics(meter metric.Meter) (*Metrics, error) {
 	m := &Metrics{}
-	var errs [5]error
-	m.calls, errs[0] = meter.Int64Counter("windlass.tool.invocations", metric.WithDescription("Tool calls by outcome."))
-	m.duration, errs[1] = meter.Float64Histogram("windlass.tool.duration", metric.WithUnit("s"),
-		metric.WithDescription("Wall time of tool calls that were sent."),
-		metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300))
+	var errs [4]error
+	m.calls, errs[0] = newSeries(countsKept, func() *count { return &count{} })
+	m.duration, errs[1] = newSeries(durationsKept, func() *histogram { return &histogram{buckets: make([]uint64, len(bounds)+1)} })
 	m.tools, errs[2] = meter.Int64Gauge("windlass.tools.available", metric.WithDescription("Tools of sources that can be reached."))
 	m.sources, errs[3] = meter.Int64Gauge("windlass.tool_servers.available", metric.WithDescription("Sources that can be reached."))
-	m.kept, errs[4] = lru.New[labels, [2]metric.MeasurementOption](labelsKept)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
@@ -53,8 +57,15 @@ func (m *Metrics) Available(ctx context.Context, tools, sources int) {
 	m.sources.Record(ctx, int64(sources))
 }
 
+// Forget ends the metrics of the tools of a source.
+func (m *Metrics) Forget(tenant, source string) {
+	of := func(l labels) bool { return l.tenant == tenant && l.source == source }
+	m.calls.forget(of)
+	m.duration.forget(of)
+}
+
 // record counts one call. Tool names invented by models are not labels, since they are unbounded.
-func (m *Metrics) record(ctx context.Context, tenant, tool string, out Outcome, err error) {
+func (m *Metrics) record(tenant, tool string, out Outcome, err error) {
 	status := "ok"
 	switch {
 	case err != nil:
@@ -71,24 +82,19 @@ func (m *Metrics) record(ctx context.Context, tenant, tool string, out Outcome, 
 	if out.source == "" {
 		tool = "unknown"
 	}
-	options := m.attributes(labels{tenant, tool, out.source, status, out.Cached})
-	m.calls.Add(ctx, 1, options[0])
+	m.calls.update(labels{tenant, tool, out.source, status, out.Cached}, func(c *count) { c.n++ })
 	if !out.Cached && out.ExecutionID != "" {
-		m.duration.Record(ctx, out.Latency.Seconds(), options[1])
+		seconds := out.Latency.Seconds()
+		m.duration.update(labels{tenant: tenant, tool: tool, source: out.source}, func(h *histogram) { h.add(seconds) })
 	}
 }
 
-// attributes returns those of the number of calls, and of their duration.
-func (m *Metrics) attributes(l labels) [2]metric.MeasurementOption {
-	if kept, ok := m.kept.Get(l); ok {
-		return kept
-	}
-	tenant, tool, source := attribute.String("tenant", l.tenant), attribute.String("tool", l.tool), attribute.String("source", l.source)
-	options := [2]metric.MeasurementOption{
-		metric.WithAttributeSet(attribute.NewSet(tenant, tool, source, attribute.String("status", l.status),
-			attribute.Bool("cached", l.cached))),
-		metric.WithAttributeSet(attribute.NewSet(tenant, tool, source)),
-	}
-	m.kept.Add(l, options)
-	return options
+// ofTool returns the attributes of a tool, and ofCall those of the outcome of its calls.
+func (l labels) ofTool() attribute.Set {
+	return attribute.NewSet(attribute.String("tenant", l.tenant), attribute.String("tool", l.tool), attribute.String("source", l.source))
+}
+
+func (l labels) ofCall() attribute.Set {
+	return attribute.NewSet(attribute.String("tenant", l.tenant), attribute.String("tool", l.tool), attribute.String("source", l.source),
+		attribute.String("status", l.status), attribute.Bool("cached", l.cached))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -21,22 +22,81 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	ok := &turnv1.ToolResult{}
-	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Latency: time.Second}, nil)
-	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Cached: true}, nil)
-	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Result: &turnv1.ToolResult{IsError: true}, ExecutionID: "exe_2"}, nil)
-	m.record(t.Context(), "default", "n__a", Outcome{source: "n", Fault: denied("n__a"), Code: "permission_denied"}, nil)
+	m.record("default", "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Latency: time.Second}, nil)
+	m.record("default", "n__a", Outcome{source: "n", Result: ok, ExecutionID: "exe_1", Cached: true}, nil)
+	m.record("default", "n__a", Outcome{source: "n", Result: &turnv1.ToolResult{IsError: true}, ExecutionID: "exe_2"}, nil)
+	m.record("default", "n__a", Outcome{source: "n", Fault: denied("n__a"), Code: "permission_denied"}, nil)
 	for i := range 100 {
-		m.record(t.Context(), "default", fmt.Sprint("invented-", i), Outcome{Code: "not_found"}, nil)
+		m.record("default", fmt.Sprint("invented-", i), Outcome{Code: "not_found"}, nil)
 	}
-	m.record(t.Context(), "default", "n__a", Outcome{}, errors.New("boom"))
-	m.record(t.Context(), "acme", "n__a", Outcome{source: "n", Result: ok}, nil) // a tool with the same name
+	m.record("default", "n__a", Outcome{}, errors.New("boom"))
+	m.record("acme", "n__a", Outcome{source: "n", Result: ok}, nil) // a tool with the same name
 	m.Available(t.Context(), 7, 2)
+	want := `windlass.tool.duration 2 1
+windlass.tool.invocations false  internal default unknown 1
+windlass.tool.invocations false  not_found default unknown 100
+windlass.tool.invocations false n ok acme n__a 1
+windlass.tool.invocations false n ok default n__a 1
+windlass.tool.invocations false n permission_denied default n__a 1
+windlass.tool.invocations false n tool_error default n__a 1
+windlass.tool.invocations true n ok default n__a 1
+windlass.tool_servers.available 2
+windlass.tools.available 7`
+	if got := lines(t, m, reader); strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestMetricsOfToolsEnd: there are those of as many tools as were called last, and of none that was not called for long or is gone.
+func TestMetricsOfToolsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader := sdkmetric.NewManualReader()
+		m, err := NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		called := func(tenant, source, tool string) {
+			m.record(tenant, tool, Outcome{source: source, Result: &turnv1.ToolResult{}, ExecutionID: "exe_1", Latency: time.Second}, nil)
+		}
+		called("default", "old", "old__a")
+		for i := range durationsKept {
+			called("default", "n", fmt.Sprint("n__", i))
+		}
+		called("acme", "n", "n__0")
+		if got := strings.Join(lines(t, m, reader), "\n"); strings.Count(got, "windlass.tool.duration") != durationsKept {
+			t.Errorf("%d durations", strings.Count(got, "windlass.tool.duration"))
+		}
+		m.Forget("default", "n")
+		if got := strings.Join(lines(t, m, reader), "\n"); strings.Count(got, "\n") != 2 || strings.Contains(got, "default n__") {
+			t.Errorf("after its source is gone:\n%s", got)
+		}
+		time.Sleep(forgottenAfter / 2)
+		called("default", "n", "n__1")
+		time.Sleep(forgottenAfter/2 + time.Second)
+		const last = "windlass.tool.duration 1 1\nwindlass.tool.invocations false n ok default n__1 1"
+		if got := strings.Join(lines(t, m, reader), "\n"); got != last {
+			t.Errorf("after a day:\n%s", got)
+		}
+	})
+}
+
+// lines returns the metrics as text, in order.
+func lines(t *testing.T, m *Metrics, reader sdkmetric.Reader) []string {
+	t.Helper()
 	var got metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &got); err != nil {
 		t.Fatal(err)
 	}
+	produced, err := m.Produce(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var lines []string
-	for _, metric := range got.ScopeMetrics[0].Metrics {
+	var all []metricdata.Metrics
+	for _, scope := range append(got.ScopeMetrics, produced...) {
+		all = append(all, scope.Metrics...)
+	}
+	for _, metric := range all {
 		switch data := metric.Data.(type) {
 		case metricdata.Sum[int64]:
 			for _, p := range data.DataPoints {
@@ -49,23 +109,13 @@ func TestMetrics(t *testing.T) {
 		case metricdata.Gauge[int64]:
 			lines = append(lines, fmt.Sprint(metric.Name, " ", data.DataPoints[0].Value))
 		case metricdata.Histogram[float64]:
-			lines = append(lines, fmt.Sprint(metric.Name, " ", data.DataPoints[0].Count, " ", data.DataPoints[0].Sum))
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprint(metric.Name, " ", p.Count, " ", p.Sum))
+			}
 		}
 	}
 	slices.Sort(lines)
-	want := `windlass.tool.duration 2 1
-windlass.tool.invocations false  internal default unknown 1
-windlass.tool.invocations false  not_found default unknown 100
-windlass.tool.invocations false n ok acme n__a 1
-windlass.tool.invocations false n ok default n__a 1
-windlass.tool.invocations false n permission_denied default n__a 1
-windlass.tool.invocations false n tool_error default n__a 1
-windlass.tool.invocations true n ok default n__a 1
-windlass.tool_servers.available 2
-windlass.tools.available 7`
-	if strings.Join(lines, "\n") != want {
-		t.Errorf("got\n%s", strings.Join(lines, "\n"))
-	}
+	return lines
 }
 
 func TestNearest(t *testing.T) {
