@@ -128,7 +128,7 @@ func (p *Process) buildRegistry() error {
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
 		Sessions: sessionsv1.NewSessionServiceClient(sessionsConn), Agents: sessionsv1.NewAgentServiceClient(sessionsConn),
-		ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
+		ProviderData: p.sealer, Results: p.results, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)), Grants: policyv1.NewGrantServiceClient(policyConn),
 		Quotas: quota.Reader{Authorizer: p.authorizer}, Count: policyv1.NewQuotaServiceClient(policyConn),
 		AgentCalls: agents.Client{

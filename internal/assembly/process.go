@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -56,14 +58,15 @@ type Process struct {
 	// Loopback says that programs of the process's user need no token on this machine.
 	Loopback bool
 
-	opts   Options
-	cfg    Config
-	log    *slog.Logger
-	group  lifecycle.Group
-	ring   *authn.Keyring
-	sealer *providerdata.Sealer
-	tokens *callertoken.Sealer
-	egress *egress.Egress
+	opts    Options
+	cfg     Config
+	log     *slog.Logger
+	group   lifecycle.Group
+	ring    *authn.Keyring
+	sealer  *providerdata.Sealer
+	results *sealedresult.Sealer
+	tokens  *callertoken.Sealer
+	egress  *egress.Egress
 	// issuers is the egress for calls of identity providers. It also reaches the one that runs in this process, which sources must not.
 	issuers *egress.Egress
 	server  *rpc.Server
@@ -106,14 +109,13 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 }
 
 func (p *Process) build(parts []component) error {
-	var err error
-	if p.ring, err = authn.NewKeyring([]byte(p.cfg.Mesh.Key.Reveal())); err != nil {
-		return fmt.Errorf("mesh.key: %w", err)
-	}
-	if p.sealer, err = providerdata.NewSealer(p.cfg.Mesh.Key); err != nil {
-		return fmt.Errorf("mesh.key: %w", err)
-	}
-	if p.tokens, err = callertoken.NewSealer(p.cfg.Mesh.Key); err != nil {
+	var errs [4]error
+	p.ring, errs[0] = authn.NewKeyring([]byte(p.cfg.Mesh.Key.Reveal()))
+	p.sealer, errs[1] = providerdata.NewSealer(p.cfg.Mesh.Key)
+	p.results, errs[2] = sealedresult.New(p.cfg.Mesh.Key)
+	p.tokens, errs[3] = callertoken.NewSealer(p.cfg.Mesh.Key)
+	err := cmp.Or(errs[:]...)
+	if err != nil {
 		return fmt.Errorf("mesh.key: %w", err)
 	}
 	if p.codec, err = p.cfg.Temporal.codec(p.cfg.Mesh.Key); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/schema"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -70,6 +71,8 @@ type Deps struct {
 	// Sessions and Agents are read for the principals of calls.
 	Sessions origin.Sessions
 	Agents   origin.Agents
+	// Results seals results that shields check; nil, which is allowed, keeps none of those.
+	Results *sealedresult.Sealer
 	// Log receives internal errors.
 	Log *slog.Logger
 }
@@ -141,7 +144,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		RetryPause: cfg.CallRetry, RestartPatience: cfg.RestartPatience,
 	}, execute.Deps{
 		Store: s.store, Now: deps.DB.Now, Policy: s.policy, Upstream: s.upstream, Schemas: schemas, Cache: s.cache,
-		Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon, Origins: s.origins,
+		Metrics: metrics, Results: deps.Results, Log: deps.Log, Unavailable: s.syncer.Soon, Origins: s.origins,
 		Quotas: deps.Quotas, Count: deps.Count,
 	})
 	return s, nil

@@ -43,7 +43,8 @@ func TestShieldsOfResults(t *testing.T) {
 	if err := os.WriteFile(config, []byte(resultShieldConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := harness.Up(t, t.TempDir(), nil, "--config", config).Client
+	dir := t.TempDir()
+	c := harness.Up(t, dir, nil, "--config", config).Client
 	c.Must("POST", "/v1/sources", harness.JSON{"name": "x", "kind": "mcp", "url": tools.URL + "/mcp"})
 	c.Must("POST", "/v1/agents", harness.JSON{
 		"id": "a", "shields": []string{"private", "keys"}, "tools": []string{"x__*"},
@@ -90,6 +91,35 @@ func TestShieldsOfResults(t *testing.T) {
 	for tool, key := range keys {
 		if row := execution(t, c, turn, "x__"+tool); key == "" || row.Str("key") != key {
 			t.Errorf("%s got the header %q, the ledger has %v", tool, key, row)
+		}
+	}
+	ledgerIsSealed(t, c, dir, turn)
+}
+
+// ledgerIsSealed looks for what shields found where the registry keeps it.
+func ledgerIsSealed(t *testing.T, c *harness.Client, dir, turn string) {
+	t.Helper()
+	shown := fmt.Sprint(c.Must("GET", "/v1/analytics/recent", nil))
+	for _, tool := range []string{"x__short", "x__key"} {
+		shown += fmt.Sprint(c.Must("GET", "/v1/executions/"+execution(t, c, turn, tool).Str("id"), nil))
+	}
+	if strings.Contains(shown, "ann@") || strings.Contains(shown, "IOSFODNN7") || !strings.Contains(shown, "x__key") {
+		t.Errorf("shown of the executions: %s", shown)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*registry.db*"))
+	if more, _ := filepath.Glob(filepath.Join(dir, "*", "registry.db*")); err == nil {
+		files = append(files, more...)
+	}
+	if len(files) == 0 {
+		t.Fatalf("the registry's files in %s: %v, %v", dir, files, err)
+	}
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), "ann@example.org") || strings.Contains(string(content), "IOSFODNN7") {
+			t.Errorf("%s has what was found", filepath.Base(name))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -110,7 +111,7 @@ func (s *ToolAnalytics) GetExecution(ctx context.Context, req *registryv1.GetExe
 func wholeExecution(row store.Execution, limit int) (*registryv1.Execution, error) {
 	e := executionToProto(row)
 	e.Input = truncate.Cut(row.Arguments, limit)
-	if row.State != store.Done || len(row.Result) == 0 { // the row of a waiting execution has its question
+	if row.State != store.Done || len(row.Result) == 0 || sealedresult.Is(row.Result) { // the row of a waiting execution has its question
 		return e, nil
 	}
 	result := &turnv1.ToolResult{}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
@@ -31,7 +32,7 @@ func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.S
 		Pinned: req.GetDefinitionHash(), InSurface: req.GetDefinitionHash() != "", Arguments: []byte(req.GetArgumentsJson()),
 		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), RunnerID: req.GetRunnerId(), Key: req.GetKey(),
 		Rules: req.GetApprovalRules(), Tainted: req.GetTainted(), Approved: req.GetApproved(), Input: req.GetInput(),
-		Resolution: req.GetResolution(), CanWait: req.GetCanWait(),
+		Resolution: req.GetResolution(), CanWait: req.GetCanWait(), SealResult: sealedresult.Asked(stream.Context()),
 		ProviderData: providerdata.Sealed{
 			Bytes: providerdata.Incoming(stream.Context()),
 			Scope: providerdata.OfTurn(req.GetPrincipal().GetTenant(), req.GetTurnId()),

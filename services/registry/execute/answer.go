@@ -60,7 +60,7 @@ func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row stor
 		}
 		result.Trusted = false
 		out := Outcome{Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}
-		out.Result, out.Code, row.Result = x.encode(r.Tool, result, "")
+		out.Result, out.Code, row.Result = x.encode(r, row.ID, result, "")
 		row.State, row.IsError, row.Code, row.EndTime, row.Resolution = store.Done, out.Result.GetIsError(), out.Code, said.Time, said
 		x.replayDecision(f, row)
 		return out, x.deps.Store.Resolve(ctx, row)

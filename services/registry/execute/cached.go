@@ -86,7 +86,7 @@ func (x *Executor) record(ctx context.Context, r *request, t store.Tool, decisio
 	row := x.newRow(r, t, decision)
 	row.State, row.Cache, row.EndTime = store.Done, store.CacheHit, row.CreateTime
 	out := Outcome{Cached: true, ExecutionID: row.ID, source: row.Source}
-	out.Result, out.Code, row.Result = x.encode(r.Tool, kept, "")
+	out.Result, out.Code, row.Result = x.encode(r, row.ID, kept, "")
 	if r.unrepeated(t) {
 		return out, x.deps.Store.RecordLater(ctx, row)
 	}

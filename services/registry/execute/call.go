@@ -65,6 +65,8 @@ type Call struct {
 	ProviderData providerdata.Sealed
 	// Token is the sealed token of the caller of a direct call; nil = none.
 	Token []byte
+	// SealResult means that the ledger keeps the result sealed, since shields have not seen it yet.
+	SealResult bool
 }
 
 // Event is a step in a call's execution; one of the fields is set.

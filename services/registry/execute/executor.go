@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/schema"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	"github.com/windlass-dev/windlass/libs/stack"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -102,6 +103,8 @@ type Deps struct {
 	Cache *cache.Cache
 	// Metrics counts calls.
 	Metrics *Metrics
+	// Results seals results that are not to be read in the ledger.
+	Results *sealedresult.Sealer
 	// Log receives internal errors.
 	Log *slog.Logger
 	// Unavailable is called with a source that a call could not reach.
@@ -217,7 +220,7 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 	switch row.State {
 	case store.Done:
 		x.replayDecision(f, row)
-		return stored(row)
+		return x.stored(row)
 	case store.Waiting:
 		asked, err := question(row)
 		if err != nil {

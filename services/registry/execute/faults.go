@@ -127,6 +127,13 @@ func cancelled() *fault.Error {
 	return fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled before it was made")
 }
 
+// sealed is the result of a call that was carried out, and whose own result cannot be opened any more.
+func sealed(tool string) *turnv1.ToolResult {
+	text := fmt.Sprintf("The tool %q was called, and its result cannot be read any more: it was sealed with another mesh.key. Do not call it "+
+		"again with the same aim before its effect has been checked.", tool)
+	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
+}
+
 func tooLarge(tool string, limit int) *turnv1.ToolResult {
 	text := fmt.Sprintf("The tool %q was called, but its result is too large: the limit is %d bytes. Ask for less, for example a part of it.",
 		tool, limit)

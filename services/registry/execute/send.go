@@ -184,7 +184,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, e *entr
 			return Outcome{}, fault.Internal(err)
 		}
 	case out.Result != nil:
-		out.Result, out.Code, row.Result = x.encode(r.Tool, out.Result, out.Code)
+		out.Result, out.Code, row.Result = x.encode(r, row.ID, out.Result, out.Code)
 	}
 	givenUp := ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil && out.Input == nil // the call may run again on the next request
 	if givenUp {
@@ -200,13 +200,16 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, e *entr
 	return out, nil
 }
 
-// encode returns the result as it is stored; one that is too large becomes an error for the model.
-func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (*turnv1.ToolResult, string, []byte) {
+// encode returns the result of an execution as it is stored; one that is too large becomes an error for the model.
+func (x *Executor) encode(r *request, execution string, result *turnv1.ToolResult, code string) (*turnv1.ToolResult, string, []byte) {
 	raw, err := proto.Marshal(result)
-	if err == nil && len(raw) <= x.cfg.MaxResultBytes {
+	switch {
+	case err == nil && len(raw) <= x.cfg.MaxResultBytes && r.SealResult:
+		return result, code, x.deps.Results.Seal(raw, execution)
+	case err == nil && len(raw) <= x.cfg.MaxResultBytes:
 		return result, code, raw
 	}
-	result, code = tooLarge(tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
+	result, code = tooLarge(r.Tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
 	raw, err = proto.Marshal(result)
 	if err != nil {
 		raw = nil // a constant text always encodes
@@ -215,9 +218,13 @@ func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (
 }
 
 // stored returns the outcome of a finished row.
-func stored(row store.Execution) (Outcome, error) {
+func (x *Executor) stored(row store.Execution) (Outcome, error) {
 	result := &turnv1.ToolResult{}
-	if err := proto.Unmarshal(row.Result, result); err != nil {
+	raw, err := x.deps.Results.Open(row.Result, row.ID)
+	if err != nil { // the key was changed: the call is over, and its result is lost
+		return Outcome{Result: sealed(row.Tool), Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil
+	}
+	if err := proto.Unmarshal(raw, result); err != nil {
 		return Outcome{}, fault.Internal(err)
 	}
 	return Outcome{Result: result, Code: row.Code, Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -63,6 +64,9 @@ func (t *tool) run(
 ) (*registryv1.CallToolResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if looks, err := t.Shields.Looks(ctx, t.Loaded.GetAgent(), shield.StageResult); looks || err != nil {
+		ctx = sealedresult.Ask(ctx) // what shields may withhold is not readable in the ledger either
+	}
 	stream, err := t.Registry.CallTool(ctx, ask)
 	if err != nil {
 		return nil, err
