@@ -186,6 +186,13 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 	}
 	_, err = k.approvals.AnswerApproval(t.Context(), &sessionsv1.AnswerApprovalRequest{ApprovalId: child.GetId()})
 	wantFault(t, err, "failed_precondition")
+	pending, err := k.approvals.ListApprovals(t.Context(), &sessionsv1.ListApprovalsRequest{
+		Status: sessionsv1.ApprovalStatus_APPROVAL_STATUS_PENDING,
+	})
+	must(t, err)
+	if len(pending.GetApprovals()) != 0 { // what nobody can decide is not on the list of what is to be decided
+		t.Errorf("pending are %v", pending.GetApprovals())
+	}
 }
 
 func TestWhoMayDecide(t *testing.T) {

@@ -129,6 +129,10 @@ func summary(o *turnv1.StepOutcome) string {
 		return "gave the plan step up"
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_STEER:
 		return "accepted"
+	case strings.HasPrefix(o.GetKey(), "pause-"):
+		return "a child turn waits for people"
+	case strings.HasPrefix(o.GetKey(), "resume-"):
+		return "no child turn waits for people any more"
 	case o.GetAnswer() != nil:
 		return verdictName(o.GetAnswer().GetVerdict())
 	case o.GetWait() != nil:

@@ -67,7 +67,8 @@ func (s *Service) List(ctx context.Context, f Filter) ([]store.Wait, error) {
 	}
 	return s.deps.Store.Waits(ctx, store.WaitFilter{
 		Tenant: authn.Tenant(ctx), Owner: access.Owner(ctx), Roles: authn.From(ctx).GetRoles(), Open: f.Open,
-		Verdict: f.Verdict, Kind: f.Kind, SessionID: f.SessionID, TurnID: f.TurnID,
+		ForPeople: f.Kind != turnv1.WaitKind_WAIT_KIND_CHILD, // nobody can decide the others
+		Verdict:   f.Verdict, Kind: f.Kind, SessionID: f.SessionID, TurnID: f.TurnID,
 		Before: f.Before, BeforeID: f.BeforeID, Limit: f.Limit,
 	})
 }

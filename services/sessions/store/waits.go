@@ -173,6 +173,8 @@ type WaitFilter struct {
 	Open    bool
 	Verdict turnv1.Verdict
 	Kind    turnv1.WaitKind
+	// ForPeople narrows to those that wait for people.
+	ForPeople bool
 	// SessionID and TurnID narrow to those of one.
 	SessionID, TurnID string
 	// Before and BeforeID name the last wait of the page before; zero = the first page.
@@ -193,6 +195,9 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 	}
 	if f.Kind != 0 {
 		list.Add(" AND kind = ?", int64(f.Kind))
+	}
+	if f.ForPeople {
+		list.Add(" AND kind <> ?", int64(turnv1.WaitKind_WAIT_KIND_CHILD))
 	}
 	if f.SessionID != "" {
 		list.Add(" AND session_id = ?", f.SessionID)

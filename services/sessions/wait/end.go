@@ -23,13 +23,18 @@ func (s *Service) End(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turn
 		Answer: &turnv1.WaitAnswer{WaitId: w.ID, Verdict: verdict},
 	}
 	if !t.PausedSince.IsZero() && t.PeopleWaits == 0 {
-		if err := resume(tx, t); err != nil {
+		if err := s.resume(tx, t); err != nil {
 			return err
 		}
 		outcome.DeadlineMicros = sqldb.Micros(t.Deadline)
 	}
 	if err := tx.RecordStep(*t, outcome); err != nil {
 		return err
+	}
+	if !w.ForPeople() {
+		if err := s.followChildren(tx, t); err != nil {
+			return err
+		}
 	}
 	return tx.SaveTurn(tx.Context(), *t)
 }
@@ -61,18 +66,6 @@ func end(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turnv1.Verdict, s
 		t.PeopleWaits--
 	}
 	return nil
-}
-
-// resume lets the turn's time run again. Its deadline is later by as long as it waited for people.
-func resume(tx *journal.Tx, t *store.Turn) error {
-	paused := max(tx.Now().Sub(t.PausedSince), 0)
-	t.PausedSince, t.Status = time.Time{}, turnv1.TurnStatus_TURN_STATUS_RUNNING
-	if !t.Deadline.IsZero() {
-		t.Deadline = t.Deadline.Add(paused)
-	}
-	_, err := tx.Append(journal.OfTurn(*t),
-		&turnv1.Event{Data: &turnv1.Event_TurnResumed{TurnResumed: &turnv1.TurnResumed{PausedMs: paused.Milliseconds()}}})
-	return err
 }
 
 // Open reads the open waits of a turn whose session is locked. A turn without any costs no query.
@@ -118,7 +111,7 @@ func Close(tx *journal.Tx, t *store.Turn) error {
 			return err
 		}
 	}
-	t.PausedSince = time.Time{}
+	t.PausedSince, t.PeopleWaits = time.Time{}, 0 // a pause for sub-agents ends too
 	return nil
 }
 

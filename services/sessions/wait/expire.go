@@ -44,6 +44,9 @@ func (s *Service) expire(ctx context.Context, seen store.Turn, wake bool) error 
 		if err != nil {
 			return err
 		}
+		if err := s.followAndSave(tx, &t); err != nil { // what a crash kept from it
+			return err
+		}
 		expired := 0
 		for i := range open {
 			if !open[i].Due(tx.Now()) {

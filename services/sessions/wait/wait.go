@@ -121,10 +121,11 @@ func (s *Service) Begin(tx *journal.Tx, t *store.Turn, step store.Step, req *sto
 		return nil, err
 	}
 	t.OpenWaits++
-	if w.ForPeople() {
-		if t.PeopleWaits++; t.PeopleWaits == 1 {
-			err = pause(tx, t, w)
-		}
+	if !w.ForPeople() {
+		return w.Ref(), s.followChildren(tx, t)
+	}
+	if t.PeopleWaits++; t.PeopleWaits == 1 {
+		err = s.pause(tx, t, tx.Now(), &turnv1.TurnPaused{WaitingFor: w.Kind, ApprovalId: w.ID})
 	}
 	return w.Ref(), err
 }
@@ -147,15 +148,6 @@ func (s *Service) expiresIn(req *store.WaitRequest) time.Duration {
 		return s.deps.Times.Authorization
 	}
 	return 0
-}
-
-// pause stops the time of a turn, which waits for people from now on.
-func pause(tx *journal.Tx, t *store.Turn, w store.Wait) error {
-	t.PausedSince, t.Status = tx.Now(), turnv1.TurnStatus_TURN_STATUS_WAITING
-	_, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnPaused{TurnPaused: &turnv1.TurnPaused{
-		WaitingFor: w.Kind, ApprovalId: w.ID,
-	}}})
-	return err
 }
 
 // voidEarlier marks approvals as void that were given for other arguments, or another definition of the tool, than the call has now.

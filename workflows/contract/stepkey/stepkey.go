@@ -9,6 +9,7 @@
 //	tool-N.M.R              round R of it, after a wait
 //	wait-N.M, wait-N.M.R    the end of the wait that the round ended with
 //	steer-N                 input N of the running turn
+//	pause-N, resume-N       the time of the turn stops and runs again, because a sub-agent waits for people
 //
 // M counts from 0, all others from 1.
 package stepkey
@@ -60,6 +61,19 @@ func Compact(n int) string { return fmt.Sprintf("compact-%d", n) }
 
 // Steer returns the key under which input n of a running turn is recorded.
 func Steer(n int) string { return fmt.Sprintf("steer-%d", n) }
+
+// Pause returns the key under which it is recorded that the turn's time stops for the n-th time because a sub-agent waits for people. Such a
+// record is no step of the engine: Parse does not accept it.
+func Pause(n int) string { return fmt.Sprintf("pause-%d", n) }
+
+// Resume returns the key under which the end of a pause is recorded, "" if the key is not that of a pause.
+func Resume(pause string) string {
+	n, ok := strings.CutPrefix(pause, "pause-")
+	if !ok {
+		return ""
+	}
+	return "resume-" + n
+}
 
 // Tool returns the key of the first round of call m of model step n.
 func Tool(n, m int) string { return fmt.Sprintf("tool-%d.%d", n, m) }

@@ -7,14 +7,19 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// clock is the time of a turn. It is paused while the turn waits for a person.
+// clock is the time of a turn. It is paused while the turn, or a sub-agent that it waits for, waits for a person.
 type clock struct{ record }
 
-// paused reports whether the turn waits for a person, so that its time does not run.
+// paused reports whether the turn, or a sub-agent that it waits for, waits for a person, so that its time does not run.
 func (t clock) paused() bool {
 	_, waiting := t.tools()
 	for _, w := range waiting {
 		if ForPeople(w.GetKind()) {
+			return true
+		}
+	}
+	for _, o := range t.all {
+		if end := stepkey.Resume(o.GetKey()); end != "" && t.byKey[end] == nil {
 			return true
 		}
 	}
@@ -53,12 +58,17 @@ func (t clock) pausedSince() int64 {
 	var pauses []pause
 	since := int64(0)
 	for _, o := range t.all {
+		end := stepkey.Resume(o.GetKey())
 		if w := o.GetWait(); w != nil && ForPeople(w.GetKind()) {
-			p := pause{o.GetCommittedMicros(), t.byKey[stepkey.Wait(o.GetKey())].GetCommittedMicros()}
-			pauses = append(pauses, p)
-			if p.to == 0 && (since == 0 || p.from < since) {
-				since = p.from
-			}
+			end = stepkey.Wait(o.GetKey())
+		}
+		if end == "" {
+			continue
+		}
+		p := pause{o.GetCommittedMicros(), t.byKey[end].GetCommittedMicros()}
+		pauses = append(pauses, p)
+		if p.to == 0 && (since == 0 || p.from < since) {
+			since = p.from
 		}
 	}
 	for again := since > 0; again; {

@@ -57,6 +57,19 @@ func TestACallThatWaits(t *testing.T) {
 		},
 		{name: "until the time is up", at: later, steps: []string{"finish"}},
 		{
+			name: "the child waits for a person: the time stands still", waiting: true, at: later.Add(time.Hour),
+			add: []*turnv1.StepOutcome{{Key: "pause-1", Kind: turnv1.StepKind_STEP_KIND_WAIT, CommittedMicros: now.UnixMicro()}},
+		},
+		{
+			name: "the person has answered: the time runs again, from where it stood", waiting: true, at: later.Add(time.Hour),
+			wake: later.Add(2 * time.Hour),
+			add: []*turnv1.StepOutcome{{
+				Key: "resume-1", Kind: turnv1.StepKind_STEP_KIND_WAIT, CommittedMicros: later.Add(time.Hour).UnixMicro(),
+				DeadlineMicros: later.Add(2 * time.Hour).UnixMicro(),
+			}},
+		},
+		{name: "until it is up, later", at: later.Add(2 * time.Hour), steps: []string{"finish"}},
+		{
 			name: "or the child has ended", add: []*turnv1.StepOutcome{{Key: "wait-1.0.2", Kind: turnv1.StepKind_STEP_KIND_WAIT}},
 			steps: []string{"tool-1.0.3"},
 		},
@@ -82,8 +95,8 @@ func TestACallThatWaits(t *testing.T) {
 			t.Errorf("%s: %v, waiting %v until %v; want %v, %v, %v", row.name, keys, d.Waiting, d.Wake, row.steps, row.waiting, row.wake)
 		}
 	}
-	if got := engine.Deadline(outcomes); !got.Equal(later) {
-		t.Errorf("deadline %v, want %v", got, later)
+	if got, want := engine.Deadline(outcomes), later.Add(2*time.Hour); !got.Equal(want) {
+		t.Errorf("deadline %v, want %v", got, want)
 	}
 	if got := engine.ToolOf(outcomes, "tool-1.0.3"); got != "x" {
 		t.Errorf("tool of a later round is %q", got)
