@@ -738,7 +738,11 @@ type Finished struct {
 	// True when the usage is an estimate.
 	UsageEstimated bool `protobuf:"varint,6,opt,name=usage_estimated,json=usageEstimated,proto3" json:"usage_estimated,omitempty"`
 	// The model that answered, "provider/model".
-	Model         string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
+	// What the provider wants back with this answer; see Message.verbatim.
+	Verbatim *v1.Verbatim `protobuf:"bytes,8,opt,name=verbatim,proto3" json:"verbatim,omitempty"`
+	// What could not be offered to the model as it is, for example a tool whose schema the provider does not accept; at most 20.
+	Warnings      []string `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +824,20 @@ func (x *Finished) GetModel() string {
 		return x.Model
 	}
 	return ""
+}
+
+func (x *Finished) GetVerbatim() *v1.Verbatim {
+	if x != nil {
+		return x.Verbatim
+	}
+	return nil
+}
+
+func (x *Finished) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // ListModelsRequest asks for all models.
@@ -1029,7 +1047,7 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x03 \x01(\tR\x04tool\x12'\n" +
-	"\x0farguments_delta\x18\x04 \x01(\tR\x0eargumentsDelta\"\x8a\x02\n" +
+	"\x0farguments_delta\x18\x04 \x01(\tR\x0eargumentsDelta\"\xde\x02\n" +
 	"\bFinished\x12#\n" +
 	"\rfinish_reason\x18\x01 \x01(\tR\ffinishReason\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1c\n" +
@@ -1038,7 +1056,9 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"tool_calls\x18\x04 \x03(\v2\x1a.windlass.turn.v1.ToolCallR\ttoolCalls\x12-\n" +
 	"\x05usage\x18\x05 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12'\n" +
 	"\x0fusage_estimated\x18\x06 \x01(\bR\x0eusageEstimated\x12\x14\n" +
-	"\x05model\x18\a \x01(\tR\x05model\"b\n" +
+	"\x05model\x18\a \x01(\tR\x05model\x126\n" +
+	"\bverbatim\x18\b \x01(\v2\x1a.windlass.turn.v1.VerbatimR\bverbatim\x12\x1a\n" +
+	"\bwarnings\x18\t \x03(\tR\bwarnings\"b\n" +
 	"\x11ListModelsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -1093,6 +1113,7 @@ var file_windlass_inference_v1_inference_proto_goTypes = []any{
 	(*v1.Message)(nil),          // 14: windlass.turn.v1.Message
 	(*v1.ToolCall)(nil),         // 15: windlass.turn.v1.ToolCall
 	(*v1.Usage)(nil),            // 16: windlass.turn.v1.Usage
+	(*v1.Verbatim)(nil),         // 17: windlass.turn.v1.Verbatim
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
 	13, // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
@@ -1104,20 +1125,21 @@ var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
 	9,  // 6: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
 	15, // 7: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	16, // 8: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
-	1,  // 9: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	3,  // 10: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	4,  // 11: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
-	10, // 12: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	12, // 13: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	7,  // 14: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	5,  // 15: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
-	11, // 16: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	1,  // 17: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	17, // 9: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
+	1,  // 10: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
+	3,  // 11: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	4,  // 12: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
+	10, // 13: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	12, // 14: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	7,  // 15: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	5,  // 16: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
+	11, // 17: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	1,  // 18: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_windlass_inference_v1_inference_proto_init() }

@@ -688,7 +688,10 @@ type InvokeToolRequest struct {
 	// Makes retries safe. Over HTTP use the header Idempotency-Key.
 	IdempotencyKey string `protobuf:"bytes,3,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// True = call the tool even if the cache has a result.
-	Fresh         bool `protobuf:"varint,4,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Fresh bool `protobuf:"varint,4,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	// Arguments as JSON text, in place of `arguments`: for gRPC clients that send numbers which a double cannot hold. In the JSON of REST,
+	// `arguments` keeps every number as it is written.
+	ArgumentsJson string `protobuf:"bytes,5,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -751,6 +754,13 @@ func (x *InvokeToolRequest) GetFresh() bool {
 	return false
 }
 
+func (x *InvokeToolRequest) GetArgumentsJson() string {
+	if x != nil {
+		return x.ArgumentsJson
+	}
+	return ""
+}
+
 // InvokeToolResponse is the result of a tool.
 type InvokeToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -765,9 +775,11 @@ type InvokeToolResponse struct {
 	// Duration of the call in milliseconds.
 	LatencyMs int32 `protobuf:"varint,5,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
 	// ID of the ledger row.
-	ExecutionId   string `protobuf:"bytes,6,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ExecutionId string `protobuf:"bytes,6,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	// The structured result as JSON text. Set if it has numbers that structured_content rounds for gRPC clients, where they are doubles.
+	StructuredContentJson string `protobuf:"bytes,7,opt,name=structured_content_json,json=structuredContentJson,proto3" json:"structured_content_json,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *InvokeToolResponse) Reset() {
@@ -838,6 +850,13 @@ func (x *InvokeToolResponse) GetLatencyMs() int32 {
 func (x *InvokeToolResponse) GetExecutionId() string {
 	if x != nil {
 		return x.ExecutionId
+	}
+	return ""
+}
+
+func (x *InvokeToolResponse) GetStructuredContentJson() string {
+	if x != nil {
+		return x.StructuredContentJson
 	}
 	return ""
 }
@@ -3676,12 +3695,13 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x04tool\x18\x01 \x01(\v2\x1a.windlass.registry.v1.ToolR\x04tool\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\"3\n" +
 	"\x0eGetToolRequest\x12!\n" +
-	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\"\xb6\x01\n" +
+	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\"\xdd\x01\n" +
 	"\x11InvokeToolRequest\x12!\n" +
 	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x125\n" +
 	"\targuments\x18\x02 \x01(\v2\x17.google.protobuf.StructR\targuments\x121\n" +
 	"\x0fidempotency_key\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12\x14\n" +
-	"\x05fresh\x18\x04 \x01(\bR\x05fresh\"\x89\x02\n" +
+	"\x05fresh\x18\x04 \x01(\bR\x05fresh\x12%\n" +
+	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\"\xc1\x02\n" +
 	"\x12InvokeToolResponse\x127\n" +
 	"\acontent\x18\x01 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\acontent\x12E\n" +
 	"\x12structured_content\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
@@ -3689,7 +3709,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06cached\x18\x04 \x01(\bR\x06cached\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\x05R\tlatencyMs\x12!\n" +
-	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\x8d\x04\n" +
+	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\x126\n" +
+	"\x17structured_content_json\x18\a \x01(\tR\x15structuredContentJson\"\x8d\x04\n" +
 	"\x0eRunToolRequest\x12!\n" +
 	"\x04name\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12%\n" +
 	"\x0earguments_json\x18\x02 \x01(\fR\rargumentsJson\x121\n" +

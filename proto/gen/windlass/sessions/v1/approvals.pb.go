@@ -170,6 +170,8 @@ type Approval struct {
 	Requesters []string `protobuf:"bytes,25,rep,name=requesters,proto3" json:"requesters,omitempty"`
 	// For an authorization: what the user has to do.
 	Authorization *v1.Authorization `protobuf:"bytes,28,opt,name=authorization,proto3" json:"authorization,omitempty"`
+	// Arguments as the JSON text that will be sent. For clients whose JSON or Struct rounds large numbers. Empty if there are none.
+	ArgumentsJson string `protobuf:"bytes,29,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -384,6 +386,13 @@ func (x *Approval) GetAuthorization() *v1.Authorization {
 		return x.Authorization
 	}
 	return nil
+}
+
+func (x *Approval) GetArgumentsJson() string {
+	if x != nil {
+		return x.ArgumentsJson
+	}
+	return ""
 }
 
 // ListApprovalsRequest pages through approvals.
@@ -894,7 +903,7 @@ var File_windlass_sessions_v1_approvals_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xb4\b\n" +
+	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xdb\b\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04kind\x18\x1a \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12<\n" +
@@ -927,7 +936,8 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\n" +
 	"requesters\x18\x19 \x03(\tR\n" +
 	"requesters\x12E\n" +
-	"\rauthorization\x18\x1c \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorizationJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xbd\x02\n" +
+	"\rauthorization\x18\x1c \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\x12%\n" +
+	"\x0earguments_json\x18\x1d \x01(\tR\rargumentsJsonJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xbd\x02\n" +
 	"\x14ListApprovalsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +

@@ -903,7 +903,9 @@ type Message struct {
 	// The message may be influenced by content that is not trusted: the model had read the result of a tool that its source does not trust, or
 	// a message that is tainted. Of a user message: it is the input or the answer of a sub-agent, or a summary, and was written so. Set by
 	// Windlass.
-	Tainted       bool `protobuf:"varint,13,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	Tainted bool `protobuf:"varint,13,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	// What the provider wants back with the message. Only model calls read it: events, lists and exports leave it out.
+	Verbatim      *Verbatim `protobuf:"bytes,14,opt,name=verbatim,proto3" json:"verbatim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1029,6 +1031,78 @@ func (x *Message) GetTainted() bool {
 	return false
 }
 
+func (x *Message) GetVerbatim() *Verbatim {
+	if x != nil {
+		return x.Verbatim
+	}
+	return nil
+}
+
+// Verbatim is the part of a message that its provider wants back as it was sent: reasoning beside a tool call, signatures, encrypted
+// content. It is returned to this provider only.
+type Verbatim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifies the provider's API that sent it.
+	Issuer string `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// Names of the fields in which the provider sent the message's reasoning text.
+	ReasoningFields []string `protobuf:"bytes,2,rep,name=reasoning_fields,json=reasoningFields,proto3" json:"reasoning_fields,omitempty"`
+	// Everything else, in the form that the provider's dialect reads.
+	Opaque        []byte `protobuf:"bytes,3,opt,name=opaque,proto3" json:"opaque,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verbatim) Reset() {
+	*x = Verbatim{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verbatim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verbatim) ProtoMessage() {}
+
+func (x *Verbatim) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verbatim.ProtoReflect.Descriptor instead.
+func (*Verbatim) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Verbatim) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *Verbatim) GetReasoningFields() []string {
+	if x != nil {
+		return x.ReasoningFields
+	}
+	return nil
+}
+
+func (x *Verbatim) GetOpaque() []byte {
+	if x != nil {
+		return x.Opaque
+	}
+	return nil
+}
+
 // Usage counts the use of models and tools. Counts are totals, not per-call differences, unless noted otherwise.
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1058,7 +1132,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1144,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1157,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Usage) GetInputTokens() int32 {
@@ -1166,7 +1240,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1252,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1265,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Price) GetInputMicros() int64 {
@@ -1245,7 +1319,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1331,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1344,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LimitUse) GetScope() string {
@@ -1351,7 +1425,7 @@ type LimitReached struct {
 
 func (x *LimitReached) Reset() {
 	*x = LimitReached{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1437,7 @@ func (x *LimitReached) String() string {
 func (*LimitReached) ProtoMessage() {}
 
 func (x *LimitReached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1450,7 @@ func (x *LimitReached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitReached.ProtoReflect.Descriptor instead.
 func (*LimitReached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LimitReached) GetCode() string {
@@ -1452,7 +1526,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1538,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1551,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -1521,7 +1595,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1607,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1620,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TurnError) GetCode() string {
@@ -1604,7 +1678,7 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\bis_error\x18\x05 \x01(\bR\aisError\x12\x1c\n" +
 	"\ttruncated\x18\x06 \x01(\bR\ttruncated\x12!\n" +
 	"\fartifact_ids\x18\a \x03(\tR\vartifactIds\x12\x18\n" +
-	"\atrusted\x18\b \x01(\bR\atrusted\"\xec\x03\n" +
+	"\atrusted\x18\b \x01(\bR\atrusted\"\xa4\x04\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1624,7 +1698,12 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x05model\x18\v \x01(\tR\x05model\x12\x1d\n" +
 	"\n" +
 	"from_agent\x18\f \x01(\tR\tfromAgent\x12\x18\n" +
-	"\atainted\x18\r \x01(\bR\atainted\"\xbe\x02\n" +
+	"\atainted\x18\r \x01(\bR\atainted\x126\n" +
+	"\bverbatim\x18\x0e \x01(\v2\x1a.windlass.turn.v1.VerbatimR\bverbatim\"e\n" +
+	"\bVerbatim\x12\x16\n" +
+	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12)\n" +
+	"\x10reasoning_fields\x18\x02 \x03(\tR\x0freasoningFields\x12\x16\n" +
+	"\x06opaque\x18\x03 \x01(\fR\x06opaque\"\xbe\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x05R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x05R\foutputTokens\x12.\n" +
@@ -1719,7 +1798,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(Strategy)(0),                 // 1: windlass.turn.v1.Strategy
@@ -1733,32 +1812,34 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(*ToolCall)(nil),              // 9: windlass.turn.v1.ToolCall
 	(*ToolResult)(nil),            // 10: windlass.turn.v1.ToolResult
 	(*Message)(nil),               // 11: windlass.turn.v1.Message
-	(*Usage)(nil),                 // 12: windlass.turn.v1.Usage
-	(*Price)(nil),                 // 13: windlass.turn.v1.Price
-	(*LimitUse)(nil),              // 14: windlass.turn.v1.LimitUse
-	(*LimitReached)(nil),          // 15: windlass.turn.v1.LimitReached
-	(*PlanStep)(nil),              // 16: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 17: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 18: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*Verbatim)(nil),              // 12: windlass.turn.v1.Verbatim
+	(*Usage)(nil),                 // 13: windlass.turn.v1.Usage
+	(*Price)(nil),                 // 14: windlass.turn.v1.Price
+	(*LimitUse)(nil),              // 15: windlass.turn.v1.LimitUse
+	(*LimitReached)(nil),          // 16: windlass.turn.v1.LimitReached
+	(*PlanStep)(nil),              // 17: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 18: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 19: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	6,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
 	7,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
 	8,  // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
 	5,  // 3: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	18, // 4: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	19, // 4: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 5: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
 	5,  // 6: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
 	9,  // 7: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	10, // 8: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	19, // 9: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	2,  // 10: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	20, // 9: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	12, // 10: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
+	2,  // 11: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_content_proto_init() }
@@ -1782,7 +1863,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2071,7 +2071,9 @@ type MessageCompleted struct {
 	// Number of numbered deltas that the successful attempt published.
 	Deltas uint32 `protobuf:"varint,4,opt,name=deltas,proto3" json:"deltas,omitempty"`
 	// Time from the request to the first delta, in milliseconds.
-	FirstTokenMs  int32 `protobuf:"varint,5,opt,name=first_token_ms,json=firstTokenMs,proto3" json:"first_token_ms,omitempty"`
+	FirstTokenMs int32 `protobuf:"varint,5,opt,name=first_token_ms,json=firstTokenMs,proto3" json:"first_token_ms,omitempty"`
+	// What could not be offered to the model as it is, for example a tool whose schema the provider does not accept. At most 20.
+	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2139,6 +2141,13 @@ func (x *MessageCompleted) GetFirstTokenMs() int32 {
 		return x.FirstTokenMs
 	}
 	return 0
+}
+
+func (x *MessageCompleted) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // ToolCallStarted: The turn is about to run a tool.
@@ -2708,7 +2717,9 @@ type ApprovalRequested struct {
 	// Number of approvals that are required.
 	Quorum uint32 `protobuf:"varint,11,opt,name=quorum,proto3" json:"quorum,omitempty"`
 	// When the approval expires.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// Arguments as the JSON text that will be sent. For clients whose JSON or Struct rounds large numbers.
+	ArgumentsJson string `protobuf:"bytes,13,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2825,6 +2836,13 @@ func (x *ApprovalRequested) GetExpireTime() *timestamppb.Timestamp {
 		return x.ExpireTime
 	}
 	return nil
+}
+
+func (x *ApprovalRequested) GetArgumentsJson() string {
+	if x != nil {
+		return x.ArgumentsJson
+	}
+	return ""
 }
 
 // ApprovalDecision is the decision of one person.
@@ -4401,13 +4419,14 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\fMessageReset\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xd9\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf5\x01\n" +
 	"\x10MessageCompleted\x123\n" +
 	"\amessage\x18\x01 \x01(\v2\x19.windlass.turn.v1.MessageR\amessage\x12#\n" +
 	"\rfinish_reason\x18\x02 \x01(\tR\ffinishReason\x12-\n" +
 	"\x05usage\x18\x03 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12\x16\n" +
 	"\x06deltas\x18\x04 \x01(\rR\x06deltas\x12$\n" +
-	"\x0efirst_token_ms\x18\x05 \x01(\x05R\ffirstTokenMs\"\xac\x01\n" +
+	"\x0efirst_token_ms\x18\x05 \x01(\x05R\ffirstTokenMs\x12\x1a\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\xac\x01\n" +
 	"\x0fToolCallStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x125\n" +
@@ -4449,7 +4468,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x127\n" +
 	"\acontent\x18\x02 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\acontent\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\rR\x06number\"\xc7\x03\n" +
+	"\x06number\x18\x03 \x01(\rR\x06number\"\xee\x03\n" +
 	"\x11ApprovalRequested\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x17\n" +
@@ -4465,7 +4484,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	" \x03(\tR\rapproverRoles\x12\x16\n" +
 	"\x06quorum\x18\v \x01(\rR\x06quorum\x12;\n" +
 	"\vexpire_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\x90\x01\n" +
+	"expireTime\x12%\n" +
+	"\x0earguments_json\x18\r \x01(\tR\rargumentsJson\"\x90\x01\n" +
 	"\x10ApprovalDecision\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x18\n" +
 	"\aapprove\x18\x02 \x01(\bR\aapprove\x12\x18\n" +
