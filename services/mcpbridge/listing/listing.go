@@ -44,9 +44,7 @@ type Hints struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (h *Hints) UnmarshalJSON(raw []byte) error {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(raw, &members) // what is not an object has none
 	for name, flag := range map[string]**bool{
 		"readOnlyHint": &h.ReadOnly, "idempotentHint": &h.Idempotent, "destructiveHint": &h.Destructive,
 	} {

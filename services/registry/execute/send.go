@@ -220,12 +220,12 @@ func (x *Executor) encode(r *request, execution string, result *turnv1.ToolResul
 // stored returns the outcome of a finished row.
 func (x *Executor) stored(row store.Execution) (Outcome, error) {
 	result := &turnv1.ToolResult{}
-	raw, err := x.deps.Results.Open(row.Result, row.ID)
-	if err != nil { // the key was changed: the call is over, and its result is lost
-		return Outcome{Result: sealed(row.Tool), Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil
-	}
+	raw, lost := x.deps.Results.Open(row.Result, row.ID)
 	if err := proto.Unmarshal(raw, result); err != nil {
 		return Outcome{}, fault.Internal(err)
+	}
+	if lost != nil { // the key was changed: the call is over, and its result cannot be opened
+		result = sealed(row.Tool)
 	}
 	return Outcome{Result: result, Code: row.Code, Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil
 }
