@@ -112,10 +112,13 @@ func (a *apply) run(ctx context.Context) error {
 	}
 	// Of two tools with colliding names the one gets the plain name that has it, and otherwise always the same one: the first by name.
 	tools := slices.Clone(a.found.Tools)
+	exact := func(t Found) bool { return clean(t.OriginalName) == t.OriginalName }
 	slices.SortFunc(tools, func(x, y Found) int {
-		exact := func(t Found) bool { return clean(t.OriginalName) == t.OriginalName }
-		if exact(x) != exact(y) {
-			return map[bool]int{true: -1, false: 1}[exact(x)]
+		switch {
+		case exact(x) && !exact(y):
+			return -1
+		case exact(y) && !exact(x):
+			return 1
 		}
 		return strings.Compare(x.OriginalName, y.OriginalName)
 	})
