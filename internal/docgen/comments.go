@@ -2,18 +2,22 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// comments maps the full names of a .proto file's messages, fields, enums and values to their comments.
+// comments maps the full names of a .proto file's declarations to their comments. A value of an enum is below its enum.
 type comments map[string]string
 
 var (
 	protoPackage = regexp.MustCompile(`^package ([\w.]+);`)
-	protoBlock   = regexp.MustCompile(`^(message|enum|oneof) (\w+) \{`)
+	protoBlock   = regexp.MustCompile(`^(message|enum|oneof|service) (\w+) \{`)
+	protoMethod  = regexp.MustCompile(`^rpc (\w+)\(`)
 	protoMember  = regexp.MustCompile(`^(?:(?:repeated |optional )?(?:map<[^>]+>|[\w.]+) )?(\w+) = \d+`)
 )
 
@@ -48,6 +52,8 @@ func (c comments) read(sc *bufio.Scanner) {
 			pkg = m[1]
 		} else if m := protoBlock.FindStringSubmatch(line); m != nil {
 			name = m[2]
+		} else if m := protoMethod.FindStringSubmatch(line); m != nil {
+			name = m[1]
 		} else if m := protoMember.FindStringSubmatch(line); m != nil {
 			name = m[1]
 		}
@@ -61,7 +67,7 @@ func (c comments) read(sc *bufio.Scanner) {
 			if m := protoBlock.FindStringSubmatch(line); m == nil || m[1] == "oneof" {
 				name = "" // members of a oneof belong to the message
 			}
-			if protoMember.MatchString(line) {
+			if protoMember.MatchString(line) || protoMethod.MatchString(line) {
 				name = ""
 			}
 			scope = append(scope, name)
@@ -82,4 +88,32 @@ func drop(path []string) []string {
 		}
 	}
 	return out
+}
+
+// writeComments writes the comments of the whole API for package comment, which serves them by reflection.
+func writeComments(w *writer, root string) error {
+	var files []string
+	dir := filepath.Join(root, "proto")
+	err := filepath.WalkDir(filepath.Join(dir, "windlass"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".proto" {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		files = append(files, filepath.ToSlash(name))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	all, err := readComments(root, files...)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
+	text, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		return err
+	}
+	w.line("%s", text)
+	return nil
 }

@@ -1,4 +1,5 @@
-// Command docgen writes the generated pages of docs/reference: configuration, commands, events, domain events and errors.
+// Command docgen writes the generated pages of docs/reference: configuration, commands, events, domain events and errors. It also writes
+// the comments of the API that are served by reflection.
 // With -check it writes nothing
 // and fails if a page is out of date.
 package main
@@ -25,19 +26,23 @@ func main() {
 	}
 }
 
-// page is one generated file of docs/reference.
+// reference is where the pages are.
+const reference = "docs/reference/"
+
+// page is one generated file.
 type page struct {
-	name  string
+	name  string // its path
 	write func(w *writer, root string) error
 }
 
 func pages() []page {
 	return []page{
-		{"config.md", writeConfig},
-		{"cli.md", writeCLI},
-		{"events.md", writeEvents},
-		{"domain-events.md", writeDomainEvents},
-		{"errors.md", writeErrors},
+		{reference + "config.md", writeConfig},
+		{reference + "cli.md", writeCLI},
+		{reference + "events.md", writeEvents},
+		{reference + "domain-events.md", writeDomainEvents},
+		{reference + "errors.md", writeErrors},
+		{"libs/rpc/comment/comments.json", writeComments},
 	}
 }
 
@@ -49,7 +54,7 @@ func run(root string, check bool, say io.Writer) error {
 		if err := p.write(&w, root); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		path := filepath.Join(root, "docs", "reference", p.name)
+		path := filepath.Join(root, filepath.FromSlash(p.name))
 		have, err := os.ReadFile(path)
 		if err != nil && !os.IsNotExist(err) {
 			return err
@@ -66,8 +71,8 @@ func run(root string, check bool, say io.Writer) error {
 		}
 	}
 	if len(stale) > 0 {
-		return fmt.Errorf("docs/reference/%s: not what the code gives; run 'go generate ./internal/docgen' and commit the result",
-			strings.Join(stale, ", docs/reference/"))
+		return fmt.Errorf("%s: not what the code gives; run 'go generate ./internal/docgen' and commit the result",
+			strings.Join(stale, ", "))
 	}
 	return nil
 }

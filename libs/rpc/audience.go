@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/reflection"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/windlass-dev/windlass/libs/rpc/comment"
 	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 )
 
@@ -101,6 +103,10 @@ func (v *publicView) FindDescriptorByName(name protoreflect.FullName) (protorefl
 
 // build returns the files of the served services and their imports, without internal services and methods.
 func (v *publicView) build() (*protoregistry.Files, error) {
+	notes, err := comment.Read()
+	if err != nil {
+		return nil, err
+	}
 	set := &descriptorpb.FileDescriptorSet{}
 	seen := map[string]bool{}
 	var add func(protoreflect.FileDescriptor)
@@ -112,8 +118,11 @@ func (v *publicView) build() (*protoregistry.Files, error) {
 		for i := range fd.Imports().Len() {
 			add(fd.Imports().Get(i).FileDescriptor)
 		}
-		set.File = append(set.File, publicFile(fd))
+		file := publicFile(fd)
+		notes.Annotate(file)
+		set.File = append(set.File, file)
 	}
+	add(errdetails.File_google_rpc_error_details_proto) // no service imports them, and every error has some
 	for name := range v.GetServiceInfo() {
 		d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
 		if err != nil {

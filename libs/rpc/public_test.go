@@ -21,6 +21,8 @@ import (
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -292,6 +294,82 @@ func TestReflectionListsWhatIsServed(t *testing.T) {
 	want := []string{healthy, "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection", policy}
 	if !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
+	}
+}
+
+// Clients that know the API by reflection only can read errors, and what methods do.
+func TestReflectionExplainsErrorsAndMethods(t *testing.T) {
+	p := newPort(t, rpctest.AllowAll{})
+	stream, err := reflectionv1.NewServerReflectionClient(p.users).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.CloseSend() }()
+	file := func(symbol string) protoreflect.FileDescriptor {
+		t.Helper()
+		err := stream.Send(&reflectionv1.ServerReflectionRequest{
+			MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := stream.Recv()
+		if err != nil || resp.GetErrorResponse() != nil {
+			t.Fatalf("%s: %v, %v", symbol, resp, err)
+		}
+		fd := &descriptorpb.FileDescriptorProto{}
+		if err := proto.Unmarshal(resp.GetFileDescriptorResponse().GetFileDescriptorProto()[0], fd); err != nil {
+			t.Fatal(err)
+		}
+		made, err := protodesc.FileOptions{AllowUnresolvable: true}.New(fd, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	_, err = policyv1.NewPolicyServiceClient(p.users).GetDecision(t.Context(), &policyv1.GetDecisionRequest{})
+	for _, detail := range status.Convert(err).Proto().GetDetails() {
+		name := detail.MessageName()
+		if fd := file(string(name)); fd.Messages().ByName(name.Name()) == nil {
+			t.Errorf("%s is not described", name)
+		}
+	}
+	fd := file(policy)
+	where := func(d protoreflect.Descriptor) string {
+		return fd.SourceLocations().ByDescriptor(d).LeadingComments
+	}
+	get := fd.Services().ByName("PolicyService").Methods().ByName("GetDecision")
+	for d, want := range map[protoreflect.Descriptor]string{
+		get.Parent(): "PolicyService", get: "GetDecision returns",
+		fd.Messages().ByName("GetDecisionRequest").Fields().ByName("decision_id"): "dec_",
+	} {
+		if got := where(d); !strings.Contains(got, want) {
+			t.Errorf("the comment of %s is %q", d.FullName(), got)
+		}
+	}
+}
+
+// Every answer has the id of its request: the caller's own, or a new one.
+func TestAnswersHaveTheRequestID(t *testing.T) {
+	p := newPort(t, rpctest.AllowAll{})
+	seen := map[string]bool{}
+	for _, method := range []string{
+		"/" + policy + "/GetDecision", "/" + policy + "/Nothing", "/" + healthy + "/Check", "/" + bridge + "/Discover",
+	} {
+		var header metadata.MD
+		id := func(ctx context.Context) string {
+			header = nil
+			_ = p.users.Invoke(ctx, method, &emptypb.Empty{}, &emptypb.Empty{}, grpc.Header(&header)) // most of them fail
+			return strings.Join(header.Get("x-request-id"), " ")
+		}
+		if got := id(metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "of-the-caller")); got != "of-the-caller" {
+			t.Errorf("%s echoes %q", method, got)
+		}
+		if got := id(t.Context()); !strings.HasPrefix(got, "req_") || seen[got] {
+			t.Errorf("%s: %q", method, got)
+		} else {
+			seen[got] = true
+		}
 	}
 }
 
