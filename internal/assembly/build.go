@@ -271,13 +271,13 @@ func (p *Process) buildGateway() error {
 	}
 	conns.Connections = conns.Health[Policy]
 	var err error
+	cfg := p.cfg.Gateway
 	conns.MCP, err = mcpserver.New(mcpserver.Config{
-		MaxBody: int64(p.cfg.Gateway.MaxBody), Heartbeat: p.cfg.Gateway.Heartbeat, WriteTimeout: p.cfg.Gateway.WriteTimeout,
+		MaxBody: int64(cfg.MaxBody), Heartbeat: cfg.Heartbeat, WriteTimeout: cfg.WriteTimeout, URL: cfg.URL,
 	}, mcpserver.Deps{Registry: conns.Registry, Sessions: conns.Sessions, Log: p.log})
 	if err != nil {
 		return err
 	}
-	cfg := p.cfg.Gateway
 	cfg.TemporalUI, cfg.TemporalNamespace = p.cfg.Temporal.UI, p.cfg.Temporal.Namespace
 	cfg.MCPLogin = p.cfg.Identity.MCPLogin
 	cfg.Issuers, cfg.Scopes = p.cfg.Identity.authorization()

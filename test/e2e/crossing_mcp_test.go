@@ -51,7 +51,8 @@ var agentTools = map[string][]string{
 	},
 	"wait_for_turn": {`{"turn_id":"{turn}"}`, `{"turn_id":"{waiting}","wait_seconds":1}`}, "get_session": {`{"session_id":"{session}"}`},
 	"list_sessions": {`{}`, `{"agent_id":"{agent}"}`, `{"children":true}`}, "cancel_turn": {`{"turn_id":"{waiting}"}`},
-	"read_events": {`{"turn_id":"{turn}"}`},
+	"read_events": {`{"turn_id":"{turn}"}`}, "list_approvals": {`{}`},
+	"decide_approval": {`{"approval_id":"{approval}","decision":"approve","arguments_hash":"x"}`},
 }
 
 type mcpReach struct {
@@ -166,7 +167,8 @@ func (x *crossingHTTP) crossOrchestrator(t *testing.T, session string) {
 		for _, arguments := range all {
 			call := mcpReach{method: "tools/call", params: `{"name":"` + name + `","arguments":` + arguments + `}`}
 			want := same
-			if !strings.Contains(arguments, "{session}") && !strings.Contains(arguments, "{turn}") && !strings.Contains(arguments, "{waiting}") {
+			if !strings.Contains(arguments, "{session}") && !strings.Contains(arguments, "{turn}") && !strings.Contains(arguments, "{waiting}") &&
+				!strings.Contains(arguments, "{approval}") {
 				want = nothing
 			}
 			x.cross(t, call.request("/mcp/orchestrator", session), want)

@@ -23,7 +23,7 @@ func testOrchestrator(t *testing.T, up *harness.Embedded) {
 		}
 		return got["structuredContent"].(map[string]any)
 	}
-	if tools := names(c.result("tools/list", nil)["tools"], "name"); len(tools) != 8 || !tools["start_session"] {
+	if tools := names(c.result("tools/list", nil)["tools"], "name"); len(tools) != 10 || !tools["start_session"] {
 		t.Errorf("tools = %v", tools)
 	}
 	if got := c.result("prompts/list", nil)["prompts"].([]any); len(got) != 0 {
@@ -72,8 +72,61 @@ func testOrchestrator(t *testing.T, up *harness.Embedded) {
 	if a["turn_id"] == nil || a["turn_id"] != b["turn_id"] {
 		t.Errorf("one key, two turns: %v and %v", a, b)
 	}
+	testApprovals(t, up)
 	testInheritance(t, up)
 	testOrchestratorErrors(t, c)
+}
+
+// testApprovals has the person at a client decide about a call of an agent. A client that is an agent must not.
+func testApprovals(t *testing.T, up *harness.Embedded) {
+	t.Helper()
+	up.Client.Must("POST", "/v1/agents", harness.JSON{
+		"id": "careful-bee", "model": "builtin/scripted", "tools": []string{"mesh__*"},
+		"approvals": []harness.JSON{{"name": "look", "tools": []string{"mesh__uuid"}, "allow_requester": true}},
+	})
+	c := newClient(t, up, "/mcp/orchestrator").initialize(nil)
+	call := func(tool string, arguments harness.JSON) (harness.JSON, string) {
+		t.Helper()
+		got := c.result("tools/call", harness.JSON{"name": tool, "arguments": arguments})
+		view, _ := got["structuredContent"].(map[string]any)
+		if got["isError"] != false {
+			return nil, textOf(got)
+		}
+		return view, ""
+	}
+	turn, _ := call("start_session", harness.JSON{"agent_id": "careful-bee", "message": "call:mesh__uuid {}", "wait_seconds": 60})
+	if turn.Str("answer_at") != up.Client.Base+"/inbox" || !strings.Contains(turn.Str("next"), "decide_approval") {
+		t.Fatalf("a turn that waits = %v", turn)
+	}
+	var pending harness.JSON
+	waiting, _ := call("list_approvals", harness.JSON{})
+	list, _ := waiting["approvals"].([]any)
+	for _, a := range list {
+		if a := harness.JSON(a.(map[string]any)); a.Str("turn_id") == turn.Str("turn_id") {
+			pending = a
+		}
+	}
+	if pending.Str("tool") != "mesh__uuid" || pending["decide"] != true || waiting.Str("answer_at") != turn.Str("answer_at") {
+		t.Fatalf("what waits = %v", waiting)
+	}
+	decision := harness.JSON{
+		"approval_id": pending.Str("approval_id"), "decision": "approve", "arguments_hash": pending.Str("arguments_hash"),
+	}
+	c.header["X-Agent-Session-Id"] = turn.Str("session_id")
+	if _, refused := call("decide_approval", decision); !strings.Contains(refused, "a person has to decide") {
+		t.Errorf("an agent decides: %q", refused)
+	}
+	delete(c.header, "X-Agent-Session-Id")
+	other := harness.JSON{"approval_id": pending.Str("approval_id"), "decision": "approve", "arguments_hash": "of-other-arguments"}
+	if _, refused := call("decide_approval", other); refused == "" {
+		t.Error("a decision about other arguments is accepted")
+	}
+	if got, refused := call("decide_approval", decision); got.Str("status") != "approved" {
+		t.Errorf("decided = %v, %s", got, refused)
+	}
+	if got, _ := call("wait_for_turn", harness.JSON{"turn_id": turn.Str("turn_id")}); got.Str("status") != "completed" {
+		t.Errorf("after the decision = %v", got)
+	}
 }
 
 // testInheritance has a session start another one, which gets of its params what its agent takes, and call a tool of a server that is sent

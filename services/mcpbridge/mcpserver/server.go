@@ -36,6 +36,8 @@ type Config struct {
 	WriteTimeout time.Duration
 	// AnswerTimeout is how long a client of a protocol before 2026-07-28 may take to answer a question of a tool.
 	AnswerTimeout time.Duration
+	// URL is where people find the console; "" = no links.
+	URL string
 }
 
 // DefaultConfig returns the default settings.
@@ -87,7 +89,7 @@ func New(cfg Config, deps Deps) (*Handler, error) {
 	tools, servers := registryv1.NewToolServiceClient(deps.Registry), registryv1.NewServerServiceClient(deps.Registry)
 	h := &Handler{
 		cfg:     cfg,
-		calls:   &calls{tools: tools, agents: orchestrator.New(deps.Sessions), answerTimeout: cfg.AnswerTimeout, log: deps.Log},
+		calls:   &calls{tools: tools, agents: orchestrator.New(deps.Sessions, cfg.URL), answerTimeout: cfg.AnswerTimeout, log: deps.Log},
 		offers:  &offers{servers: servers, log: deps.Log},
 		watches: &watches{tools: tools, servers: servers},
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -40,14 +41,22 @@ type Orchestrator struct {
 	agents   sessionsv1.AgentServiceClient
 	sessions sessionsv1.SessionServiceClient
 	turns    sessionsv1.TurnServiceClient
+
+	approvals sessionsv1.ApprovalServiceClient
+	inbox     string // where people answer; "" = it is not known
 }
 
-// New returns the orchestrator over a connection to the sessions service that forwards the principal of the call's context.
-func New(conn grpc.ClientConnInterface) *Orchestrator {
-	return &Orchestrator{
+// New returns the orchestrator over a connection to the sessions service that forwards the principal of the call's context. url is where
+// people find the console; "" = nowhere.
+func New(conn grpc.ClientConnInterface, url string) *Orchestrator {
+	o := &Orchestrator{
 		agents: sessionsv1.NewAgentServiceClient(conn), sessions: sessionsv1.NewSessionServiceClient(conn),
-		turns: sessionsv1.NewTurnServiceClient(conn),
+		turns: sessionsv1.NewTurnServiceClient(conn), approvals: sessionsv1.NewApprovalServiceClient(conn),
 	}
+	if url != "" {
+		o.inbox = strings.TrimSuffix(url, "/") + inboxPath
+	}
+	return o
 }
 
 // Call is one call of a tool.

@@ -103,7 +103,7 @@ func getSession(ctx context.Context, o *Orchestrator, c Call) (any, error) {
 	}
 	views := []turnView{}
 	for _, t := range turns.GetTurns() {
-		views = append(views, viewOf(t))
+		views = append(views, o.viewOf(t))
 	}
 	return map[string]any{"session": sessionOf(s), "turns": views}, nil
 }
@@ -168,5 +168,21 @@ var tools = []Tool{
 		Description: "Returns what has happened in a turn, event by event. Continue with the cursor as after.",
 		Input:       object(turnID+`,"after":{"type":"string","description":"cursor of the previous call"}`, `"turn_id"`),
 		ReadOnly:    true, Idempotent: true, run: readEvents,
+	},
+	{
+		Name: "list_approvals", Title: "List approvals",
+		Description: "Lists what waits for a person: calls to approve or deny (decide is true), and questions, answered at answer_at.",
+		Input:       object(pageToken, ""), ReadOnly: true, Idempotent: true, run: listApprovals,
+	},
+	{
+		Name: "decide_approval", Title: "Approve or deny a call",
+		Description: "Passes on the decision of a person about a call. Show them its tool and arguments first, and call this only with what " +
+			"they decided themselves.",
+		Input: object(`"approval_id":{"type":"string","description":"id of an approval, apr_…"},`+
+			`"decision":{"type":"string","enum":["approve","deny"]},`+
+			`"arguments_hash":{"type":"string","description":"arguments_hash of the call that the person has seen"},`+
+			`"comment":{"type":"string","maxLength":2000,"description":"the reason; after a denial the agent reads it"}`,
+			`"approval_id","decision","arguments_hash"`),
+		run: decideApproval,
 	},
 }

@@ -29,17 +29,23 @@ type turnView struct {
 	Error      string   `json:"error,omitempty"`
 	ToolsUsed  []string `json:"tools_used,omitempty"`
 	WaitingFor []string `json:"waiting_for,omitempty"`
+	AnswerAt   string   `json:"answer_at,omitempty"`
 	Next       string   `json:"next,omitempty"`
 }
 
-func viewOf(t *sessionsv1.Turn) turnView {
+func (o *Orchestrator) viewOf(t *sessionsv1.Turn) turnView {
 	v := turnView{
 		TurnID: t.GetId(), SessionID: t.GetSessionId(), AgentID: t.GetAgentId(), Status: enum.Name(t.GetStatus()), Output: t.GetOutput(),
 		StopReason: t.GetStopReason(), Error: t.GetError().GetMessage(), ToolsUsed: t.GetToolsUsed(), WaitingFor: t.GetWaitingFor(),
 	}
 	switch {
 	case len(v.WaitingFor) > 0:
-		v.Next = "A person must approve or answer first. Call wait_for_turn later."
+		v.AnswerAt = o.inbox
+		v.Next = "A person must approve or answer first: show them what list_approvals returns, and call decide_approval with their decision"
+		if o.inbox != "" {
+			v.Next += ", or give them the link answer_at"
+		}
+		v.Next += ". Then call wait_for_turn."
 	case !ended(t):
 		v.Next = "It is still at work. Call wait_for_turn."
 	}
@@ -65,7 +71,7 @@ func (o *Orchestrator) wait(ctx context.Context, turnID string, seconds float64)
 			return nil, err
 		}
 		if ended(t) || len(t.GetWaitingFor()) > 0 || !time.Now().Before(until) {
-			return viewOf(t), nil
+			return o.viewOf(t), nil
 		}
 	}
 }
@@ -147,7 +153,7 @@ func cancelTurn(ctx context.Context, o *Orchestrator, c Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return viewOf(t), nil
+	return o.viewOf(t), nil
 }
 
 // Limits of the events that one call reads.
