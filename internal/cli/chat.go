@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -53,9 +52,9 @@ func runCommand(a *app.App) *cobra.Command {
 func runOnce(c *call) error {
 	input := strings.Join(c.args[1:], " ")
 	if input == "-" {
-		raw, err := io.ReadAll(c.In)
+		raw, err := c.ReadIn()
 		if err != nil {
-			return fmt.Errorf("read standard input: %w", err)
+			return err
 		}
 		input = string(raw)
 	}
@@ -89,7 +88,7 @@ func runChat(c *call) error {
 }
 
 // talk sends one message, or converses if there is none, in a session or in a new one with an agent.
-func talk(c *call, session, agent, message string) error {
+func talk(c *call, session, agent, message string) (err error) {
 	ch := &chat{call: c, session: session, agent: agent}
 	if ch.session == "" {
 		s, err := newSession(c, agent)
@@ -101,7 +100,11 @@ func talk(c *call, session, agent, message string) error {
 	release := c.OnInterrupt(ch.interrupt)
 	defer release()
 	defer ch.cancels.Wait()
-	defer func() { ch.note("Go on with: %s chat --session %s", c.Self, ch.session) }()
+	defer func() {
+		if app.ExitCode(err) != app.ExitNotFound {
+			ch.note("Go on with: %s chat --session %s", c.Self, ch.session)
+		}
+	}()
 	if message == "" {
 		return ch.converse()
 	}
@@ -180,9 +183,10 @@ func readLines(ctx context.Context, r io.Reader) (lines <-chan string, failed <-
 		defer close(out)
 		sc := bufio.NewScanner(r)
 		sc.Buffer(nil, maxLine)
-		for sc.Scan() {
+		mark := app.Mark // the first line may begin with it
+		for ; sc.Scan(); mark = "" {
 			select {
-			case out <- sc.Text():
+			case out <- strings.TrimPrefix(sc.Text(), mark):
 			case <-ctx.Done():
 				end <- nil
 				return

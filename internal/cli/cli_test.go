@@ -169,7 +169,7 @@ func TestCommands(t *testing.T) {
 		{args: "turn list --status x", code: 1, err: []string{"the request is wrong", "status: must be one of", "Correct the named fields."}},
 		{args: "turn create ses_1 hello there -o name", out: "trn_1\n", sent: `POST /v1/sessions/ses_1/turns {"input":"hello there"}`},
 		{
-			args: "turn create ses_1 - --mode reject -o name", stdin: "from stdin", out: "trn_1\n",
+			args: "turn create ses_1 - --mode reject -o name", stdin: "\ufefffrom stdin", out: "trn_1\n",
 			sent: `POST /v1/sessions/ses_1/turns {"input":"from stdin","mode":"reject"}`,
 		},
 		{args: "turn cancel trn_1 --reason why -o name", out: "trn_1\n", sent: `POST /v1/turns/trn_1:cancel {"reason":"why"}`},
@@ -260,6 +260,20 @@ func TestCommands(t *testing.T) {
 				t.Errorf("requests %q lack %q", f.requests, tc.sent)
 			}
 		})
+	}
+}
+
+func TestAMissingIDIsNamed(t *testing.T) {
+	for _, args := range [][]string{
+		{"agent", "get", ""}, {"get", "source", ""}, {"turn", "cancel", ""}, {"session", "delete", ""}, {"turn", "create", "", "hello"},
+	} {
+		f := newFake(t, answers)
+		if r := f.windlass("", args...); r.code == 0 || !strings.Contains(r.err, "is missing") {
+			t.Errorf("windlass %q = %d, %s", args, r.code, r.err)
+		}
+		if len(f.requests) > 0 {
+			t.Errorf("windlass %q requests %q", args, f.requests)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -27,9 +26,9 @@ func steerCommand(a *app.App) *cobra.Command {
 func steerTurn(c *call) error {
 	input := strings.Join(c.args[1:], " ")
 	if input == "-" {
-		raw, err := io.ReadAll(c.In)
+		raw, err := c.ReadIn()
 		if err != nil {
-			return fmt.Errorf("read standard input: %w", err)
+			return err
 		}
 		input = string(raw)
 	}

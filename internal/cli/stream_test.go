@@ -157,7 +157,7 @@ There are two.
 
 func TestChatReadsLines(t *testing.T) {
 	f := streaming(t, began+answered+completed, began+broke)
-	r := f.windlass("first\n\n  \nsecond\n", "chat", "--agent", "support")
+	r := f.windlass("\ufefffirst\n\n  \nsecond\n", "chat", "--agent", "support")
 	if r.code != app.ExitTurnFailed || r.out != "There are two.\n" {
 		t.Errorf("%d %q %q", r.code, r.out, r.err)
 	}

@@ -89,11 +89,7 @@ func invokeTool(c *call) error {
 func readArgument(a *app.App, arg string) ([]byte, error) {
 	switch {
 	case arg == "-":
-		raw, err := io.ReadAll(a.In)
-		if err != nil {
-			return nil, fmt.Errorf("read standard input: %w", err)
-		}
-		return raw, nil
+		return a.ReadIn()
 	case len(arg) > 1 && arg[0] == '@':
 		return os.ReadFile(arg[1:])
 	default:

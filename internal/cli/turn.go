@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -55,9 +54,9 @@ func turnCommands(a *app.App) []*cobra.Command {
 func createTurn(c *call) error {
 	input := strings.Join(c.args[1:], " ")
 	if input == "-" {
-		raw, err := io.ReadAll(c.In)
+		raw, err := c.ReadIn()
 		if err != nil {
-			return fmt.Errorf("read standard input: %w", err)
+			return err
 		}
 		input = string(raw)
 	}

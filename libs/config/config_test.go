@@ -218,6 +218,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown key below", "sessions:\n  timout: 1s\n", nil, `w.yaml:2: sessions.timout: unknown key, did you mean "timeout"?`, ""},
 		{"unknown key in a list", "users:\n- name: a\n- namee: b\n", nil, `w.yaml:3: users[1].namee: unknown key, did you mean "name"?`, ""},
 		{"unknown key like nothing", "quux: 1\n", nil, "w.yaml:1: quux: unknown key\n", ""},
+		{"tag of another program", "plain_name: !secret x\n", nil, "w.yaml:1: plain_name: the tag !secret is not known", ""},
 		{"key set twice", "port: 1\nport: 2\n", nil, "w.yaml:2: port: set twice", ""},
 		{
 			"unknown variable", "",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -54,7 +55,14 @@ type yamlReader struct {
 // maxAliasDepth is more than hand-written files need.
 const maxAliasDepth = 8
 
+// ownTags are the tags of YAML itself. Programs that know others would read something else than what is written.
+var ownTags = []string{"", "!", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map", "!!timestamp", "!!binary", "!!merge"}
+
 func (r *yamlReader) value(y *yaml.Node, n *node, path []string) any {
+	if !slices.Contains(ownTags, y.Tag) {
+		r.l.fail(path, r.at(y.Line), "the tag %s is not known: write the value out, in quotes if it begins with !", y.Tag)
+		return nil
+	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		if r.depth++; r.depth > maxAliasDepth {

@@ -2,6 +2,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,18 @@ func (a *App) Getenv(name string) string {
 		}
 	}
 	return ""
+}
+
+// Mark is the byte order mark, with which pipes on Windows begin a text. It is no part of the text.
+const Mark = "\ufeff"
+
+// ReadIn reads standard input to its end.
+func (a *App) ReadIn() ([]byte, error) {
+	raw, err := io.ReadAll(a.In)
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	return bytes.TrimPrefix(raw, []byte(Mark)), nil
 }
 
 // Colour reports whether Out may be coloured: it is a terminal that has colours, and NO_COLOR (no-color.org) is not set.

@@ -152,6 +152,10 @@ func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.Raw
 	if resp.StatusCode >= 300 {
 		return nil, problem(resp, body)
 	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+		return nil, fmt.Errorf("%s answers with a web page, which is no answer of Windlass: check the address in --server or WINDLASS_SERVER",
+			c.Server())
+	}
 	if out != nil {
 		if err := codec.UnmarshalKnown(body, out); err != nil {
 			return nil, fmt.Errorf("the answer is not what a Windlass server says (is %s one?): %w", c.Server(), err)
@@ -216,6 +220,9 @@ func (c *Client) Send(ctx context.Context, method, path string, header http.Head
 }
 
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
+	if strings.HasSuffix(r.Path, "/") || strings.Contains(r.Path, "//") || strings.Contains(r.Path, "/:") {
+		return nil, fault.Invalid("id", "is missing").Hint("Name what you mean; the list command shows what there is.")
+	}
 	var body io.Reader
 	switch b := r.Body.(type) {
 	case nil:
@@ -267,6 +274,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without method and URL, which are in the message
+	}
+	if err != nil && strings.Contains(err.Error(), "malformed HTTP response") { // net/http has no error value for it
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "%s does not answer as an HTTP server", c.Server()).
+			Hint("It may be the gRPC port: give the address of the HTTP API to --server or WINDLASS_SERVER.")
 	}
 	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "no answer from %s", c.Server()).Cause(err).
 		Hint("Start Windlass with 'windlass up', or say where it is with --server or WINDLASS_SERVER.")

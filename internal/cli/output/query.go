@@ -26,7 +26,7 @@ func (f Format) Plain() bool { return f == Table || f == Name }
 // queries reports whether a format has an expression, and whether that can be read.
 func (f Format) queries() (bool, error) {
 	if text, ok := strings.CutPrefix(string(f), jsonPath); ok {
-		_, err := readPath(text)
+		_, err := readPath(text, false)
 		return true, err
 	}
 	if text, ok := strings.CutPrefix(string(f), columns); ok {
@@ -36,8 +36,9 @@ func (f Format) queries() (bool, error) {
 	return false, nil
 }
 
-func readPath(text string) (*jsonpath.JSONPath, error) {
-	p := jsonpath.New("output").AllowMissingKeys(true)
+// readPath reads an expression. What it names must be there, unless missing says that it need not.
+func readPath(text string, missing bool) (*jsonpath.JSONPath, error) {
+	p := jsonpath.New("output").AllowMissingKeys(missing)
 	if !strings.Contains(text, "{") {
 		text = "{" + text + "}"
 	}
@@ -54,7 +55,7 @@ func readColumns(text string) (names []string, paths []*jsonpath.JSONPath, err e
 		if !ok || name == "" || m == nil {
 			return nil, nil, fmt.Errorf("custom-columns %q: want NAME:.path, with commas between columns", text)
 		}
-		p, err := readPath("{." + m[1] + "}")
+		p, err := readPath("{."+m[1]+"}", true)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -84,7 +85,7 @@ func query(w io.Writer, f Format, items []json.RawMessage, list bool) error {
 		}
 	}
 	if text, ok := strings.CutPrefix(string(f), jsonPath); ok {
-		path, err := readPath(text)
+		path, err := readPath(text, false)
 		if err != nil {
 			return err
 		}

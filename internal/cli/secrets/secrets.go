@@ -90,7 +90,7 @@ func read(a *app.App, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the value: %w", err)
 	}
-	value := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	value := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), app.Mark)
 	switch {
 	case value == "":
 		return "", errors.New("the value is empty: write it to standard input")
@@ -146,7 +146,7 @@ func rotateSecrets(c insight.Call) error {
 		return err
 	}
 	return c.Print(done.GetKeyId(), raw, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%d secrets are encrypted with the new data key %s\n", done.GetSecrets(), done.GetKeyId())
+		_, err := fmt.Fprintf(w, "Secrets that are encrypted with the new data key %s: %d\n", done.GetKeyId(), done.GetSecrets())
 		return err
 	})
 }

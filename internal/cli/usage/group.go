@@ -37,7 +37,7 @@ func GroupRun(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	hint := ""
-	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
+	if other := elsewhere[args[0]]; other != "" && (!cmd.HasParent() || args[0] == "create") {
 		hint = "; use " + other
 	} else if near := nearest.Name(args[0], subcommands(cmd)); near != "" {
 		hint = "; did you mean " + near + "?"

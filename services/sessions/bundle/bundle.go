@@ -223,6 +223,7 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 	}
 	r := reader{doc: d}
 	r.message(d.Message().ProtoReflect(), node, "")
+	r.tags(node)
 	return d, r.wrong
 }
 

@@ -24,6 +24,14 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 			"misspelt field inside", "kind: agent\nid: a\nlimits:\n  max_step: 3", "document 1 (agent a), line 4: limits.max_step",
 			`is no field of agent: did you mean "max_steps"?`,
 		},
+		{
+			"a tag of another program", "kind: agent\nid: a\ndescription: !secret foo", "document 1 (agent a), line 3",
+			"the tag !secret is not known",
+		},
+		{
+			"such a tag below", "kind: agent\nid: a\ntools: [a__b, !!python/name:os.system c__d]", "document 1 (agent a), line 3",
+			"is not known here",
+		},
 		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is there twice"},
 		{
 			"text for a number", "kind: agent\nid: a\nlimits:\n  max_steps: many", "document 1 (agent a), line 4: limits.max_steps",

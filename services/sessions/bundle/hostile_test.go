@@ -112,7 +112,7 @@ func TestHostileBundlesAreBounded(t *testing.T) {
 		{"a long block of text", filled(agent+"instructions: |\n", " a\n", "", 0), values},
 		{"a folded block with blank lines", filled(agent+"instructions: >\n", " a\n\n", "", 0), values},
 		{"binary", filled(agent+"model: !!binary ", "YQ==", "", 0), values},
-		{"a long tag", filled(agent+"model: !", "a", " a", 0), values},
+		{"a long tag", filled(agent+"model: !", "a", " a", 0), "is not known here"},
 		{"tags", filled(agent+"tools: [", "!!str a,", "]", below), values},
 		{
 			"dense prose is fine", filled(agent+"instructions: |\n",

@@ -177,6 +177,19 @@ func (r *reader) lines(val *yaml.Node, path string) {
 	}
 }
 
+// ownTags are the tags of YAML itself, "" and "!" among them: the type is that which the text has.
+var ownTags = []string{"", "!", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map", "!!timestamp", "!!binary", "!!merge"}
+
+// tags refuses nodes with other tags. Programs that know them would read something else than what is written.
+func (r *reader) tags(n *yaml.Node) {
+	if !slices.Contains(ownTags, n.Tag) {
+		r.bad(n, "", "the tag %s is not known here: write the value out, in quotes if it begins with !", short(n.Tag))
+	}
+	for _, part := range n.Content {
+		r.tags(part)
+	}
+}
+
 // short truncates a text of the caller's for a message.
 func short(text string) string { return truncate.Bytes(text, 100) }
 
@@ -266,5 +279,5 @@ func malformed(err error) error {
 	text = string(bytes.ToValidUTF8([]byte(text), nil))
 	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the bundle is no valid YAML: %s", text)
 	e.Fields = []fault.Field{{Path: "yaml", Message: text}}
-	return e.Hint("Mend the line that is named.")
+	return e.Hint("Correct the line that is named.")
 }
