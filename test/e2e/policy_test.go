@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,12 +95,58 @@ func TestAccessPolicies(t *testing.T) {
 		t.Errorf("alice changes a policy: %d %v %v", status, out, err)
 	}
 	commands(t, admin)
+	streamsEnd(t, admin, bob)
 	// Permissions would be cached for an hour: the change is announced to the other processes.
 	admin.Must("PATCH", "/v1/access-policies/everyone", harness.JSON{"permissions": []string{"sessions.*"}})
 	testpoll.Until(t, "alice may list tools", func() bool {
 		status, _, err := alice.Do(t.Context(), "GET", "/v1/tools", nil)
 		return err == nil && status == http.StatusForbidden
 	})
+}
+
+// streamsEnd has bob read streams of all kinds, and denies them to him. Permissions are cached for an hour.
+func streamsEnd(t *testing.T, admin, bob *harness.Client) {
+	t.Helper()
+	admin.Must("POST", "/v1/agents", harness.JSON{"id": "slow", "model": "builtin/scripted"})
+	session := bob.Session("slow")
+	turn := bob.Turn(session, `slow:60000 say:"one two three four"`)
+	other := bob.Session("slow")
+	ended := map[string]<-chan string{
+		"turn":          streamOf(t, bob, "GET", "/v1/turns/"+turn+"/events", ""),
+		"session":       streamOf(t, bob, "GET", "/v1/sessions/"+session+"/events", ""),
+		"domain events": streamOf(t, bob, "GET", "/v1/events:watch", ""),
+		"follow":        streamOf(t, bob, "POST", "/v1/sessions/"+other+"/turns", `{"input":"slow:60000 say:\"one two three four\""}`),
+	}
+	admin.Must("POST", "/v1/access-policies", harness.JSON{
+		"name": "leavers", "effect": "deny", "permissions": []string{"sessions.*"},
+		"matchers": []harness.JSON{{"path": "$subject", "operator": "equals", "values": []string{"bob"}}},
+	})
+	for name, text := range ended {
+		if got := <-text; !strings.Contains(got, "event: error-status") || !strings.Contains(got, `"code":"permission_denied"`) {
+			t.Errorf("the stream %q ends with %s", name, got)
+		}
+	}
+}
+
+// streamOf opens a stream, and sends its text when it has ended.
+func streamOf(t *testing.T, c *harness.Client, method, path, body string) <-chan string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, c.Base+path, strings.NewReader(body))
+	harness.Must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := c.HTTP.Do(req)
+	harness.Must(t, err)
+	if resp.StatusCode >= 300 {
+		t.Fatalf("%s %s: %s", method, path, resp.Status)
+	}
+	out := make(chan string, 1)
+	go func() {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body) // what there is
+		out <- string(text)
+	}()
+	return out
 }
 
 // commands does the same with the command.

@@ -213,7 +213,7 @@ func (u *user) failure(t *testing.T) {
 // limit runs into a limit of a turn: the warning comes before the end, and what is used is all there was.
 func (u *user) limit(t *testing.T) {
 	session, _ := u.windlass(t, 0, "", "session", "create", "--agent", "assistant", "-o", "name")
-	out, _ := u.windlass(t, 5, "", "turn", "create", strings.TrimSpace(session), "call:mesh__uuid {} call:mesh__time {}",
+	out, _ := u.windlass(t, 5, "", "turn", "create", strings.TrimSpace(session), "call:mesh__uuid {} call:mesh__current_time {}",
 		"--max-tool-calls", "1", "--watch")
 	warned, exhausted := strings.Index(out, "budget.warning"), strings.Index(out, "budget.exhausted")
 	if warned < 0 || exhausted < warned || strings.Contains(out, "0 of 1 used") {
