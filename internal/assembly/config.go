@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
@@ -73,6 +74,8 @@ type DatabaseConfig struct {
 	URL string `yaml:"url" doc:"sqlite:DIRECTORY (one file per service) or postgres://… (one schema per service)."`
 	// MaxConns limits each service's pool.
 	MaxConns int `yaml:"max_conns" doc:"Maximum number of PostgreSQL connections, or of SQLite readers, per service."`
+	// Flush says which commits are flushed.
+	Flush string `yaml:"flush" doc:"What a power failure cannot take, on SQLite. promises: whatever a caller was told was accepted, and what a once call rests on. commits: every commit. calls: only the ledger rows of once calls, so that an accepted turn may be lost, and its once call repeated by a request that is sent again. PostgreSQL flushes every commit."`
 }
 
 // TemporalConfig configures the Temporal server.
@@ -170,7 +173,7 @@ func (c WorkerConfig) turn() turn.Config {
 func Defaults() Config {
 	c := Config{
 		Mesh:     MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}, TLS: MeshTLSConfig{Mode: TLSRequired}},
-		Database: DatabaseConfig{URL: "sqlite:.windlass"},
+		Database: DatabaseConfig{URL: "sqlite:.windlass", Flush: sqldb.FlushPromises},
 		Bus:      BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1, Credentials: bus.MeshCredentials},
 		Temporal: TemporalConfig{
 			Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter, Encrypt: true,

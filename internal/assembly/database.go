@@ -15,7 +15,7 @@ import (
 func (p *Process) database(role string) (*sqldb.DB, error) {
 	cfg := sqldb.Config{
 		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
-		Log: p.log, Now: faultpoint.Clock(),
+		FlushOn: p.cfg.Database.Flush, Log: p.log, Now: faultpoint.Clock(),
 	}
 	db, err := p.openDatabase(cfg)
 	if err != nil {

@@ -154,6 +154,7 @@ func (p *Process) build(parts []component) error {
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{
 		Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Authenticator: p.authenticator, Hosts: names, Tokens: p.tokens,
 		TLS: secured, NoReflection: !p.cfg.Mesh.Reflection, Auditor: p.auditor, Requests: p.requests, ProviderData: p.sealer,
+		Track: sqldb.Track,
 	}); err != nil {
 		return err
 	}

@@ -35,11 +35,14 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	if !s.audited[info.FullMethod] {
-		return next(ctx, req)
+	ctx, flush := s.track(ctx, info.FullMethod)
+	if resp, err = next(ctx, req); err == nil {
+		err = flush()
 	}
-	resp, err = next(ctx, req)
-	if err = s.audit(ctx, info.FullMethod, req, resp, err); err != nil {
+	if s.audited[info.FullMethod] {
+		err = s.audit(ctx, info.FullMethod, req, resp, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return resp, nil
@@ -74,7 +77,9 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 			}
 		}()
 	}
+	ctx, flush := s.track(ctx, info.FullMethod)
 	out := &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: hasMeshToken(ctx)}
+	out.sending = func(any) error { return flush() }
 	if !s.audited[info.FullMethod] {
 		return next(srv, out)
 	}
@@ -82,11 +87,12 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	done := false
 	out.received = func(m any) { req = m }
 	out.sending = func(m any) error {
+		err := flush()
 		if done {
-			return nil
+			return err
 		}
 		done = true
-		return s.audit(ctx, info.FullMethod, req, m, nil)
+		return s.audit(ctx, info.FullMethod, req, m, err)
 	}
 	if err = next(srv, out); err != nil && !done {
 		return s.audit(ctx, info.FullMethod, req, nil, err)

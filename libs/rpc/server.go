@@ -65,6 +65,9 @@ type ServerConfig struct {
 	NoReflection bool
 	// Auditor records what callers do; nil records nothing.
 	Auditor Auditor
+	// Track returns a context for the handler of a method that is not internal, and what makes durable that which the handler has changed
+	// with it. That is called before the caller learns of the change. nil makes nothing durable.
+	Track func(context.Context) (tracked context.Context, flush func() error)
 	// Requests counts the calls from outside the mesh towards quotas; nil does not.
 	Requests *quota.Counter
 	// Admission bounds what callers hold whose credentials are not accepted; the zero value = admission.Defaults.

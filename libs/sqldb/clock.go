@@ -27,32 +27,39 @@ func (db *DB) Now() time.Time {
 // newest reading is old: behind a pooler a connection may be to another session or server by then.
 func (db *DB) checkSessions(pc *pgxpool.Config) {
 	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		return db.checkSession(ctx, conn)
+		async, err := db.checkSession(ctx, conn)
+		if err != nil || !async || db.cfg.FlushOn == FlushCalls {
+			return err
+		}
+		// The server's default would confirm commits before they are on disk.
+		_, err = conn.Exec(ctx, "SET synchronous_commit = on")
+		return err
 	}
 	pc.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		if db.cfg.Now != nil || !db.clock.Stale(measureEvery) {
 			return true, nil
 		}
 		// Drop a connection that does not answer, or not as it should, and take another one.
-		return db.checkSession(ctx, conn) == nil, nil
+		_, err := db.checkSession(ctx, conn)
+		return err == nil, nil
 	}
 }
 
-// checkSession returns ErrSchema for a session that does not use the service's schema, and reads the server's clock. The simple protocol
-// saves the round trip that prepares the statement.
-func (db *DB) checkSession(ctx context.Context, conn *pgx.Conn) error {
+// checkSession returns ErrSchema for a session that does not use the service's schema, reads the server's clock, and reports whether commits
+// are confirmed before they are on disk. The simple protocol saves the round trip that prepares the statement.
+func (db *DB) checkSession(ctx context.Context, conn *pgx.Conn) (async bool, err error) {
 	var at time.Time
-	var schema string
+	var schema, commit string
 	before := db.clock.Local()
-	if err := conn.QueryRow(ctx, "SELECT clock_timestamp(), coalesce(current_schema(), '')",
-		pgx.QueryExecModeSimpleProtocol).Scan(&at, &schema); err != nil {
-		return fmt.Errorf("read the server's clock and settings: %w", err)
+	if err := conn.QueryRow(ctx, "SELECT clock_timestamp(), coalesce(current_schema(), ''), current_setting('synchronous_commit')",
+		pgx.QueryExecModeSimpleProtocol).Scan(&at, &schema, &commit); err != nil {
+		return false, fmt.Errorf("read the server's clock and settings: %w", err)
 	}
 	if schema != db.schema {
-		return fmt.Errorf("%w: it is %q, not %q", ErrSchema, schema, db.schema)
+		return false, fmt.Errorf("%w: it is %q, not %q", ErrSchema, schema, db.schema)
 	}
 	if db.cfg.Now == nil {
 		db.clock.Observe(at, before, db.clock.Local())
 	}
-	return nil
+	return commit == "off", nil
 }

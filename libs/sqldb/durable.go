@@ -4,18 +4,100 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
+
+	"github.com/windlass-dev/windlass/libs/dirid"
+)
+
+// What is on disk before a caller continues, for Config.FlushOn. A killed process loses nothing with any of them; they differ in what a power
+// failure may take.
+const (
+	// FlushPromises flushes what a call has committed before its caller is answered, see Track, and what Flush is called for.
+	FlushPromises = "promises"
+	// FlushCommits flushes each commit.
+	FlushCommits = "commits"
+	// FlushCalls flushes WriteDurable only.
+	FlushCalls = "calls"
 )
 
 // WriteDurable is Write for data that must survive a power failure: it returns when the transaction is on disk. On SQLite other
-// transactions may write meanwhile, and concurrent callers share a flush. PostgreSQL flushes each commit by default. If the flush fails the
+// transactions may write meanwhile, and concurrent callers share a flush. PostgreSQL flushes each commit. If the flush fails the
 // transaction is committed but may be lost.
 func (db *DB) WriteDurable(ctx context.Context, f func(Tx) error) error {
-	if err := db.Write(ctx, f); err != nil || db.dialect != SQLite {
+	if err := db.Write(ctx, f); err != nil {
 		return err
 	}
-	if err := db.flusher.flush(); err != nil {
-		return fmt.Errorf("flush to disk: %w", translate(err))
+	return db.flush()
+}
+
+// Flush returns when everything that was committed before is on disk. It does nothing with FlushCalls, and on PostgreSQL, which flushes each
+// commit.
+func (db *DB) Flush() error {
+	if db.cfg.FlushOn == FlushCalls {
+		return nil
+	}
+	return db.flush()
+}
+
+func (db *DB) flush() error {
+	if db.dialect != SQLite {
+		return nil
+	}
+	return db.flusher.flush(db.flusher.committed.Load())
+}
+
+// written are the commits of a call: the newest of each database.
+type written struct {
+	mu  sync.Mutex
+	all map[*flusher]uint64
+}
+
+// writtenKey is the key of a context's *written.
+type writtenKey struct{}
+
+// Track returns a context that notes the transactions committed with it, and a function that returns when they are on disk. Servers use it
+// for whatever they confirm to a caller, so that no single method has to.
+func Track(ctx context.Context) (tracked context.Context, flush func() error) {
+	w := &written{}
+	return context.WithValue(ctx, writtenKey{}, w), w.flush
+}
+
+// Untracked returns a context without that of Track, for work that no caller waits for.
+func Untracked(ctx context.Context) context.Context {
+	return context.WithValue(ctx, writtenKey{}, (*written)(nil))
+}
+
+// noteCommit is called after each commit on SQLite.
+func (db *DB) noteCommit(ctx context.Context) error {
+	n := db.flusher.committed.Add(1)
+	switch db.cfg.FlushOn {
+	case FlushCommits:
+		return db.flusher.flush(n)
+	case FlushCalls:
+		return nil
+	}
+	if w, _ := ctx.Value(writtenKey{}).(*written); w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.all == nil {
+			w.all = map[*flusher]uint64{}
+		}
+		w.all[db.flusher] = max(n, w.all[db.flusher])
+	}
+	return nil
+}
+
+func (w *written) flush() error {
+	w.mu.Lock()
+	all := w.all
+	w.all = nil
+	w.mu.Unlock()
+	for f, upTo := range all {
+		if err := f.flush(upTo); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -25,10 +107,14 @@ func (db *DB) WriteDurable(ctx context.Context, f func(Tx) error) error {
 type flusher struct {
 	path string
 	sync func(*os.File) error
+	// committed counts the commits.
+	committed atomic.Uint64
 
-	one  chan struct{} // full while a flush runs
-	mu   sync.Mutex
-	next *flushing // starts when the running flush has ended
+	one     chan struct{} // full while a flush runs
+	mu      sync.Mutex
+	next    *flushing // starts when the running flush has ended
+	flushed uint64    // commits that are on disk
+	named   bool      // the folder's entry of the log is on disk; belongs to the running flush
 }
 
 // flushing is one flush that several callers wait for.
@@ -41,9 +127,13 @@ func newFlusher(path string, sync func(*os.File) error) *flusher {
 	return &flusher{path: path, sync: sync, one: make(chan struct{}, 1)}
 }
 
-// flush returns when a flush that began after the call has ended.
-func (f *flusher) flush() error {
+// flush returns when so many commits are on disk. A flush that began before the last of them does not count.
+func (f *flusher) flush(upTo uint64) error {
 	f.mu.Lock()
+	if f.flushed >= upTo {
+		f.mu.Unlock()
+		return nil
+	}
 	mine := f.next
 	if mine != nil {
 		f.mu.Unlock()
@@ -58,7 +148,14 @@ func (f *flusher) flush() error {
 	f.mu.Lock()
 	f.next = nil // later callers have written after this flush began
 	f.mu.Unlock()
-	mine.err = f.run()
+	covers := f.committed.Load()
+	if mine.err = f.run(); mine.err == nil {
+		f.mu.Lock()
+		f.flushed = covers
+		f.mu.Unlock()
+	} else {
+		mine.err = fmt.Errorf("flush to disk: %w", translate(mine.err))
+	}
 	close(mine.done)
 	return mine.err
 }
@@ -69,5 +166,14 @@ func (f *flusher) run() error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // nothing was written through it
-	return f.sync(log)
+	if err := f.sync(log); err != nil {
+		return err
+	}
+	if !f.named {
+		if err := dirid.Sync(filepath.Dir(f.path)); err != nil {
+			return err
+		}
+		f.named = true
+	}
+	return nil
 }

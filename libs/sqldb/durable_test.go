@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
 // TestConcurrentDurableWritesShareAFlush: callers that commit during a flush share the next one.
@@ -72,5 +73,61 @@ func TestAFlushThatFailsIsTold(t *testing.T) {
 	}()
 	if err := db.WriteDurable(t.Context(), func(sqldb.Tx) error { return nil }); !errors.Is(err, broken) {
 		t.Errorf("WriteDurable = %v", err)
+	}
+}
+
+// TestAnswersWaitForTheirCommits: what a tracked call has committed is flushed once, before its answer, and only then; how much else is, is a
+// setting.
+func TestAnswersWaitForTheirCommits(t *testing.T) {
+	for _, row := range []struct {
+		on                                        string
+		written, answered, again, other, explicit int // flushes after a write, the answer, a second answer, a call that wrote nothing, Flush
+	}{
+		{sqldb.FlushPromises, 0, 1, 1, 1, 2},
+		{"", 0, 1, 1, 1, 2},
+		{sqldb.FlushCommits, 2, 2, 2, 2, 3},
+		{sqldb.FlushCalls, 0, 0, 0, 0, 0},
+	} {
+		t.Run("flush on "+row.on, func(t *testing.T) {
+			flushes := 0
+			db, err := sqldb.Open(t.Context(), sqldb.Config{
+				URL: sqliteURL(t), Schema: "shop", FlushOn: row.on, Flush: func(*os.File) error { flushes++; return nil },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			if err := db.Migrate(t.Context(), files, "testdata/migrations"); err != nil {
+				t.Fatal(err)
+			}
+			must := func(err error, want int, what string) {
+				t.Helper()
+				if err != nil || flushes != want {
+					t.Errorf("%s: %d flushes, want %d; %v", what, flushes, want, err)
+				}
+			}
+			call, answer := sqldb.Track(t.Context())
+			must(errors.Join(insert(call, db, "a"), insert(call, db, "b")), row.written, "two writes of a call")
+			must(answer(), row.answered, "its answer")
+			must(answer(), row.again, "a further answer")
+			_, answer = sqldb.Track(t.Context())
+			must(answer(), row.other, "a call that writes nothing")
+			if err := insert(sqldb.Untracked(call), db, "c"); err != nil {
+				t.Fatal(err)
+			}
+			must(db.Flush(), row.explicit, "Flush")
+		})
+	}
+	if _, err := sqldb.Open(t.Context(), sqldb.Config{URL: sqliteURL(t), Schema: "shop", FlushOn: "never"}); err == nil {
+		t.Error("an unknown setting is accepted")
+	}
+}
+
+// TestPostgresConfirmsWhatIsOnDisk: the server of the tests confirms commits early by default; the connections ask for the contrary.
+func TestPostgresConfirmsWhatIsOnDisk(t *testing.T) {
+	db := open(t, testpg.URL(t))
+	if got, err := sqldb.One(t.Context(), db.Reader(), sqldb.Column[string], "SELECT current_setting('synchronous_commit')"); err != nil ||
+		got != "on" {
+		t.Errorf("synchronous_commit = %q, %v", got, err)
 	}
 }

@@ -55,6 +55,10 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 		_ = db.Close() // the first error is the one to report
 		return nil, fmt.Errorf("open database: %w", translate(err))
 	}
+	if fsync, err := One(ctx, std, Column[string], "SELECT current_setting('fsync')"); err == nil && fsync == "off" {
+		cfg.Log.WarnContext(ctx, "PostgreSQL runs with fsync=off: a power failure may lose what was accepted, or damage the database",
+			"schema", cfg.Schema)
+	}
 	return db, nil
 }
 

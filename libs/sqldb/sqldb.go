@@ -51,7 +51,10 @@ type Config struct {
 	HostTime func() time.Time
 	// Now replaces the database's clock in tests with fake time. Nil means the database's own, see DB.Now.
 	Now func() time.Time
-	// Flush syncs a file to disk, for WriteDurable on SQLite. Nil means (*os.File).Sync; tests observe it.
+	// FlushOn says which commits are on disk before their callers continue: FlushPromises, FlushCommits or FlushCalls. "" means
+	// FlushPromises. PostgreSQL flushes each commit with all of them.
+	FlushOn string
+	// Flush syncs a file to disk, on SQLite. Nil means (*os.File).Sync; tests observe it.
 	Flush func(*os.File) error
 }
 
@@ -92,6 +95,13 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	if cfg.Flush == nil {
 		cfg.Flush = (*os.File).Sync
+	}
+	switch cfg.FlushOn {
+	case "":
+		cfg.FlushOn = FlushPromises
+	case FlushPromises, FlushCommits, FlushCalls:
+	default:
+		return nil, fmt.Errorf("open database: flush on %q: want %s, %s or %s", cfg.FlushOn, FlushPromises, FlushCommits, FlushCalls)
 	}
 	switch {
 	case strings.HasPrefix(cfg.URL, "sqlite:"):

@@ -26,7 +26,10 @@ const writeAttempts = 5
 func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 	refuseNested("Write")
 	if db.dialect == SQLite {
-		return db.writeSQLite(ctx, f)
+		if err := db.writeSQLite(ctx, f); err != nil {
+			return err
+		}
+		return db.noteCommit(ctx) // after the writer's slot is free: others commit meanwhile, and share the flush
 	}
 	pauses := backoff.Policy{First: 5 * time.Millisecond, Max: 40 * time.Millisecond, Jitter: 1}.Start()
 	for attempt := 1; ; attempt++ {
@@ -62,10 +65,11 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 		return ctx.Err() // the caller has given up
 	})
 	db.changes.add(ran) // also after an error: the commit may have been made
-	if err == nil {
-		db.writer.prepareWanted(unwatched(ctx))
+	if err != nil {
+		return translate(err)
 	}
-	return translate(err)
+	db.writer.prepareWanted(unwatched(ctx))
+	return nil
 }
 
 // unwatched returns a context that is never cancelled. For a context that can end, database/sql and the driver start goroutines for each

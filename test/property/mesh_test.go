@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -50,6 +52,8 @@ type engine struct {
 	url func(service string) string
 	// maxConns bounds the pool of each replica of each service, 0 = the default.
 	maxConns int
+	// power is what the services' files are on, nil for a machine that never fails.
+	power *power
 }
 
 // mesh is all that a turn needs, in one process and without Temporal: the services themselves, reached through gRPC in memory.
@@ -82,11 +86,15 @@ type clients struct {
 	turns     sessionsv1.TurnServiceClient
 	approvals sessionsv1.ApprovalServiceClient
 	budgets   sessionsv1.BudgetServiceClient
+	tools     registryv1.ToolServiceClient
 }
 
 func newMesh(t testing.TB, e engine) *mesh {
 	t.Helper()
 	m := &mesh{t: t, engine: e, effects: newEffects(), heard: newHeard(), dice: newDice(), happened: map[string]int{}}
+	if e.power != nil {
+		m.effects.around = e.power.act
+	}
 	var err error
 	m.ring, err = authn.NewKeyring(authn.NewKey())
 	harness.Must(t, err)
@@ -101,7 +109,9 @@ func newMesh(t testing.TB, e engine) *mesh {
 	_, err = registryv1.NewSourceServiceClient(as{m.conns[0], authn.Local()}).CreateSource(t.Context(), &registryv1.CreateSourceRequest{
 		Source: &registryv1.Source{Name: "x", Kind: "mcp", Url: "http://127.0.0.1:1/mcp"},
 	})
-	harness.Must(t, err)
+	if fault.CodeOf(err) != "already_exists" { // it is on what a machine has left
+		harness.Must(t, err)
+	}
 	for i := range e.replicas {
 		m.links = append(m.links, &link{})
 		m.homes = append(m.homes, m.open(i))
@@ -115,6 +125,7 @@ func newMesh(t testing.TB, e engine) *mesh {
 	m.user = clients{
 		sessionsv1.NewAgentServiceClient(conn), sessionsv1.NewSessionServiceClient(conn), sessionsv1.NewTurnServiceClient(conn),
 		sessionsv1.NewApprovalServiceClient(conn), sessionsv1.NewBudgetServiceClient(conn),
+		registryv1.NewToolServiceClient(as{m.conns[0], authn.Local()}),
 	}
 	m.exec = executionv1.NewExecutionServiceClient(as{m.links[0], authn.Service("worker")})
 	return m
@@ -128,8 +139,12 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 	t.Cleanup(func() { server.stop(t) })
 	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: m.db("policy", true), Log: discard()})
 	harness.Must(t, err)
+	lease := time.Hour
+	if m.engine.power != nil { // a registry without power does not extend its leases
+		lease = 5 * time.Second
+	}
 	tools, err := registry.New(registry.Config{
-		SyncEvery: 24 * time.Hour, LeaseTTL: time.Hour, Cache: registry.CacheConfig{Disabled: true},
+		SyncEvery: 24 * time.Hour, LeaseTTL: lease, Cache: registry.CacheConfig{Disabled: true},
 	}, registry.Deps{
 		DB: m.db("registry", true), Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("registry")}),
 		Bridge: mcpbridgev1.NewBridgeServiceClient(as{conn, authn.Service("registry")}), Egress: m.egress,
@@ -155,10 +170,11 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 // db opens a service's database for one replica. With keep it is closed when the test ends.
 func (m *mesh) db(service string, keep bool) *sqldb.DB {
 	m.t.Helper()
-	db, err := sqldb.Open(context.Background(), sqldb.Config{
-		URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns,
-		Now: time.Now,
-	})
+	cfg := sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns, Now: time.Now}
+	if p := m.engine.power; p != nil {
+		cfg.Flush = func(*os.File) error { return p.flush(service) }
+	}
+	db, err := sqldb.Open(context.Background(), cfg)
 	harness.Must(m.t, err)
 	if keep {
 		m.t.Cleanup(func() { harness.Must(m.t, db.Close()) })
@@ -250,7 +266,7 @@ type server struct {
 
 func newServer(t testing.TB, ring *authn.Keyring) *server {
 	t.Helper()
-	srv, err := rpc.NewServer(rpc.ServerConfig{Log: discard(), Keyring: ring, Authorizer: rpctest.AllowAll{}})
+	srv, err := rpc.NewServer(rpc.ServerConfig{Log: discard(), Keyring: ring, Authorizer: rpctest.AllowAll{}, Track: sqldb.Track})
 	harness.Must(t, err)
 	return &server{Server: srv, ring: ring, network: rpc.NewMemory(), done: make(chan error, 1)}
 }

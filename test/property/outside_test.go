@@ -20,6 +20,8 @@ type effects struct {
 	mcpbridgev1.UnimplementedBridgeServiceServer
 	mu   sync.Mutex
 	done map[string]int
+	// around runs what a call does; nil = at once.
+	around func(act func())
 }
 
 func newEffects() *effects { return &effects{done: map[string]int{}} }
@@ -57,9 +59,16 @@ func (e *effects) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 			InputRequired: &mcpbridgev1.InputRequired{Message: "really?", SchemaJson: `{"type":"object"}`, State: []byte("asked")},
 		}})
 	}
-	e.mu.Lock()
-	e.done[args.N]++
-	e.mu.Unlock()
+	act := func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.done[args.N]++
+	}
+	if e.around != nil {
+		e.around(act)
+	} else {
+		act()
+	}
 	if req.GetTool() == "doubt" {
 		return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN, "the connection broke")
 	}

@@ -114,7 +114,7 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 func New(db *sqldb.DB, t *trail.Trail) Store {
 	s := sqlStore{db: db, trail: t, events: eventlog.NewTable(db, "policy"), revisions: newRevisions(db)}
 	s.later = batch.New(batch.Config[Decision]{
-		Write:     func(ctx context.Context, all []Decision) error { return s.addAll(ctx, all, nil) },
+		Write:     func(ctx context.Context, all []Decision) error { return s.addAll(sqldb.Untracked(ctx), all, nil) },
 		Permanent: sqldb.IsUnique,
 		Failed: func(ctx context.Context, d Decision, err error) {
 			db.Log().ErrorContext(ctx, "decision could not be recorded", "decision_id", d.ID, "resource", d.Resource, "error", err)

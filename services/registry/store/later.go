@@ -12,7 +12,8 @@ import (
 func (q eventDB) ledger() sqlLedger {
 	l := sqlLedger{db: q}
 	l.later = batch.New(batch.Config[Execution]{
-		Write: l.recordAll, Permanent: sqldb.IsUnique,
+		Write:     func(ctx context.Context, all []Execution) error { return l.recordAll(sqldb.Untracked(ctx), all) },
+		Permanent: sqldb.IsUnique,
 		Failed: func(ctx context.Context, e Execution, err error) {
 			if sqldb.IsUnique(err) { // its caller said that the key was new
 				q.Log().WarnContext(ctx, "execution was not recorded: its key is that of another one", "execution_id", e.ID, "tool", e.Tool)

@@ -47,7 +47,34 @@ func (s *Service) Claim(ctx context.Context, c Claim) (Claimed, error) {
 		out, err = s.claim(tx, &t, c, false)
 		return err
 	})
+	if err == nil && sendsOnce(c, out) {
+		err = s.deps.Store.Flush()
+	}
 	return out, turn.Fault(err, c.TurnID)
+}
+
+// anySendsOnce is sendsOnce for claims of which the last may not have been tried.
+func anySendsOnce(all []Claim, got []Claimed) bool {
+	for i := range got {
+		if sendsOnce(all[i], got[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// sendsOnce reports whether a claim may let a call leave that must not be repeated. What the call rests on has to be on disk by then: the
+// turn, the key of the request that began it, and the steps that led to the call. Else a power failure takes them, and the request that is
+// sent again makes the call again. Of later rounds of a call the claim does not tell the effect.
+func sendsOnce(c Claim, got Claimed) bool {
+	if got.Lease == nil || c.Step.GetKind() != turnv1.StepKind_STEP_KIND_TOOL {
+		return false
+	}
+	switch c.ToolCall.GetEffect() {
+	case turnv1.EffectClass_EFFECT_CLASS_READ, turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT:
+		return false
+	}
+	return true
 }
 
 func (s *Service) checkClaim(c Claim) error {

@@ -44,6 +44,9 @@ func (s *Service) Commit(ctx context.Context, c Commit) (*Committed, error) {
 	if errors.Is(err, store.ErrNotNew) {
 		err = write(false)
 	}
+	if err == nil && anySendsOnce(c.Next, out.Next) {
+		err = s.deps.Store.Flush()
+	}
 	if err != nil {
 		return nil, turn.Fault(err, c.TurnID)
 	}

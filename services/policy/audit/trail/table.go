@@ -48,9 +48,9 @@ func (r Record) row() []any {
 	}
 }
 
-// Add commits a record before it returns.
+// Add has a record on disk before it returns: what it records is confirmed to its caller then.
 func (t *Trail) Add(ctx context.Context, r Record) error {
-	if err := t.db.Write(ctx, func(tx sqldb.Tx) error { return Add(ctx, tx, r) }); err != nil {
+	if err := t.db.WriteDurable(ctx, func(tx sqldb.Tx) error { return Add(ctx, tx, r) }); err != nil {
 		return err
 	}
 	t.Added()

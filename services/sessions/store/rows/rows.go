@@ -37,6 +37,9 @@ func (r Reader) Transact(ctx context.Context, f func(*Tx) error) error {
 	return Meaning(r.DB.Write(ctx, func(tx sqldb.Tx) error { return f(&Tx{Tx: tx, DB: r.DB}) }))
 }
 
+// Flush returns when everything that was committed before is on disk, so that a power failure does not take it.
+func (r Reader) Flush() error { return Meaning(r.DB.Flush()) }
+
 // One reads one row outside a transaction.
 func One[T any](ctx context.Context, q sqldb.Querier, scan func(sqldb.Scanner) (T, error), query string, args ...any) (T, error) {
 	v, err := sqldb.One(ctx, q, scan, query, args...)

@@ -1,0 +1,285 @@
+package property
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/test/harness"
+)
+
+const (
+	// cutsEnv is how many power cuts are tried, instead of usualCuts; seedEnv draws the same moments again.
+	cutsEnv, seedEnv = "POWER_CUTS", "SEED"
+	usualCuts        = 12
+	// askers is how many clients send requests at once: each has a turn with two calls, and a direct call.
+	askers = 3
+)
+
+// power is a machine whose power is cut at one of its moments: a flush, an effect, an answer to a client. Each file is then what it was at
+// its last flush, and what happens afterwards has not happened.
+type power struct {
+	dir string
+
+	mu   sync.Mutex
+	left int // moments until the cut; negative = no cut
+	seen int
+	cut  bool
+	disk map[string]string // by service: a folder with its files
+	made int
+}
+
+func newPower(dir string) *power { return &power{dir: dir, left: -1, disk: map[string]string{}} }
+
+// moment passes a moment, and runs f in it if the power is still on.
+func (p *power) moment(f func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut {
+		return nil
+	}
+	if p.left == 0 {
+		p.cut = true
+		return nil
+	}
+	p.left, p.seen = p.left-1, p.seen+1
+	return f()
+}
+
+// arm has the power cut after so many moments.
+func (p *power) arm(moments int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.seen = moments, 0
+}
+
+func (p *power) act(f func()) {
+	_ = p.moment(func() error { f(); return nil })
+}
+
+// flush stands for fsync of a service's write-ahead log.
+func (p *power) flush(service string) error {
+	return p.moment(func() error {
+		p.made++
+		kept := filepath.Join(p.dir, "disk", fmt.Sprint(p.made))
+		if err := os.MkdirAll(kept, 0o700); err != nil {
+			return err
+		}
+		p.disk[service] = kept
+		for _, end := range []string{"", "-wal"} {
+			raw, err := os.ReadFile(filepath.Join(p.dir, service+".db"+end))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(kept, service+".db"+end), raw, 0o600)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// remains returns a machine with what is on the disk.
+func (p *power) remains(t *testing.T) *power {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := newPower(t.TempDir())
+	for service, kept := range p.disk {
+		for _, end := range []string{"", "-wal"} {
+			raw, err := os.ReadFile(filepath.Join(kept, service+".db"+end))
+			if !errors.Is(err, fs.ErrNotExist) {
+				harness.Must(t, err)
+				harness.Must(t, os.WriteFile(filepath.Join(next.dir, service+".db"+end), raw, 0o600))
+			}
+		}
+	}
+	return next
+}
+
+func (p *power) engine() engine {
+	return engine{
+		name: "sqlite", replicas: 1, power: p,
+		url: func(service string) string { return "sqlite:" + filepath.Join(p.dir, service+".db") },
+	}
+}
+
+// TestAPowerCutTakesNothingBack cuts the power at random moments of turns and direct calls that act once. On what is on the disk then, the
+// clients send their requests again: everything that was accepted is there, nothing acts twice for one key, and of each effect the client
+// gets the result or is told that the outcome is unknown.
+func TestAPowerCutTakesNothingBack(t *testing.T) {
+	keepClock(t)
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv(seedEnv); text != "" {
+		_, err := fmt.Sscan(text, &seed)
+		harness.Must(t, err)
+	}
+	cuts := usualCuts
+	if text := os.Getenv(cutsEnv); text != "" {
+		_, err := fmt.Sscan(text, &cuts)
+		harness.Must(t, err)
+	}
+	t.Logf("%s=%d", seedEnv, seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	moments := 0
+	t.Run("no cut", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { moments = cutPower(t, 1<<30) }) })
+	for range cuts {
+		if t.Failed() {
+			return
+		}
+		at := dice.IntN(moments)
+		t.Run(fmt.Sprintf("cut at %d of %d", at, moments), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { cutPower(t, at) })
+		})
+	}
+}
+
+// cutPower cuts the power at a moment, and returns how many moments it saw.
+func cutPower(t *testing.T, at int) int {
+	p := newPower(t.TempDir())
+	before := &blackout{mesh: newMesh(t, p.engine()), power: p, t: t, accepted: map[string]string{}, answered: map[string]bool{}}
+	before.makeAgents()
+	for range askers {
+		s, err := before.user.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: kid})
+		harness.Must(t, err)
+		before.sessions = append(before.sessions, s.GetId())
+	}
+	p.arm(at)
+	before.ask()
+	rest := p.remains(t)
+	after := &blackout{
+		mesh: newMesh(t, rest.engine()), power: rest, t: t, sessions: before.sessions, accepted: map[string]string{}, answered: map[string]bool{},
+	}
+	after.ask()
+	for key, id := range before.accepted {
+		if after.accepted[key] != id {
+			t.Errorf("request %s was accepted as turn %s before the cut, and is turn %q after it", key, id, after.accepted[key])
+		}
+	}
+	for asker := range askers {
+		after.verify(before, asker)
+	}
+	return p.seen
+}
+
+// blackout is a mesh before or after a power cut, and what its clients got before it.
+type blackout struct {
+	*mesh
+	power    *power
+	t        *testing.T
+	sessions []string
+
+	mu       sync.Mutex
+	accepted map[string]string // turns by key
+	answered map[string]bool   // keys of direct calls with a result
+}
+
+// ask sends all requests at once, and returns when all that came of them is over.
+func (b *blackout) ask() {
+	var all sync.WaitGroup
+	for i := range askers {
+		all.Go(func() { b.turn(i) })
+		all.Go(func() { b.invoke(i) })
+	}
+	all.Wait()
+}
+
+func calls(asker int) (first, second string) {
+	return fmt.Sprintf("t%d.1", asker), fmt.Sprintf("t%d.2", asker)
+}
+
+// turn has a turn run to its end, on as many workers as it takes.
+func (b *blackout) turn(asker int) {
+	key := fmt.Sprintf("turn-%d", asker)
+	first, second := calls(asker)
+	got, err := b.user.turns.CreateTurn(b.t.Context(), &sessionsv1.CreateTurnRequest{
+		SessionId: b.sessions[asker], IdempotencyKey: key,
+		Input: fmt.Sprintf(`call:x__send {"n":%q} then call:x__send {"n":%q} then say:done`, first, second),
+	})
+	if err != nil {
+		b.t.Errorf("%s: %v", key, err)
+		return
+	}
+	_ = b.power.moment(func() error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.accepted[key] = got.GetId()
+		return nil
+	})
+	t := &turn{id: got.GetId(), session: &session{id: b.sessions[asker], agent: kid}}
+	for try := 0; ; try++ {
+		k := b.work(fmt.Sprintf("worker-%d-%d", asker, try), t)
+		k.allow(0)
+		<-k.done
+		k.cancel()
+		now, err := b.user.turns.GetTurn(b.t.Context(), &sessionsv1.GetTurnRequest{TurnId: t.id})
+		if err != nil || try > 5 {
+			b.t.Errorf("turn %s does not end: %v, %v", t.id, now.GetStatus(), err)
+			return
+		}
+		if now.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
+			return
+		}
+		time.Sleep(leaseTTL) // of the workers before the cut
+	}
+}
+
+// invoke calls a tool directly.
+func (b *blackout) invoke(asker int) {
+	key := fmt.Sprintf("call-%d", asker)
+	args, err := structpb.NewStruct(map[string]any{"n": key})
+	harness.Must(b.t, err)
+	_, err = b.user.tools.InvokeTool(b.t.Context(), &registryv1.InvokeToolRequest{Name: "x__send", Arguments: args, IdempotencyKey: key})
+	if err != nil && fault.CodeOf(err) != "outcome_unknown" {
+		b.t.Errorf("%s: %v", key, err)
+	}
+	_ = b.power.moment(func() error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.answered[key] = err == nil
+		return nil
+	})
+}
+
+// verify compares what the effects of a client's requests were with what it is told.
+func (b *blackout) verify(before *blackout, asker int) {
+	key := fmt.Sprintf("call-%d", asker)
+	b.acted(before, key, b.answered[key])
+	if before.answered[key] && !b.answered[key] {
+		b.t.Errorf("%s had a result before the cut, and has none after it", key)
+	}
+	list, err := b.user.sessions.ListMessages(b.t.Context(), &sessionsv1.ListMessagesRequest{SessionId: b.sessions[asker], PageSize: 100})
+	harness.Must(b.t, err)
+	first, second := calls(asker)
+	for _, n := range []string{first, second} {
+		did := false
+		for _, m := range list.GetMessages() {
+			for _, part := range m.GetToolResult().GetContent() {
+				did = did || part.GetText() == "did "+n
+			}
+		}
+		b.acted(before, n, did)
+	}
+}
+
+// acted checks how often an effect took place: once if its client has the result, else at most once, and the client is told of the doubt.
+func (b *blackout) acted(before *blackout, n string, told bool) {
+	switch times := before.effects.of(n) + b.effects.of(n); {
+	case times > 1:
+		b.t.Errorf("%s acted %d times", n, times)
+	case told && times != 1:
+		b.t.Errorf("%s has a result, and acted %d times", n, times)
+	}
+}
