@@ -1,6 +1,7 @@
 // Package codec converts messages to and from the JSON used outside the mesh: REST bodies, SSE events, the CLI's output. Names are
 // snake_case as in proto/, every field is written, and enums are short and lower-case: "react" for STRATEGY_REACT, null if
-// unspecified. Reading also accepts full enum names and camelCase field names.
+// unspecified. Reading also accepts full enum names and camelCase field names. The numbers in objects of any form, such as the arguments of a
+// tool, stay as they are written.
 package codec
 
 import (
@@ -19,13 +20,13 @@ import (
 
 // Marshal writes a message on one line.
 func Marshal(m proto.Message) ([]byte, error) {
-	b, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
+	b, err := canon.Marshal(protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}, m)
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
 	// protojson adds random spaces per build, so that nobody relies on its bytes; remove them.
 	var out bytes.Buffer
-	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), shown)); err != nil {
+	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), shown, nil)); err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
 	return out.Bytes(), nil
@@ -77,8 +78,12 @@ func UnmarshalKnown(data []byte, m proto.Message) error {
 
 func unmarshal(data []byte, m proto.Message, opts protojson.UnmarshalOptions) error {
 	// The rewriter requires valid JSON; leave invalid JSON for protojson to reject.
-	if md := m.ProtoReflect().Descriptor(); hasEnum(md, nil) && json.Valid(data) {
-		data = rewrite(data, md, enum.Full)
+	if json.Valid(data) {
+		data = rewrite(data, m.ProtoReflect().Descriptor(), enum.Full, canon.Mask)
 	}
-	return opts.Unmarshal(data, m) //nolint:wrapcheck // Explain reads it
+	if err := opts.Unmarshal(data, m); err != nil {
+		return err //nolint:wrapcheck // Explain reads it
+	}
+	canon.Unmask(m)
+	return nil
 }

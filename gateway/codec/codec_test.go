@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/gateway/codec"
+	"github.com/windlass-dev/windlass/libs/canon"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -141,5 +142,38 @@ func TestAnUnspecifiedEnumIsNull(t *testing.T) {
 	var back sessionsv1.Agent
 	if err := codec.Unmarshal(text, &back); err != nil || back.GetStrategy() != 0 {
 		t.Errorf("read back: %v, %v", err, &back)
+	}
+}
+
+func TestNumbersStayAsTheyAreWritten(t *testing.T) {
+	arguments := `{"a":9007199254740993,"b":[1.10,-0,1e400,{"c":123456789012345678901234567890}],"d":7,"e":"9007199254740993","f":1.5}`
+	var req registryv1.InvokeToolRequest
+	if err := codec.Unmarshal([]byte(`{"name":"t","arguments":`+arguments+`}`), &req); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(canon.StructJSON(req.GetArguments())); got != arguments {
+		t.Errorf("read as %s", got)
+	}
+	for _, m := range []proto.Message{
+		&req, &turnv1.ToolCallStarted{Arguments: req.GetArguments()},
+		&turnv1.Event{Data: &turnv1.Event_ApprovalRequested{ApprovalRequested: &turnv1.ApprovalRequested{Arguments: req.GetArguments()}}},
+	} {
+		raw, err := proto.Marshal(m) // as it is stored, and sent between processes
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := m.ProtoReflect().New().Interface()
+		if err := proto.Unmarshal(raw, back); err != nil {
+			t.Fatal(err)
+		}
+		text, err := codec.Marshal(back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, number := range []string{`"a":9007199254740993`, `1.10,-0,1e400`, `"c":123456789012345678901234567890`, `"e":"9007199254740993"`} {
+			if !strings.Contains(string(text), number) {
+				t.Errorf("%s is missing in %s", number, text)
+			}
+		}
 	}
 }

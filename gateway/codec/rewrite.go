@@ -1,18 +1,23 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/windlass-dev/windlass/libs/canon"
 )
 
-// rewrite replaces the enum values in data, which is valid JSON of an md, by the result of name, or null for "".
-// Everything else stays byte for byte.
-func rewrite(data []byte, md protoreflect.MessageDescriptor, name func(protoreflect.EnumDescriptor, string) string) []byte {
-	if !hasEnum(md, nil) {
+// rewrite replaces the enum values in data, which is valid JSON of an md, by the result of name, or null for "", and the numbers in values
+// of any type by the result of number. Everything else stays byte for byte.
+func rewrite(
+	data []byte, md protoreflect.MessageDescriptor, name func(protoreflect.EnumDescriptor, string) string, number func(string) string,
+) []byte {
+	if !hasEnum(md, nil) && (number == nil || !canon.MayHold(md)) {
 		return data
 	}
-	w := rewriter{in: data, name: name}
+	w := rewriter{in: data, name: name, number: number}
 	w.message(md)
 	return append(w.out, w.in[w.copied:]...)
 }
@@ -24,11 +29,15 @@ type rewriter struct {
 	copied int // in[:copied] is in out
 	out    []byte
 	name   func(protoreflect.EnumDescriptor, string) string
+	number func(string) string // nil leaves numbers as they are
+	any    bool                // in a value of any type
 }
 
 func (w *rewriter) message(md protoreflect.MessageDescriptor) {
 	if md.ParentFile().Package() == "google.protobuf" {
+		w.any = w.number != nil && canon.MayHold(md)
 		w.skip()
+		w.any = false
 		return
 	}
 	w.members(func(key string) { w.field(field(md, key)) })
@@ -172,12 +181,17 @@ func (w *rewriter) skip() {
 	}
 }
 
-// word skips a number, true, false or null.
+// word skips true, false or null, or a number, which it rewrites in a value of any type.
 func (w *rewriter) word() {
-	for ; w.pos < len(w.in); w.pos++ {
-		switch w.in[w.pos] {
-		case ',', ':', '}', ']', ' ', '\t', '\n', '\r':
-			return
-		}
+	start := w.pos
+	for ; w.pos < len(w.in) && !bytes.ContainsRune([]byte(",:}] \t\n\r"), rune(w.in[w.pos])); w.pos++ {
+	}
+	if !w.any || start == w.pos || w.in[start] > '9' {
+		return
+	}
+	old := string(w.in[start:w.pos])
+	if changed := w.number(old); changed != old {
+		w.out = append(append(w.out, w.in[w.copied:start]...), changed...)
+		w.copied = w.pos
 	}
 }

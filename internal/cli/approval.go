@@ -152,7 +152,7 @@ func fillAnswer(c *call, id, text string, body map[string]any) error {
 	if text == "" {
 		return nil
 	}
-	var content map[string]any
+	var content map[string]json.RawMessage // numbers stay as they are written
 	if err := json.Unmarshal([]byte(text), &content); err != nil || content == nil {
 		return app.Usage(`the answer to a question is a JSON object, as in '{"answer":"yes"}'; not %s`, output.Cell(text))
 	}

@@ -109,7 +109,7 @@ func addParams(c *call, body map[string]any) error {
 	if c.cmd.Flags().Lookup("params") == nil || flag(c.cmd, "params") == "" {
 		return nil
 	}
-	var params map[string]any
+	var params map[string]json.RawMessage // numbers stay as they are written
 	if err := json.Unmarshal([]byte(flag(c.cmd, "params")), &params); err != nil || params == nil {
 		return app.Usage(`--params must be a JSON object, as in '{"team":"red"}'`)
 	}

@@ -24,6 +24,19 @@ func Parse(text []byte) (Object, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return Object{}, nil
 	}
+	v, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("not a JSON object but %s", kind(v))
+	}
+	return object, nil
+}
+
+// parse reads one JSON value.
+func parse(text []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var v any
@@ -33,11 +46,7 @@ func Parse(text []byte) (Object, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("there is more text after the JSON value, at byte %d", dec.InputOffset())
 	}
-	object, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("not a JSON object but %s", kind(v))
-	}
-	return object, nil
+	return v, nil
 }
 
 func explain(err error) error {

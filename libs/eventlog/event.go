@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/ids"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
@@ -46,7 +46,7 @@ func New(tenant, eventType, subject string, at time.Time, data proto.Message) (E
 	if !slices.Contains(TypesOf(data.ProtoReflect().Descriptor()), eventType) {
 		return Event{}, fmt.Errorf("event %s: %s is not its data", eventType, data.ProtoReflect().Descriptor().FullName())
 	}
-	raw, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(data)
+	raw, err := canon.Marshal(protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}, data)
 	if err != nil {
 		return Event{}, fmt.Errorf("event %s: %w", eventType, err)
 	}
@@ -77,8 +77,8 @@ func Types(source string) []string {
 
 // CloudEvent returns the event as the API has it, without a cursor.
 func (e Event) CloudEvent(source string) (*eventv1.CloudEvent, error) {
-	data := &structpb.Struct{}
-	if err := protojson.Unmarshal(e.Data, data); err != nil {
+	data, err := canon.ParseStruct(e.Data)
+	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", e.ID, err)
 	}
 	return &eventv1.CloudEvent{

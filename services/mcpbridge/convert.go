@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -36,11 +37,7 @@ func callFromProto(req *mcpbridgev1.CallToolRequest) (call, error) {
 			return call{}, fault.Invalid("answer.responses_json", "want a JSON object")
 		}
 		if c.answer.Action == "accept" {
-			content, err := json.Marshal(a.GetContent().AsMap())
-			if err != nil {
-				return call{}, fault.Invalid("answer.content", "not representable as JSON: %v", err)
-			}
-			c.answer.Content = content
+			c.answer.Content = canon.StructJSON(a.GetContent())
 		}
 	}
 	return c, nil

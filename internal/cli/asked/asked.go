@@ -117,7 +117,7 @@ func answerOf(schema *structpb.Struct, line string) map[string]any {
 	if line == "" {
 		return map[string]any{"action": "decline"}
 	}
-	var object map[string]any
+	var object map[string]json.RawMessage // numbers stay as they are written
 	if json.Unmarshal([]byte(line), &object) == nil && object != nil {
 		return map[string]any{"content": object}
 	}
@@ -131,8 +131,8 @@ func answerOf(schema *structpb.Struct, line string) map[string]any {
 	var value any = line
 	switch fields[field].GetStructValue().GetFields()["type"].GetStringValue() {
 	case "boolean", "number", "integer":
-		if parsed := any(nil); json.Unmarshal([]byte(line), &parsed) == nil {
-			value = parsed
+		if json.Valid([]byte(line)) {
+			value = json.RawMessage(line)
 		}
 	}
 	return map[string]any{"content": map[string]any{field: value}}

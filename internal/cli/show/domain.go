@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/codec"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/canon"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 )
 
@@ -26,7 +27,7 @@ func DomainEvent(m *eventv1.CloudEvent) []string {
 			}
 		case float64:
 			if v != 0 {
-				out = append(out, fmt.Sprintf("%s=%v", name, v))
+				out = append(out, name+"="+canon.Number(fields[name]))
 			}
 		case bool:
 			if v {

@@ -2,14 +2,12 @@
 package show
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -150,11 +148,7 @@ func arguments(s *turnv1.ToolCallStarted) string {
 	if s.GetArguments() == nil {
 		return "(arguments are no valid JSON)"
 	}
-	raw, err := protojson.Marshal(s.GetArguments())
-	if err != nil {
-		return "(arguments cannot be shown)"
-	}
-	return compact(raw)
+	return string(canon.StructJSON(s.GetArguments()))
 }
 
 // duration formats milliseconds for people.
@@ -171,17 +165,6 @@ func duration[T int32 | int64](ms T) string {
 	default:
 		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 	}
-}
-
-// compact removes the spaces that protojson adds at random.
-func compact(raw []byte) string {
-	var v any
-	if json.Unmarshal(raw, &v) == nil {
-		if b, err := json.Marshal(v); err == nil {
-			return string(b)
-		}
-	}
-	return string(raw)
 }
 
 // resultText describes how a call ended and its result.

@@ -3,9 +3,9 @@ package show
 import (
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -92,11 +92,7 @@ func Object(s *structpb.Struct) string {
 	if s == nil {
 		return ""
 	}
-	raw, err := protojson.Marshal(s)
-	if err != nil {
-		return "(cannot be shown)"
-	}
-	return compact(raw)
+	return string(canon.StructJSON(s))
 }
 
 // waitRemark returns the message about a wait for a person who watches a turn, "" for other events. It names the commands for use without a

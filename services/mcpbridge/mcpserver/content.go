@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
+	"github.com/windlass-dev/windlass/libs/canon"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -19,13 +18,12 @@ func resultOf(r *registryv1.InvokeToolResponse, modern bool, place func(string) 
 	}
 	result := map[string]any{"content": content, "isError": r.GetIsError()}
 	if s := r.GetStructuredContent(); s != nil {
-		if text, err := protojson.Marshal(s); err == nil {
-			if s.GetStructValue() != nil || modern { // earlier revisions have objects only
-				result["structuredContent"] = json.RawMessage(text)
-			}
-			if len(content) == 0 { // for clients that read only text
-				result["content"] = []any{map[string]any{"type": "text", "text": string(text)}}
-			}
+		text := canon.ValueJSON(s)
+		if s.GetStructValue() != nil || modern { // earlier revisions have objects only
+			result["structuredContent"] = json.RawMessage(text)
+		}
+		if len(content) == 0 { // for clients that read only text
+			result["content"] = []any{map[string]any{"type": "text", "text": string(text)}}
 		}
 	}
 	return result

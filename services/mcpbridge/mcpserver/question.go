@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
@@ -91,8 +91,8 @@ func answerOf(form bool, responses map[string]json.RawMessage) (*registryv1.Inpu
 		return &registryv1.InputAnswer{Action: "accept", ResponsesJson: text}, nil
 	}
 	var p struct {
-		Action  string           `json:"action"`
-		Content *structpb.Struct `json:"content"`
+		Action  string          `json:"action"`
+		Content json.RawMessage `json:"content"`
 	}
 	raw, ok := responses[theQuestion]
 	if !ok {
@@ -104,5 +104,12 @@ func answerOf(form bool, responses map[string]json.RawMessage) (*registryv1.Inpu
 	if json.Unmarshal(raw, &p) != nil || !slices.Contains([]string{"accept", "decline", "cancel"}, p.Action) {
 		return nil, invalidParams("the answer has no action accept, decline or cancel")
 	}
-	return &registryv1.InputAnswer{Action: p.Action, Content: p.Content}, nil
+	answer := &registryv1.InputAnswer{Action: p.Action}
+	if len(p.Content) > 0 && string(p.Content) != "null" {
+		var err error
+		if answer.Content, err = canon.ParseStruct(p.Content); err != nil {
+			return nil, invalidParams("the content of the answer is " + err.Error())
+		}
+	}
+	return answer, nil
 }

@@ -70,8 +70,8 @@ func valueToProto(raw json.RawMessage) (*structpb.Value, error) {
 	if _, depth := canon.Measure(raw); depth > maxDepth {
 		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
-	v := &structpb.Value{}
-	if err := v.UnmarshalJSON(raw); err != nil {
+	v, err := canon.ParseValue(raw)
+	if err != nil {
 		return nil, fmt.Errorf("it is no plain JSON")
 	}
 	return v, nil

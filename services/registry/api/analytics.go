@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sealedresult"
 	"github.com/windlass-dev/windlass/libs/timestamp"
@@ -118,13 +118,12 @@ func wholeExecution(row store.Execution, limit int) (*registryv1.Execution, erro
 	if err := proto.Unmarshal(row.Result, result); err != nil {
 		return nil, fmt.Errorf("decode result of %s: %w", row.ID, err)
 	}
-	text, err := resultText(result)
-	e.Output = truncate.Cut(text, limit)
-	return e, err
+	e.Output = truncate.Cut(resultText(result), limit)
+	return e, nil
 }
 
 // resultText returns the text of a result, or its structured content if it has none. Other content is only named.
-func resultText(result *turnv1.ToolResult) (string, error) {
+func resultText(result *turnv1.ToolResult) string {
 	var texts []string
 	for _, part := range flat(result.GetContent()) {
 		switch {
@@ -137,11 +136,7 @@ func resultText(result *turnv1.ToolResult) (string, error) {
 		}
 	}
 	if len(texts) > 0 || result.GetStructuredContent() == nil {
-		return strings.Join(texts, "\n"), nil
+		return strings.Join(texts, "\n")
 	}
-	text, err := protojson.Marshal(result.GetStructuredContent())
-	if err != nil {
-		return "", fmt.Errorf("encode structured content: %w", err)
-	}
-	return string(text), nil
+	return string(canon.ValueJSON(result.GetStructuredContent()))
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"unicode"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/callertoken"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -22,12 +22,12 @@ import (
 
 // InvokeTool implements ToolService.
 func (s *Tools) InvokeTool(ctx context.Context, req *registryv1.InvokeToolRequest) (*registryv1.InvokeToolResponse, error) {
-	args := []byte("{}")
-	if req.GetArguments() != nil {
-		var err error
-		if args, err = json.Marshal(req.GetArguments().AsMap()); err != nil {
-			return nil, fault.Invalid("arguments", "not representable as JSON: %v", err)
-		}
+	args := []byte(req.GetArgumentsJson())
+	switch {
+	case len(args) > 0 && req.GetArguments() != nil:
+		return nil, fault.Invalid("arguments_json", "is given beside arguments: send one of them")
+	case len(args) == 0:
+		args = canon.StructJSON(req.GetArguments())
 	}
 	call, err := directCall(ctx, req.GetName(), req.GetIdempotencyKey())
 	if err != nil {
@@ -70,10 +70,14 @@ func directKey(p *policyv1.Principal) string {
 }
 
 func invoked(out execute.Outcome) *registryv1.InvokeToolResponse {
-	return &registryv1.InvokeToolResponse{
+	resp := &registryv1.InvokeToolResponse{
 		Content: out.Result.GetContent(), StructuredContent: out.Result.GetStructuredContent(), IsError: out.Result.GetIsError(),
 		Cached: out.Cached, LatencyMs: milliseconds(out.Latency), ExecutionId: out.ExecutionID,
 	}
+	if v := resp.GetStructuredContent(); v != nil && canon.Rounded(v) {
+		resp.StructuredContentJson = string(canon.ValueJSON(v))
+	}
+	return resp
 }
 
 // RunTool implements ToolService.

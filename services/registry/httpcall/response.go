@@ -66,8 +66,8 @@ func Structured(body []byte) *structpb.Value {
 	if values, depth := canon.Measure(body); values > maxValues || depth > maxDepth {
 		return nil
 	}
-	v := &structpb.Value{}
-	if err := v.UnmarshalJSON(body); err != nil {
+	v, err := canon.ParseValue(body)
+	if err != nil {
 		return nil
 	}
 	return v

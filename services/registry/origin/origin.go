@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -65,11 +65,7 @@ func (r *Reader) Meta(ctx context.Context, p *policyv1.Principal, session, runne
 	}
 	meta := map[string]string{keyAgent: s.GetAgentId(), keyParent: s.GetParentSessionId(), keyRunner: runner}
 	if len(s.GetParams().GetFields()) > 0 {
-		text, err := protojson.Marshal(s.GetParams())
-		if err != nil {
-			return nil, fmt.Errorf("params of session: %w", err)
-		}
-		meta[keyParams] = string(text)
+		meta[keyParams] = string(canon.StructJSON(s.GetParams()))
 	}
 	a, err := r.agents.GetAgent(ctx, &sessionsv1.GetAgentRequest{AgentId: s.GetAgentId()})
 	switch {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -65,10 +66,6 @@ func answered(a *registryv1.InputAnswer) (Reply, error) {
 		result.Content = textResult(only.StringValue, false).GetContent()
 		return Reply{Result: result}, nil
 	}
-	text, err := json.Marshal(content.AsMap())
-	if err != nil {
-		return Reply{}, &Error{Kind: NotSent, Fault: fault.Internal(fmt.Errorf("encode an answer: %w", err))}
-	}
-	result.Content = textResult(string(text), false).GetContent()
+	result.Content = textResult(string(canon.StructJSON(content)), false).GetContent()
 	return Reply{Result: result}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/history/v1"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -133,8 +132,7 @@ func jsonResult(text string) *turnv1.ToolResult {
 	if values, depth := canon.Measure([]byte(text)); values > maxValues || depth > maxDepth {
 		return out
 	}
-	v := &structpb.Value{}
-	if err := v.UnmarshalJSON([]byte(text)); err == nil {
+	if v, err := canon.ParseValue([]byte(text)); err == nil {
 		out.StructuredContent = v
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	"github.com/windlass-dev/windlass/libs/truncate"
@@ -105,7 +106,7 @@ func rootTurn(tx *journal.Tx, t store.Turn) (store.Turn, error) {
 
 // webhookBody encodes an event in the API's JSON.
 func webhookBody(m *sessionsv1.WebhookEvent) ([]byte, error) {
-	raw, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
+	raw, err := canon.Marshal(protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}, m)
 	if err != nil {
 		return nil, fmt.Errorf("webhook body of turn %s: %w", m.GetData().GetTurnId(), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -105,7 +106,7 @@ func fits(ctx context.Context, w store.Wait, content *structpb.Struct) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	faults, err := check.Validate(ctx, content.AsMap())
+	faults, err := check.Validate(ctx, map[string]any(canon.FromStruct(content)))
 	if err != nil {
 		return fmt.Errorf("check the answer: %w", err)
 	}

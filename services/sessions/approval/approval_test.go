@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -111,6 +112,24 @@ func TestWhoMayDecide(t *testing.T) {
 				want(k, w.ID, approved, 1)
 			}
 		})
+	}
+}
+
+func TestAnApproverSeesWhatIsSent(t *testing.T) {
+	k := newKit(t)
+	const arguments = `{"id":9007199254740993,"price":1.10}`
+	req := forApproval()
+	var err error
+	req.Arguments, err = canon.ParseStruct([]byte(arguments))
+	k.Must(err)
+	w := asked(k, req)
+	if got := wait.Arguments(w); got != arguments {
+		t.Errorf("the approval has %s", got)
+	}
+	for _, e := range k.Events(w.SessionID) {
+		if r := e.GetApprovalRequested(); r != nil && (r.GetArgumentsJson() != arguments || string(canon.StructJSON(r.GetArguments())) != arguments) {
+			t.Errorf("the event has %v", r)
+		}
 	}
 }
 

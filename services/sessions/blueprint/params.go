@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -84,8 +85,8 @@ func Params(ctx context.Context, a store.Agent, params *structpb.Struct) (*struc
 		}
 		return nil, nil
 	}
-	root := a.Spec.ParamsSchema.AsMap()
-	object := params.AsMap()
+	root := map[string]any(canon.FromStruct(a.Spec.ParamsSchema))
+	object := map[string]any(canon.FromStruct(params))
 	f := filler{root: root, left: maxFilled}
 	f.fill(root, object)
 	if f.left <= 0 {
@@ -120,11 +121,7 @@ func Params(ctx context.Context, a store.Agent, params *structpb.Struct) (*struc
 	if len(wrong) > 0 {
 		return nil, fault.InvalidFields(wrong)
 	}
-	out, err := structpb.NewStruct(object)
-	if err != nil {
-		return nil, fmt.Errorf("params: %w", err)
-	}
-	return out, nil
+	return canon.Object(object).Struct(), nil
 }
 
 // maxFilled bounds the values that defaults are looked for in. A default of a schema that refers to itself has no end.

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -164,7 +165,7 @@ func (c Checker) value(s slot, a *agentspec.Spec, r placeholder.Ref, f Facts) (s
 func (f Facts) value(r placeholder.Ref) (string, *placeholder.Error) {
 	switch r.Namespace {
 	case nsParams:
-		if v, ok := placeholder.Find(f.Params.AsMap(), r.Path); ok {
+		if v, ok := placeholder.Find(canon.FromStruct(f.Params), r.Path); ok {
 			return placeholder.Text(v), nil
 		}
 		return "", placeholder.Wrong(r, "has no value: the session has no such param and the params_schema no default")

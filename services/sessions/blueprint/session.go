@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -22,8 +22,8 @@ func SessionParams(ses store.Session) (*structpb.Struct, error) {
 	if ses.Params == "" {
 		return nil, nil
 	}
-	out := &structpb.Struct{}
-	if err := protojson.Unmarshal([]byte(ses.Params), out); err != nil {
+	out, err := canon.ParseStruct([]byte(ses.Params))
+	if err != nil {
 		return nil, fmt.Errorf("params of session %s: %w", ses.ID, err)
 	}
 	return out, nil
@@ -35,11 +35,7 @@ func SetSessionParams(ctx context.Context, ses *store.Session, a store.Agent, pa
 	if err != nil || params == nil {
 		return err
 	}
-	text, err := protojson.Marshal(params)
-	if err != nil {
-		return fmt.Errorf("params: %w", err)
-	}
-	ses.Params = string(text)
+	ses.Params = string(canon.StructJSON(params))
 	return nil
 }
 

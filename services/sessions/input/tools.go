@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/truncate"
@@ -52,11 +52,7 @@ func schemaFault(tool *store.ClientTool) string {
 	if tool.GetInputSchema() == nil {
 		return ""
 	}
-	text, err := protojson.Marshal(tool.GetInputSchema())
-	if err == nil {
-		_, err = schema.Compile(text)
-	}
-	if err != nil {
+	if _, err := schema.Compile(canon.StructJSON(tool.GetInputSchema())); err != nil {
 		return "is no JSON Schema that can be used: " + truncate.Line(err.Error(), 300)
 	}
 	if kind, ok := tool.GetInputSchema().GetFields()["type"]; ok && kind.GetStringValue() != "object" {

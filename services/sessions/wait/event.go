@@ -1,9 +1,9 @@
 package wait
 
 import (
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -24,7 +24,7 @@ func requested(w store.Wait) *turnv1.Event {
 		return &turnv1.Event{Data: &turnv1.Event_ApprovalRequested{ApprovalRequested: &turnv1.ApprovalRequested{
 			ApprovalId: w.ID, CallId: r.GetCallId(), Tool: r.GetTool(), Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(),
 			DefinitionHash: r.GetDefinitionHash(), Effect: r.GetEffect(), Rule: r.GetRule(), Reason: r.GetMessage(),
-			ApproverRoles: r.GetApproverRoles(), Quorum: w.Quorum(), ExpireTime: timestamp.Of(w.ExpireTime),
+			ApproverRoles: r.GetApproverRoles(), Quorum: w.Quorum(), ExpireTime: timestamp.Of(w.ExpireTime), ArgumentsJson: Arguments(w),
 		}}}
 	case turnv1.WaitKind_WAIT_KIND_INPUT, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
 		return &turnv1.Event{Data: &turnv1.Event_InputRequested{InputRequested: &turnv1.InputRequested{
@@ -68,14 +68,22 @@ func resolved(w store.Wait, subject string) *turnv1.Event {
 	return nil
 }
 
+// Arguments are the arguments that a wait is about as they will be sent, "" if there are none.
+func Arguments(w store.Wait) string {
+	if w.Request.GetArguments() == nil {
+		return ""
+	}
+	return string(canon.StructJSON(w.Request.GetArguments()))
+}
+
 // Schema is the schema of the answer to a wait, nil when there is none that is a JSON object.
 func Schema(w store.Wait) *structpb.Struct {
 	text := w.Request.GetSchemaJson()
 	if text == "" {
 		return nil
 	}
-	out := &structpb.Struct{}
-	if err := protojson.Unmarshal([]byte(text), out); err != nil {
+	out, err := canon.ParseStruct([]byte(text))
+	if err != nil {
 		return nil // a schema may be true or false too; answers are still checked against it
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -194,9 +195,7 @@ func resultJSON(r *turnv1.ToolResult) (out wireToolResult, err error) {
 		return out, err
 	}
 	if r.GetStructuredContent() != nil {
-		if out.Structured, err = protojson.Marshal(r.GetStructuredContent()); err != nil {
-			return out, fmt.Errorf("encode structured content: %w", err)
-		}
+		out.Structured = canon.ValueJSON(r.GetStructuredContent())
 	}
 	return out, nil
 }

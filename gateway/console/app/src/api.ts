@@ -1,4 +1,5 @@
 // The public REST API, as far as the pages use it.
+import { parse } from "./json";
 
 /** Failed is a problem that the server answered (RFC 9457). */
 export class Failed extends Error {
@@ -14,7 +15,7 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
     init.body = JSON.stringify(body);
   }
   const r = await fetch(path, init);
-  const json = await r.json().catch(() => ({}));
+  const json = await r.text().then(parse).catch(() => ({}));
   if (!r.ok) throw new Failed(r.status, json.code ?? "", [json.detail || r.statusText, json.todo].filter(Boolean).join(". "));
   return json as T;
 }
@@ -29,7 +30,7 @@ export interface Session { id: string; agent_id: string; title: string; active_t
 export interface Turn { id: string; session_id: string; status: string; pending: { detail: string; action: string } | null }
 export interface Approval {
   id: string; kind: string; status: string; session_id: string; turn_id: string; call_id: string; agent_id: string; tool: string;
-  arguments: unknown; arguments_hash: string; definition_hash: string; effect: string | null; rule: string; message: string;
+  arguments: unknown; arguments_json: string; arguments_hash: string; definition_hash: string; effect: string | null; rule: string; message: string;
   authorization: Authorization | null; schema: Schema | null; approver_roles: string[]; quorum: number; decisions: { subject: string; approve: boolean; comment: string }[];
   create_time: string; expire_time: string | null;
 }

@@ -1,4 +1,5 @@
 // What the events of a session mean: a pure fold, so that a page that joins late shows the same as one that was there.
+import { indented } from "./json";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Any = any; // data of events, whose types are the API's
@@ -12,7 +13,7 @@ export interface Tool {
   kind: "tool"; id: string; name: string; state: string; outcome: "" | "ok" | "failed"; args: string; result: string; millis: number;
 }
 export interface Ask {
-  kind: "ask"; id: string; turn: string; call: string; wait: string; tool: string; message: string; args: unknown; argsHash: string; definitionHash: string; rule: string;
+  kind: "ask"; id: string; turn: string; call: string; wait: string; tool: string; message: string; args: string; argsHash: string; definitionHash: string; rule: string;
   authorization: Any; schema: Any; roles: string[]; quorum: number; verdict: string; by: string;
 }
 export interface Child { kind: "child"; id: string; agent: string; session: string; status: string }
@@ -235,7 +236,7 @@ export const handlers: Record<string, Handler> = {
 
 function ask(t: TurnView, d: Any, wait: string, at: number, message: string) {
   find<Ask>(t, "ask", d.approval_id, () => ({
-    kind: "ask", id: d.approval_id, turn: t.id, call: d.call_id, wait, tool: d.tool, message, args: d.arguments, argsHash: d.arguments_hash ?? "",
+    kind: "ask", id: d.approval_id, turn: t.id, call: d.call_id, wait, tool: d.tool, message, args: d.arguments_json ? indented(d.arguments_json) : d.arguments == null ? "" : pretty(d.arguments), argsHash: d.arguments_hash ?? "",
     definitionHash: d.definition_hash ?? "", rule: d.rule ?? "", schema: d.schema,
     authorization: wait === "authorization" ? { source: d.source, kind: d.kind, connect_url: d.connect_url } : null, roles: d.approver_roles ?? [], quorum: d.quorum ?? 1,
     verdict: "", by: "",

@@ -1,6 +1,7 @@
 // One reader of a stream of events. EventSource reconnects and resumes by itself, with the id of the last event.
 import { signal } from "@preact/signals";
 import { apply, emptyView, handlers, type Event, type View } from "./fold";
+import { parse } from "./json";
 
 export class Stream {
   /** version changes whenever the view did, at most once a frame. */
@@ -28,7 +29,7 @@ export class Stream {
   }
 
   private take(e: globalThis.Event) {
-    const event = JSON.parse((e as MessageEvent).data) as Event;
+    const event = parse((e as MessageEvent).data) as Event;
     this.session.value = event.session_id;
     apply(this.view, event);
     this.frame ||= requestAnimationFrame(() => {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -78,18 +79,18 @@ func (o *Orchestrator) wait(ctx context.Context, turnID string, seconds float64)
 
 func startSession(ctx context.Context, o *Orchestrator, c Call) (any, error) {
 	args, err := read[struct {
-		AgentID string         `json:"agent_id"`
-		Message string         `json:"message"`
-		Title   string         `json:"title"`
-		Params  map[string]any `json:"params"`
-		Wait    float64        `json:"wait_seconds"`
+		AgentID string          `json:"agent_id"`
+		Message string          `json:"message"`
+		Title   string          `json:"title"`
+		Params  json.RawMessage `json:"params"`
+		Wait    float64         `json:"wait_seconds"`
 	}](c)
 	if err != nil {
 		return nil, err
 	}
 	var params *structpb.Struct
-	if args.Params != nil {
-		if params, err = structpb.NewStruct(args.Params); err != nil {
+	if len(args.Params) > 0 && string(args.Params) != "null" {
+		if params, err = canon.ParseStruct(args.Params); err != nil {
 			return nil, fault.Invalid("params", "are no JSON object: %v", err)
 		}
 	}
@@ -190,7 +191,7 @@ func readEvents(ctx context.Context, o *Orchestrator, c Call) (any, error) {
 		if m.GetEvent().GetDelta() > 0 { // its message follows
 			continue
 		}
-		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m.GetEvent())
+		text, err := canon.Marshal(protojson.MarshalOptions{UseProtoNames: true}, m.GetEvent())
 		if err != nil {
 			return nil, fault.Internal(err)
 		}

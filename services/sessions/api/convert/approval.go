@@ -22,7 +22,7 @@ func ApprovalToProto(w store.Wait) *sessionsv1.Approval {
 		Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(), Schema: wait.Schema(w), ApproverRoles: r.GetApproverRoles(),
 		AllowRequester: r.GetAllowRequester(), Decisions: w.Answer.GetDecisions(), Requester: w.Requester, Requesters: w.Requesters,
 		ExecutionId: r.GetExecutionId(), CreateTime: timestamp.Of(w.CreateTime), ExpireTime: timestamp.Of(w.ExpireTime),
-		EndTime: timestamp.Of(w.EndTime), Authorization: r.GetAuthorization(),
+		EndTime: timestamp.Of(w.EndTime), Authorization: r.GetAuthorization(), ArgumentsJson: wait.Arguments(w),
 	}
 	if w.Kind == turnv1.WaitKind_WAIT_KIND_APPROVAL {
 		out.Quorum = w.Quorum()

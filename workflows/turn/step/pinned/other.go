@@ -3,8 +3,7 @@ package pinned
 import (
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
+	"github.com/windlass-dev/windlass/libs/canon"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -47,11 +46,7 @@ func InputSchema(t *sessionsv1.ClientTool) string {
 	if t.GetInputSchema() == nil {
 		return anyObject
 	}
-	text, err := protojson.Marshal(t.GetInputSchema())
-	if err != nil {
-		return anyObject
-	}
-	return string(text)
+	return string(canon.StructJSON(t.GetInputSchema()))
 }
 
 // AgentTool finds the sub-agent that a tool's name stands for, nil for any other tool.

@@ -2,15 +2,12 @@ package shield
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/structpb"
-
+	"github.com/windlass-dev/windlass/libs/canon"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -137,11 +134,7 @@ func eachOfStructured(result *turnv1.ToolResult, change func(string) string) err
 	if result.GetStructuredContent() == nil {
 		return nil
 	}
-	text, err := protojson.Marshal(result.GetStructuredContent())
-	if err != nil {
-		return fmt.Errorf("encode structured content: %w", err)
-	}
-	value, ok := parseArguments(string(text))
+	value, ok := parseArguments(string(canon.ValueJSON(result.GetStructuredContent())))
 	if !ok {
 		return fmt.Errorf("structured content is no JSON")
 	}
@@ -154,12 +147,6 @@ func eachOfStructured(result *turnv1.ToolResult, change func(string) string) err
 	if !changed {
 		return nil
 	}
-	if text, err = json.Marshal(value); err != nil {
-		return fmt.Errorf("encode structured content: %w", err)
-	}
-	result.StructuredContent = &structpb.Value{}
-	if err := protojson.Unmarshal(text, result.GetStructuredContent()); err != nil {
-		return fmt.Errorf("read structured content: %w", err)
-	}
+	result.StructuredContent = canon.Value(value)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -22,10 +23,10 @@ import (
 
 // askedAgent is what a call asks of a sub-agent.
 type askedAgent struct {
-	Message    string         `json:"message"`
-	Background bool           `json:"background"`
-	Params     map[string]any `json:"params"`
-	SessionID  string         `json:"session_id"`
+	Message    string          `json:"message"`
+	Background bool            `json:"background"`
+	Params     json.RawMessage `json:"params"`
+	SessionID  string          `json:"session_id"`
 	params     *structpb.Struct
 }
 
@@ -33,8 +34,8 @@ type askedAgent struct {
 func askedOf(call *turnv1.ToolCall) (askedAgent, bool) {
 	var asked askedAgent
 	err := json.Unmarshal([]byte(call.GetArgumentsJson()), &asked)
-	if err == nil && asked.Params != nil {
-		asked.params, err = structpb.NewStruct(asked.Params)
+	if err == nil && len(asked.Params) > 0 && string(asked.Params) != "null" {
+		asked.params, err = canon.ParseStruct(asked.Params)
 	}
 	return asked, err == nil
 }

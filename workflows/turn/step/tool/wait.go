@@ -3,7 +3,6 @@ package tool
 import (
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -90,8 +89,8 @@ func (t *tool) resolutionWait(ask *registryv1.CallToolRequest, c *registryv1.Com
 
 // argumentsOf are a call's arguments, nil when they are no JSON object.
 func argumentsOf(call *turnv1.ToolCall) *structpb.Struct {
-	arguments := &structpb.Struct{}
-	if protojson.Unmarshal([]byte(call.GetArgumentsJson()), arguments) != nil {
+	arguments, err := canon.ParseStruct([]byte(call.GetArgumentsJson()))
+	if err != nil {
 		return nil
 	}
 	return arguments

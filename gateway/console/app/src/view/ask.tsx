@@ -2,15 +2,16 @@
 import { useSignal } from "@preact/signals";
 import { part, post, type Approval, type Authorization, type Schema } from "../api";
 import { short } from "../format";
+import { indented } from "../json";
 import { loadApprovals, logInAgain, login } from "../store";
 
 export interface Waiting {
-  id: string; turn: string; call: string; wait: string; tool: string; message: string; args: unknown; argsHash: string; definitionHash: string; rule: string;
+  id: string; turn: string; call: string; wait: string; tool: string; message: string; args: string; argsHash: string; definitionHash: string; rule: string;
   authorization: Authorization | null; schema: Schema | null; roles: string[]; quorum: number; verdict: string; by: string;
 }
 
 export const ofApproval = (a: Approval): Waiting => ({
-  id: a.id, turn: a.turn_id, call: a.call_id, wait: a.kind, tool: a.tool, message: a.message, args: a.arguments, argsHash: a.arguments_hash, definitionHash: a.definition_hash,
+  id: a.id, turn: a.turn_id, call: a.call_id, wait: a.kind, tool: a.tool, message: a.message, args: a.arguments_json ? indented(a.arguments_json) : "", argsHash: a.arguments_hash, definitionHash: a.definition_hash,
   rule: a.rule, authorization: a.authorization, schema: a.schema, roles: a.approver_roles, quorum: a.quorum, verdict: "", by: "",
 });
 
@@ -38,7 +39,7 @@ export function AskCard({ ask }: { ask: Waiting }) {
     <section class={`card ask ${ask.verdict ? "over" : ""}`} aria-label={`${title}: ${ask.tool}`}>
       <h3>{title} <code>{ask.tool}</code></h3>
       {ask.message && <p>{ask.message}</p>}
-      {ask.args != null && ask.wait !== "input" && <pre tabIndex={0}>{JSON.stringify(ask.args, null, 2)}</pre>}
+      {ask.args && ask.wait !== "input" && <pre tabIndex={0}>{ask.args}</pre>}
       {ask.wait === "approval" && (
         <p class="dim">
           {ask.rule && <>rule <b>{ask.rule}</b> · </>}
