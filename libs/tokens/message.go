@@ -3,6 +3,8 @@ package tokens
 import (
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -17,10 +19,26 @@ func Message(m *turnv1.Message) int {
 			sum += part(p)
 		}
 	}
+	sum += structured(m.GetToolResult())
 	for _, call := range m.GetToolCalls() {
 		sum += Text(call.GetTool()) + Text(call.GetArgumentsJson()) + perCall
 	}
 	return sum
+}
+
+// bytesPerToken is a low estimate for JSON.
+const bytesPerToken = 3
+
+// structured estimates the tokens of structured content, as far as it is longer than the texts, which often say the same.
+func structured(r *turnv1.ToolResult) int {
+	if r.GetStructuredContent() == nil {
+		return 0
+	}
+	size := proto.Size(r.GetStructuredContent())
+	for _, p := range r.GetContent() {
+		size -= len(p.GetText())
+	}
+	return max(0, size) / bytesPerToken
 }
 
 // Messages estimates the tokens of a conversation.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/toolresult"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -44,7 +44,7 @@ func show(result *turnv1.ToolResult, whole *registryv1.Whole, text string, limit
 }
 
 // forModel returns a result for the model: if its text has more than limit bytes in total, the text is stored whole as an artifact and both
-// its ends are shown. Large binary data is stored too, and only named. Structured content usually repeats the text and counts separately:
+// its ends are shown. Large binary data is stored too, and only named. Structured content often repeats a text and counts separately:
 // beyond the limit it is omitted, and stored if no text says the same. The given result is not modified.
 func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult, []*registryv1.Whole) {
 	result := &turnv1.ToolResult{IsError: full.GetIsError(), StructuredContent: full.GetStructuredContent()}
@@ -76,8 +76,8 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 	}
 	if s := result.GetStructuredContent(); s != nil && proto.Size(s) > limit {
 		result.StructuredContent, result.Truncated = nil, true
-		if data, err := protojson.Marshal(s); err == nil && total <= limit/4 { // the text is only a summary of it
-			result.Content = append(result.Content, show(result, k.keep(".json", "application/json", data), string(data), limit))
+		if data := toolresult.Unsaid(&turnv1.ToolResult{Content: content, StructuredContent: s}); data != "" {
+			result.Content = append(result.Content, show(result, k.keep(".json", "application/json", []byte(data)), data, limit))
 		}
 	}
 	for _, w := range k.wholes {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/tokens"
+	"github.com/windlass-dev/windlass/libs/toolresult"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -74,6 +75,9 @@ func spoken(m *turnv1.Message) string {
 		for _, p := range parts {
 			lines = append(lines, partText(p))
 		}
+	}
+	if data := toolresult.Unsaid(m.GetToolResult()); data != "" {
+		lines = append(lines, data)
 	}
 	if m.GetToolResult().GetIsError() {
 		lines = append([]string{"(an error)"}, lines...)

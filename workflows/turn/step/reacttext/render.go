@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
+	"github.com/windlass-dev/windlass/libs/toolresult"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -101,12 +100,7 @@ func said(m *turnv1.Message) string {
 
 // Observation writes a tool's result.
 func Observation(r *turnv1.ToolResult) string {
-	text := partsText(r.GetContent())
-	if text == "" && r.GetStructuredContent() != nil {
-		if raw, err := protojson.Marshal(r.GetStructuredContent()); err == nil {
-			text = string(raw)
-		}
-	}
+	text := strings.TrimSpace(partsText(r.GetContent()) + "\n" + toolresult.Unsaid(r))
 	if text == "" {
 		text = "(the tool answered nothing)"
 	}

@@ -1,0 +1,78 @@
+// Package toolresult says what of a tool's result a model reads.
+package toolresult
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/canon"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// wrapper is the member under which common servers put a result that is no object, to make it one.
+const wrapper = "result"
+
+// Unsaid returns the JSON of a result's structured content if none of its texts says the same, else "". A model reads the data once.
+func Unsaid(r *turnv1.ToolResult) string {
+	v := r.GetStructuredContent()
+	if _, null := v.GetKind().(*structpb.Value_NullValue); v == nil || null {
+		return ""
+	}
+	var texts []string
+	for _, part := range r.GetContent() {
+		if text := textOf(part); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	data := canon.FromValue(v)
+	if says(texts, data) {
+		return ""
+	}
+	if object, ok := data.(map[string]any); ok && len(object) == 1 {
+		if inner, ok := object[wrapper]; ok && (says(texts, inner) || saysEach(texts, inner)) {
+			return ""
+		}
+	}
+	return string(canon.ValueJSON(v))
+}
+
+func textOf(p *turnv1.ContentPart) string {
+	if b := p.GetBlob(); b.GetMediaType() == "application/json" {
+		return string(b.GetData())
+	}
+	return p.GetText() + p.GetResource().GetText()
+}
+
+// says reports whether a text, or all texts together, are data.
+func says(texts []string, data any) bool {
+	for _, text := range texts {
+		if same(text, data) {
+			return true
+		}
+	}
+	return len(texts) > 1 && same(strings.Join(texts, "\n"), data)
+}
+
+// saysEach reports whether texts are the elements of a list.
+func saysEach(texts []string, data any) bool {
+	list, ok := data.([]any)
+	if !ok || len(list) != len(texts) || len(list) == 0 {
+		return false
+	}
+	for i, element := range list {
+		if !same(texts[i], element) {
+			return false
+		}
+	}
+	return true
+}
+
+// same reports whether a text is data: the same text, or JSON with the same meaning.
+func same(text string, data any) bool {
+	if s, ok := data.(string); ok && s == text {
+		return true
+	}
+	v, err := canon.ParseValue([]byte(text))
+	return err == nil && canon.Canonical(canon.FromValue(v)) == canon.Canonical(data)
+}
