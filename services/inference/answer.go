@@ -21,6 +21,7 @@ const maxAnswer = 8 << 20
 type answer struct {
 	limit, size     int
 	text, reasoning strings.Builder
+	said, thought   provider.Halves
 	calls           []*collectedCall
 	ids             map[string]bool
 }
@@ -28,6 +29,7 @@ type answer struct {
 type collectedCall struct {
 	id, tool  string
 	arguments strings.Builder
+	halves    provider.Halves
 }
 
 func newAnswer(limit int) *answer { return &answer{limit: limit, ids: map[string]bool{}} }
@@ -35,7 +37,7 @@ func newAnswer(limit int) *answer { return &answer{limit: limit, ids: map[string
 // add collects a piece and returns it as the caller should see it: valid UTF-8, no NUL, the call's id and tool in its first delta.
 // Exceeding a limit is MODEL_STREAM_BROKEN.
 func (a *answer) add(d provider.Delta) (provider.Delta, error) {
-	d.Text, d.Reasoning = clean(d.Text), clean(d.Reasoning)
+	d.Text, d.Reasoning = clean(a.said.Join(d.Text)), clean(a.thought.Join(d.Reasoning))
 	if d.Call != nil {
 		c, err := a.call(*d.Call)
 		if err != nil {
@@ -73,14 +75,46 @@ func (a *answer) call(d provider.CallDelta) (provider.CallDelta, error) {
 	if d.Index < 0 || d.Index >= len(a.calls) {
 		return d, broken("the model's tool calls are out of order")
 	}
-	d.Arguments = clean(d.Arguments)
-	a.calls[d.Index].arguments.WriteString(d.Arguments)
+	c := a.calls[d.Index]
+	d.Arguments = clean(c.halves.Join(d.Arguments))
+	c.arguments.WriteString(d.Arguments)
 	return d, nil
+}
+
+// rest returns the pieces that waited for another half of a character.
+func (a *answer) rest() (pieces []provider.Delta) {
+	if end := a.thought.End(); end != "" {
+		pieces = append(pieces, provider.Delta{Reasoning: end})
+	}
+	if end := a.said.End(); end != "" {
+		pieces = append(pieces, provider.Delta{Text: end})
+	}
+	for i, c := range a.calls {
+		if end := c.halves.End(); end != "" {
+			pieces = append(pieces, provider.Delta{Call: &provider.CallDelta{Index: i, Arguments: end}})
+		}
+	}
+	return pieces
+}
+
+// check returns an error for a complete answer that says nothing: one that was filtered or cut off may be empty.
+func (a *answer) check(end provider.Finished) error {
+	complete := end.Reason == provider.Stop || end.Reason == provider.ToolCalls
+	if !complete || len(a.calls) > 0 || strings.TrimSpace(a.text.String()) != "" {
+		return nil
+	}
+	what := "neither text nor a tool call"
+	if a.reasoning.Len() > 0 {
+		what = "reasoning, but neither text nor a tool call"
+	}
+	return provider.Broken("the model's answer is empty: it has %s", what)
 }
 
 // finish returns the whole answer; usage is estimated if the provider reported none.
 func (a *answer) finish(end provider.Finished, req *inferencev1.GenerateRequest) *inferencev1.Finished {
-	f := &inferencev1.Finished{FinishReason: end.Reason, Text: a.text.String(), Reasoning: a.reasoning.String()}
+	f := &inferencev1.Finished{
+		FinishReason: end.Reason, Text: a.text.String(), Reasoning: a.reasoning.String(), Verbatim: end.Verbatim, Warnings: end.Warnings,
+	}
 	for _, c := range a.calls {
 		arguments := c.arguments.String()
 		if strings.TrimSpace(arguments) == "" {

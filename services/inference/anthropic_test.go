@@ -104,7 +104,8 @@ func TestAnthropicStreams(t *testing.T) {
 		{
 			name: "a tool of the provider's own", pieces: []string{events(begin,
 				`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
-				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, stop0, ends("pause_turn"), over)},
+				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, stop0,
+				`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"Hi"}}`, stop1, ends("pause_turn"), over)}, text: "Hi",
 		},
 		{
 			name: "max_tokens", pieces: []string{events(begin, textBlock, writes("Hi"), stop0, ends("max_tokens"), over)}, text: "Hi",

@@ -110,6 +110,14 @@ func (c *conversation) run(parent context.Context) (err error) {
 		return err
 	}
 	faultpoint.Hit(faultpoint.ModelDone)
+	for _, d := range c.answer.rest() {
+		if err := c.take(ctx, cancel, d); err != nil {
+			return c.explain(parent, ctx, err)
+		}
+	}
+	if err := c.answer.check(end); err != nil {
+		return err
+	}
 	c.finished = c.answer.finish(end, c.req)
 	c.finished.Model = c.model.full()
 	return c.stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: c.finished}})

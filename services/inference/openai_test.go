@@ -162,6 +162,32 @@ func TestOpenAIStreams(t *testing.T) {
 				stops("length"))},
 			calls: []string{`a one {"x`}, finish: "length",
 		},
+		{
+			name: "a whole message in the stream", text: "hello there",
+			pieces: []string{data(`{"choices":[{"index":0,"message":{"role":"assistant","content":"hello there"},"finish_reason":"stop"}]}`)},
+		},
+		{
+			name: "a call of the older API", calls: []string{`? s__echo {"a":1}`}, finish: "tool_calls",
+			pieces: []string{data(delta(`{"function_call":{"name":"s__echo","arguments":"{\"a\""}}`), delta(`{"function_call":{"arguments":":1}"}}`),
+				stops("function_call"))},
+		},
+		{
+			name: "a number as text", pieces: []string{data(says("costs $"), delta(`{"content":7}`), delta(`{"content":["."," ok"]}`), stops("stop"))},
+			text: "costs $7. ok",
+		},
+		{
+			name: "halves of a character", text: "a🚀b", reasoning: "🚀",
+			pieces: []string{data(delta(`{"reasoning_content":"\ud83d"}`), delta(`{"reasoning_content":"\ude80","content":""}`),
+				delta(`{"content":"a\ud83d"}`), `{"choices":[]}`, delta(`{"content":""}`)), ": ping\n\n", data(delta(`{"content":"\ude80b"}`), stops("stop"))},
+		},
+		{
+			name: "half a character at the end", text: "a\uFFFD", pieces: []string{data(delta(`{"content":"a\ud83d"}`), stops("stop"))},
+		},
+		{
+			name: "halves in arguments", calls: []string{`a one {"t":"🚀"}`}, finish: "tool_calls",
+			pieces: []string{data(call(`{"index":0,"id":"a","function":{"name":"one","arguments":"{\"t\":\"\ud83d"}}`),
+				call(`{"index":0,"function":{"arguments":"\ude80\"}"}}`), stops("tool_calls"))},
+		},
 		{name: "tool_calls without any", pieces: []string{data(says("Hi"), stops("tool_calls"))}, text: "Hi"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
+	"github.com/windlass-dev/windlass/libs/toolresult"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -49,21 +48,37 @@ func Text(parts []*turnv1.ContentPart) string {
 	return strings.Join(texts, "\n")
 }
 
-// ResultText returns a tool's result for a model: its content, or its structured result if it has none. It is never empty.
+// ResultText returns a tool's result for a model: its content, and its structured content unless a text is the same. It is never empty.
 func ResultText(r *turnv1.ToolResult) string {
-	text := Text(r.GetContent())
-	if text == "" && r.GetStructuredContent() != nil {
-		if raw, err := protojson.Marshal(r.GetStructuredContent()); err == nil {
-			text = string(raw)
-		}
-	}
+	text := resultText(r, r.GetContent())
 	if text == "" {
 		text = "(no output)"
 	}
-	if r.GetTruncated() {
-		text += "\n[cut: the result was longer]"
-	}
 	return text
+}
+
+// ResultParts is ResultText for APIs that take images in results. Either may be empty, but not both.
+func ResultParts(r *turnv1.ToolResult) (images []*turnv1.Blob, text string) {
+	var others []*turnv1.ContentPart
+	for _, p := range r.GetContent() {
+		if b := p.GetBlob(); IsImage(b.GetMediaType()) {
+			images = append(images, b)
+		} else {
+			others = append(others, p)
+		}
+	}
+	if text = resultText(r, others); text == "" && (len(images) == 0 || len(others) > 0) {
+		text = "(no output)"
+	}
+	return images, text
+}
+
+func resultText(r *turnv1.ToolResult, content []*turnv1.ContentPart) string {
+	lines := []string{Text(content), toolresult.Unsaid(r)}
+	if r.GetTruncated() {
+		lines = append(lines, "[cut: the result was longer]")
+	}
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n")
 }
 
 // ArgumentsObject returns a call's arguments as a JSON object, whatever the model wrote: providers reject anything else in a conversation.
@@ -81,26 +96,4 @@ func ArgumentsObject(written string) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return wrapped
-}
-
-// Schema returns a tool's input schema as providers require it: an object with a type and possibly empty properties. A complete schema is
-// returned unchanged.
-func Schema(written string) (json.RawMessage, error) {
-	if strings.TrimSpace(written) == "" {
-		written = "{}"
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(written), &fields); err != nil || fields == nil {
-		return nil, fmt.Errorf("is not a JSON object")
-	}
-	complete := true
-	for key, value := range map[string]string{"type": `"object"`, "properties": `{}`} {
-		if _, ok := fields[key]; !ok {
-			fields[key], complete = json.RawMessage(value), false
-		}
-	}
-	if complete {
-		return json.RawMessage(written), nil
-	}
-	return json.Marshal(fields)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ type Failure struct {
 	Kind string
 	// Message is its text.
 	Message string
+	// Param is the part of the request that it is about, in the provider's words; empty if it does not say.
+	Param string
 	// RetryAfter is the wait that it requests, 0 if none.
 	RetryAfter time.Duration
 }
@@ -156,36 +159,30 @@ const (
 	classRequest
 )
 
-// class classifies a failure by its kind, or by the HTTP status if it has none.
+// class classifies a failure: by the HTTP status, within 4xx also by its kind and words. In a stream there is no status.
 func (f Failure) class() class {
-	kind, message := strings.ToLower(f.Kind), strings.ToLower(f.Message)
+	kind := strings.ToLower(f.Kind)
 	has := func(names ...string) bool {
-		for _, name := range names {
-			if strings.Contains(kind, name) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(kind, name) })
 	}
 	final := f.Status == 0 || f.Status >= 400 && f.Status < 500
 	switch {
-	case final && (has("context_length", "context_size") || strings.Contains(message, "prompt is too long") ||
-		strings.Contains(message, "maximum context length") || strings.Contains(message, "context window") ||
-		strings.Contains(message, "context limit")):
+	case final && f.Status != http.StatusTooManyRequests && tooLong(f.Kind, f.Message):
 		return classContext
 	case final && has("insufficient_quota", "billing") || f.Status == http.StatusPaymentRequired:
 		return classQuota
-	case f.Status == http.StatusUnauthorized || final && has("authentication", "invalid_api_key"):
+	case f.Status == http.StatusUnauthorized || final && has("authentication", "invalid_api_key", "unauthenticated"):
 		return classKey
 	case f.Status == http.StatusForbidden || final && has("permission"):
 		return classPermission
-	case f.Status == http.StatusTooManyRequests || has("rate_limit"):
+	case f.Status == http.StatusTooManyRequests || final && has("rate_limit", "resource_exhausted"):
 		return classRate
 	case f.Status == http.StatusNotFound || final && has("not_found"):
 		return classMissing
 	case f.Status == http.StatusRequestTimeout || f.Status == http.StatusConflict || f.Status == http.StatusTooEarly:
 		return classServer
-	case f.Status >= 400 && f.Status < 500 || f.Status == 0 && has("invalid_request", "badrequest", "bad_request", "request_too_large"):
+	case f.Status >= 400 && f.Status < 500 || f.Status == 0 && has("invalid_request", "invalid_argument", "badrequest", "bad_request",
+		"request_too_large", "validation"):
 		return classRequest
 	default:
 		return classServer

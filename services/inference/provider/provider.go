@@ -96,6 +96,10 @@ type Finished struct {
 	Model string
 	// Usage is nil if the provider reported none.
 	Usage *Usage
+	// Verbatim is what the provider wants back with the answer, nil for nothing.
+	Verbatim *turnv1.Verbatim
+	// Warnings say what of the request was not offered to the model; at most 20.
+	Warnings []string
 }
 
 // Usage counts the tokens of one call.

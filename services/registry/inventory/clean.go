@@ -27,6 +27,11 @@ func clean(s store.Source, found *store.Inventory) {
 		}
 		t.Title, t.Description = title, description
 	}
+	for _, warning := range offers(found.Tools) {
+		if len(found.Warnings) < maxWarnings {
+			found.Warnings = append(found.Warnings, warning)
+		}
+	}
 }
 
 // visible removes characters that change what is read without being seen: controls, zero-width and bidirectional ones, tags and variation

@@ -106,6 +106,7 @@ func (x *export) messages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		m = conversation.Shown(m)
 		x.out.Messages = append(x.out.Messages, m)
 		return x.grow(m)
 	})

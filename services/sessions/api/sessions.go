@@ -145,7 +145,7 @@ func (s *Sessions) ListMessages(ctx context.Context, req *sessionsv1.ListMessage
 		if err != nil {
 			return nil, err
 		}
-		out.Messages = append(out.Messages, m)
+		out.Messages = append(out.Messages, conversation.Shown(m))
 	}
 	return out, nil
 }

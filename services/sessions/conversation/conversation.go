@@ -40,6 +40,16 @@ func Message(row store.Message) (*turnv1.Message, error) {
 	return out, nil
 }
 
+// Shown returns a message as clients see it: without what only its provider reads.
+func Shown(m *turnv1.Message) *turnv1.Message {
+	if m.GetVerbatim() == nil {
+		return m
+	}
+	m = proto.CloneOf(m)
+	m.Verbatim = nil
+	return m
+}
+
 // Add stores a message of a turn at its seq. The turn's session must be locked.
 func Add(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
 	data, err := proto.Marshal(m)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/libs/testmain"
@@ -75,6 +76,32 @@ func TestAResultStandsBehindItsCallAndACallWithoutOneGetsOne(t *testing.T) {
 	want := []string{"hello", "let me see", "[one]", "[two]", "[not executed: the turn ended before this call]"}
 	if got := said(w.Messages); !slices.Equal(got, want) || w.Truncated {
 		t.Errorf("a model reads %q", got)
+	}
+}
+
+func TestModelsReadWhatTheirProviderWantsBackAndNoEventHasIt(t *testing.T) {
+	k := sessionstest.New(t, sessionstest.Config{})
+	own := k.Begun("hello")
+	back := &turnv1.Verbatim{Issuer: "x", ReasoningFields: []string{"reasoning_content"}, Opaque: []byte("signature")}
+	k.Commit(own, "infer-1", func(c *step.Commit) {
+		m := &turnv1.Message{Role: turnv1.Role_ROLE_ASSISTANT, Content: executiontest.Text("hi"), Verbatim: back}
+		c.Messages = []*turnv1.Message{m}
+		c.Events = []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}}
+	})
+	if m := window(k, own, 0).Messages[1]; !proto.Equal(m.GetVerbatim(), back) {
+		t.Errorf("a model reads %v", m)
+	}
+	seen := 0
+	for _, e := range k.Events(own.SessionID) {
+		if m := e.GetMessageCompleted().GetMessage(); m != nil {
+			seen++
+			if m.GetVerbatim() != nil || conversation.Text(m.GetContent()) != "hi" {
+				t.Errorf("an event has %v", m)
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d events", seen)
 	}
 }
 

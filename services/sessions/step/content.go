@@ -69,7 +69,7 @@ func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, 
 		m.Seq = tx.Session.LastSeq + 1
 		if done := e.GetMessageCompleted(); done != nil {
 			done = proto.CloneOf(done)
-			done.Message = m
+			done.Message = conversation.Shown(m)
 			e = &turnv1.Event{Data: &turnv1.Event_MessageCompleted{MessageCompleted: done}}
 		}
 		if err := conversation.Add(tx, t, m); err != nil {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -41,8 +40,10 @@ type Config struct {
 
 // Provider implements provider.Provider.
 type Provider struct {
-	id     provider.Identity
-	client sdk.Client
+	id      provider.Identity
+	client  sdk.Client
+	issuer  string // of what is returned to it only
+	lessons *provider.Lessons
 }
 
 // New returns a provider. It reads no environment and does not connect.
@@ -53,6 +54,7 @@ func New(cfg Config) (*Provider, error) {
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(cfg.HTTP), option.WithMaxRetries(0),
 		option.WithTracerProvider(noop.NewTracerProvider()), // the service creates the span of a call
+		option.WithMiddleware(provider.Refusals),
 	}
 	if cfg.BaseURL != "" {
 		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")+"/"))
@@ -66,7 +68,9 @@ func New(cfg Config) (*Provider, error) {
 		opts = append(opts, option.WithHeader(name, value.Reveal()))
 		id.Secrets = append(id.Secrets, value)
 	}
-	return &Provider{id: id, client: sdk.NewClient(opts...)}, nil
+	return &Provider{
+		id: id, client: sdk.NewClient(opts...), issuer: provider.Issuer("anthropic", cfg.BaseURL), lessons: provider.NewLessons(),
+	}, nil
 }
 
 // with returns a provider with another key.
@@ -83,25 +87,50 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	if !req.APIKey.IsZero() {
 		p = p.with(req.APIKey)
 	}
-	params, err := params(req)
-	if err != nil {
-		return provider.Finished{}, err
+	m := p.lessons.Manner(req.Model)
+	for n := 0; ; n++ {
+		c := p.newCall(req, m)
+		resp, err := c.send(ctx)
+		if err == nil {
+			p.lessons.Worked(req, m)
+			return c.receive(ctx, resp, emit)
+		}
+		refused, ok := errors.AsType[*provider.Refused](err)
+		if !ok || n == provider.MaxRefusals || !p.lessons.Learn(req, m, c.sent(), refused.Failure) {
+			return provider.Finished{}, p.failed(ctx, req.Model, err)
+		}
 	}
-	var resp *http.Response
-	err = p.client.Post(ctx, "v1/messages", params, &resp,
+}
+
+// send writes the request and waits for the beginning of the answer.
+func (c *call) send(ctx context.Context) (resp *http.Response, err error) {
+	err = c.provider.client.Post(ctx, "v1/messages", c.params(), &resp,
 		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
-	if err != nil {
-		return provider.Finished{}, p.failed(ctx, req.Model, err)
-	}
+	return resp, err
+}
+
+// receive reads the answer.
+func (c *call) receive(ctx context.Context, resp *http.Response, emit func(provider.Delta) error) (provider.Finished, error) {
 	batch := provider.NewBatch(emit)
-	s := &stream{provider: p, model: req.Model, emit: batch.Emit, blocks: map[int]*block{}}
-	if err := p.id.Events(ctx, resp, failureOf, req.Model, batch, s.event); err != nil {
+	s := &stream{provider: c.provider, names: c.names, model: c.req.Model, emit: batch.Emit, blocks: map[int]*block{}}
+	if err := c.provider.id.Events(ctx, resp, failureOf, c.req.Model, batch, s.event); err != nil {
 		if s.reason == "" || fault.As(err) == nil {
 			return provider.Finished{}, err
 		}
 		// The answer is complete: errors after its end do not matter.
 	}
-	return s.finish()
+	end, err := s.finish()
+	end.Warnings = c.warnings
+	return end, err
+}
+
+// sent says what the request held that a provider may refuse.
+func (c *call) sent() provider.Sent {
+	out := provider.Sent{Tools: c.tools}
+	if c.returned {
+		out.Returned = []string{"thinking"}
+	}
+	return out
 }
 
 // Models implements provider.Provider.
@@ -130,25 +159,21 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 
 // failed maps an error of the SDK.
 func (p *Provider) failed(ctx context.Context, model string, err error) error {
-	api, ok := errors.AsType[*sdk.Error](err)
-	if !ok {
-		return p.id.Transport(ctx, err)
+	if refused, ok := errors.AsType[*provider.Refused](err); ok {
+		return p.id.Fault(model, refused.Failure)
 	}
-	f, _ := failureOf([]byte(api.RawJSON()))
-	f.Status, f.RetryAfter = api.StatusCode, provider.RetryAfter(api.Response.Header, time.Now())
-	return p.id.Fault(model, f)
+	return p.id.Transport(ctx, err)
 }
 
-// failureOf reads {"type": "error", "error": {"type": …, "message": …}}.
+// failureOf reads {"type": "error", "error": …} and whatever other servers send in its place.
 func failureOf(body []byte) (provider.Failure, bool) {
 	var outer struct {
-		Error *struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		} `json:"error"`
+		Type  string          `json:"type"`
+		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &outer) != nil || outer.Error == nil {
+	if json.Unmarshal(body, &outer) == nil && outer.Type != "error" && outer.Type != "" || !json.Valid(body) {
 		return provider.Failure{}, false
 	}
-	return provider.Failure{Kind: outer.Error.Type, Message: outer.Error.Message}, true
+	f := provider.ReadFailure(body)
+	return f, outer.Type == "error" || f.Message != ""
 }

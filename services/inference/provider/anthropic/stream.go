@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sse"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // event is one event of the stream, with the fields that we read.
@@ -16,23 +17,30 @@ type event struct {
 	Message struct {
 		Model string `json:"model"`
 		Usage usage  `json:"usage"`
+		// Content and StopReason are those of servers that send the message as a whole.
+		Content    []json.RawMessage `json:"content"`
+		StopReason string            `json:"stop_reason"`
 	} `json:"message"`
-	Block struct {
-		Type     string          `json:"type"`
-		ID       string          `json:"id"`
-		Name     string          `json:"name"`
-		Text     string          `json:"text"`
-		Thinking string          `json:"thinking"`
-		Input    json.RawMessage `json:"input"`
-	} `json:"content_block"`
+	Block json.RawMessage `json:"content_block"`
 	Delta struct {
-		Type        string `json:"type"`
-		Text        string `json:"text"`
-		Thinking    string `json:"thinking"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
+		Type        string            `json:"type"`
+		Text        provider.Fragment `json:"text"`
+		Thinking    provider.Fragment `json:"thinking"`
+		Signature   provider.Fragment `json:"signature"`
+		PartialJSON provider.Fragment `json:"partial_json"`
+		StopReason  string            `json:"stop_reason"`
 	} `json:"delta"`
 	Usage usage `json:"usage"`
+}
+
+// blockStart is a block, or its beginning.
+type blockStart struct {
+	Type     string            `json:"type"`
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Text     provider.Fragment `json:"text"`
+	Thinking provider.Fragment `json:"thinking"`
+	Input    json.RawMessage   `json:"input"`
 }
 
 // usage holds totals; missing ones were reported before.
@@ -71,6 +79,7 @@ func (u *usage) domain() *provider.Usage {
 // stream reads one answer.
 type stream struct {
 	provider *Provider
+	names    *wire.Names
 	model    string
 	emit     func(provider.Delta) error
 
@@ -79,6 +88,7 @@ type stream struct {
 	usage  usage
 	name   string
 	reason string
+	back   collector
 }
 
 // block is a tool call being received.
@@ -102,15 +112,25 @@ func (s *stream) event(e sse.Event) error {
 	case "error":
 		f, _ := failureOf(data)
 		return s.provider.id.Fault(s.model, f)
+	case "":
+		if f, ok := failureOf(data); ok {
+			return s.provider.id.Fault(s.model, f)
+		}
 	case "message_start":
 		s.name = ev.Message.Model
 		s.usage.update(ev.Message.Usage)
+		if err := s.whole(ev.Message.Content); err != nil {
+			return err
+		}
+		if ev.Message.StopReason != "" {
+			s.reason = reason(ev.Message.StopReason)
+		}
 	case "content_block_start":
-		return s.start(ev)
+		return s.start(ev.Index, ev.Block)
 	case "content_block_delta":
 		return s.delta(ev)
 	case "content_block_stop":
-		return s.stop(ev)
+		return s.stop(ev.Index)
 	case "message_delta":
 		s.usage.update(ev.Usage)
 		if ev.Delta.StopReason != "" {
@@ -122,44 +142,73 @@ func (s *stream) event(e sse.Event) error {
 	return s.emit(provider.Delta{})
 }
 
-// start begins a block. Redacted thinking and unknown blocks are ignored.
-func (s *stream) start(ev event) error {
-	switch ev.Block.Type {
+// whole takes the blocks of a message that is not streamed.
+func (s *stream) whole(blocks []json.RawMessage) error {
+	for i, raw := range blocks {
+		if err := s.start(i, raw); err != nil {
+			return err
+		}
+		if err := s.stop(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start begins a block. Thinking is returned to the provider as it is; unknown blocks are ignored.
+func (s *stream) start(index int, raw json.RawMessage) error {
+	var begun blockStart
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &begun); err != nil {
+			return s.provider.id.Malformed("block of a message", raw, err)
+		}
+	}
+	switch begun.Type {
 	case "tool_use":
-		b := &block{index: s.calls, input: ev.Block.Input}
-		s.blocks[ev.Index] = b
+		b := &block{index: s.calls, input: begun.Input}
+		s.blocks[index] = b
 		s.calls++
-		return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, ID: ev.Block.ID, Tool: ev.Block.Name}})
+		s.back.called()
+		return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, ID: begun.ID, Tool: s.names.Own(begun.Name)}})
 	case "text":
-		return s.emit(provider.Delta{Text: ev.Block.Text})
-	case "thinking":
-		return s.emit(provider.Delta{Reasoning: ev.Block.Thinking})
+		s.back.said(string(begun.Text))
+		return s.emit(provider.Delta{Text: string(begun.Text)})
+	case "thinking", "redacted_thinking":
+		s.back.begin(index, raw)
+		return s.emit(provider.Delta{Reasoning: string(begun.Thinking)})
 	default:
 		return s.emit(provider.Delta{})
 	}
 }
 
 func (s *stream) delta(ev event) error {
-	switch ev.Delta.Type {
+	d := ev.Delta
+	switch d.Type {
 	case "text_delta":
-		return s.emit(provider.Delta{Text: ev.Delta.Text})
+		s.back.said(string(d.Text))
+		return s.emit(provider.Delta{Text: string(d.Text)})
 	case "thinking_delta":
-		return s.emit(provider.Delta{Reasoning: ev.Delta.Thinking})
+		s.back.more(ev.Index, "thinking", d.Thinking)
+		return s.emit(provider.Delta{Reasoning: string(d.Thinking)})
+	case "signature_delta":
+		s.back.more(ev.Index, "signature", d.Signature)
+		return s.emit(provider.Delta{})
 	case "input_json_delta":
 		b := s.blocks[ev.Index]
-		if b == nil || ev.Delta.PartialJSON == "" { // nil: a tool that the provider runs itself
+		if b == nil || d.PartialJSON == "" { // nil: a tool that the provider runs itself
 			return s.emit(provider.Delta{})
 		}
 		b.some = true
-		return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, Arguments: ev.Delta.PartialJSON}})
-	default: // signatures, citations and future types
+		return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, Arguments: string(d.PartialJSON)}})
+	default: // citations and future types
 		return s.emit(provider.Delta{})
 	}
 }
 
 // stop ends a block. Arguments that arrived with its start are emitted now.
-func (s *stream) stop(ev event) error {
-	b := s.blocks[ev.Index]
+func (s *stream) stop(index int) error {
+	s.back.end(index)
+	b := s.blocks[index]
 	if b == nil || b.some || len(b.input) == 0 || string(b.input) == "null" || string(b.input) == "{}" {
 		return s.emit(provider.Delta{})
 	}
@@ -172,7 +221,9 @@ func (s *stream) finish() (provider.Finished, error) {
 	if s.reason == "" {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
 	}
-	return provider.Finished{Reason: s.reason, Model: s.name, Usage: s.usage.domain()}, nil
+	return provider.Finished{
+		Reason: s.reason, Model: s.name, Usage: s.usage.domain(), Verbatim: s.back.verbatim(s.provider.issuer),
+	}, nil
 }
 
 // reason maps a stop reason. A paused turn ends here: only tools that the provider runs itself can pause it.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/windlass-dev/windlass/services/inference/provider"
@@ -15,26 +16,67 @@ type chunk struct {
 }
 
 type choice struct {
-	Index        int             `json:"index"`
-	Delta        delta           `json:"delta"`
+	Index int   `json:"index"`
+	Delta delta `json:"delta"`
+	// Message is the whole answer of servers that do not stream, Text that of an older API.
+	Message      *delta          `json:"message"`
+	Text         json.RawMessage `json:"text"`
 	FinishReason json.RawMessage `json:"finish_reason"`
 }
 
 type delta struct {
-	Content          json.RawMessage `json:"content"`
-	Refusal          json.RawMessage `json:"refusal"`
-	ReasoningContent json.RawMessage `json:"reasoning_content"`
-	Reasoning        json.RawMessage `json:"reasoning"`
-	ToolCalls        []toolCall      `json:"tool_calls"`
+	Content   json.RawMessage `json:"content"`
+	Refusal   json.RawMessage `json:"refusal"`
+	ToolCalls []toolCall      `json:"tool_calls"`
+	// FunctionCall is what calls were before there could be several.
+	FunctionCall *functionCall `json:"function_call"`
+	others       map[string]json.RawMessage
 }
 
 type toolCall struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
-	Function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"function"`
+	Index    *int         `json:"index"`
+	ID       string       `json:"id"`
+	Function functionCall `json:"function"`
+	others   map[string]json.RawMessage
+}
+
+type functionCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// UnmarshalJSON keeps the fields that are not read.
+func (d *delta) UnmarshalJSON(raw []byte) error {
+	type plain delta
+	if err := json.Unmarshal(raw, (*plain)(d)); err != nil {
+		return err
+	}
+	if mayReturn(raw) {
+		d.others = others(raw, "content", "refusal", "role", "tool_calls", "function_call")
+	}
+	return nil
+}
+
+// UnmarshalJSON keeps the fields that are not read.
+func (c *toolCall) UnmarshalJSON(raw []byte) error {
+	type plain toolCall
+	if err := json.Unmarshal(raw, (*plain)(c)); err != nil {
+		return err
+	}
+	c.others = others(raw, "index", "id", "type", "function")
+	return nil
+}
+
+// others returns the fields of an object but for those that are read; nil for none, as nearly always.
+func others(raw []byte, read ...string) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	for _, name := range read {
+		delete(all, name)
+	}
+	return all
 }
 
 type usage struct {
@@ -63,45 +105,73 @@ func (u *usage) domain() *provider.Usage {
 	return out
 }
 
-// text returns a string, or the texts of a list of parts.
-func text(raw json.RawMessage) string {
+// text returns a string, the texts of a list of parts, or a number as it is written. Anything else is an error: it would be missing in the
+// answer.
+func text(raw json.RawMessage) (string, error) {
 	if isNull(raw) {
-		return ""
+		return "", nil
 	}
-	var plain string
-	if json.Unmarshal(raw, &plain) == nil {
-		return plain
+	switch raw[0] {
+	case '"':
+		var t provider.Fragment
+		err := json.Unmarshal(raw, &t)
+		return string(t), err
+	case '[':
+		var parts []json.RawMessage
+		if err := json.Unmarshal(raw, &parts); err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, p := range parts {
+			t, err := text(p)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(t)
+		}
+		return b.String(), nil
+	case '{':
+		var part struct {
+			Type string          `json:"type"`
+			Text json.RawMessage `json:"text"`
+		}
+		if err := json.Unmarshal(raw, &part); err != nil {
+			return "", err
+		}
+		if part.Text == nil {
+			return "", fmt.Errorf("a part of the type %q has no text", part.Type)
+		}
+		return text(part.Text)
+	default:
+		return string(raw), nil
 	}
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &parts) != nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString(p.Text)
-	}
-	return b.String()
 }
 
-// thoughts returns the reasoning text; some servers send it under both names.
-func (d delta) thoughts() string {
-	if t := text(d.ReasoningContent); t != "" {
-		return t
+// thoughts returns the reasoning text, and the names of its fields: some servers send it under two names.
+func (d delta) thoughts() (thoughts string, fields []string) {
+	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_text", "thinking"} {
+		raw := d.others[name]
+		if isNull(raw) || raw[0] != '"' {
+			continue
+		}
+		if t, err := text(raw); err == nil {
+			if fields = append(fields, name); thoughts == "" {
+				thoughts = t
+			}
+		}
 	}
-	return text(d.Reasoning)
+	return thoughts, fields
 }
 
 // arguments returns the JSON text of a call's arguments, which are a string or an object.
-func (c toolCall) arguments() string {
-	raw := c.Function.Arguments
+func (f functionCall) arguments() string {
+	raw := f.Arguments
 	if isNull(raw) {
 		return ""
 	}
-	var plain string
+	var plain provider.Fragment
 	if json.Unmarshal(raw, &plain) == nil {
-		return plain
+		return string(plain)
 	}
 	return string(raw)
 }

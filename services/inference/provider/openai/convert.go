@@ -3,19 +3,62 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"regexp"
+	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
-	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
+// Limits of OpenAI's API, which others have copied.
+const (
+	maxName        = 64
+	maxDescription = 1024
+)
+
+// call is one request as it is written.
+type call struct {
+	provider *Provider
+	req      provider.Request
+	manner   *provider.Manner
+	names    *wire.Names
+	ids      *wire.IDs
+	returned map[string]bool // fields that are returned as the provider sent them
+
+	tools    []provider.Tool
+	warnings []string
+}
+
+func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
+	return &call{
+		provider: p, req: req, manner: m, names: wire.NewNames(wire.NameRule{Max: maxName, Letter: !p.official}),
+		ids: wire.NewIDs(p.ids()), returned: map[string]bool{},
+	}
+}
+
+// ids returns the form of call ids that the provider accepts.
+func (p *Provider) ids() *regexp.Regexp {
+	if strings.HasSuffix(p.host, "mistral.ai") {
+		return wire.ShortID
+	}
+	return wire.AnyID
+}
+
+// terms returns what the provider accepts in tools. Google's API knows a part of JSON Schema only.
+func (c *call) terms() provider.Terms {
+	google := strings.HasSuffix(c.provider.host, ".googleapis.com") || strings.Contains(c.req.Model, "gemini")
+	return provider.Terms{Form: toolschema.Form{Subset: google}, MaxDescription: maxDescription}
+}
+
 // params builds the request.
-func (p *Provider) params(req provider.Request) (sdk.ChatCompletionNewParams, error) {
+func (c *call) params() (sdk.ChatCompletionNewParams, error) {
+	req := c.req
 	out := sdk.ChatCompletionNewParams{
 		Model:         req.Model,
 		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
@@ -23,24 +66,21 @@ func (p *Provider) params(req provider.Request) (sdk.ChatCompletionNewParams, er
 	if req.Instructions != "" {
 		out.Messages = append(out.Messages, sdk.SystemMessage(req.Instructions))
 	}
+	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, c.terms())
 	for _, m := range req.Messages {
 		switch m.GetRole() {
 		case turnv1.Role_ROLE_USER:
 			out.Messages = append(out.Messages, userMessage(m.GetContent()))
 		case turnv1.Role_ROLE_ASSISTANT:
-			if am, ok := assistantMessage(m); ok {
+			if am, ok := c.assistantMessage(m); ok {
 				out.Messages = append(out.Messages, am)
 			}
 		case turnv1.Role_ROLE_TOOL:
-			out.Messages = append(out.Messages, resultMessage(m.GetToolResult()))
+			out.Messages = append(out.Messages, c.resultMessage(m.GetToolResult()))
 		}
 	}
-	for i, t := range req.Tools {
-		schema, err := provider.Schema(t.GetInputSchemaJson())
-		if err != nil {
-			return out, fault.Invalid(fmt.Sprintf("tools[%d].input_schema_json", i), "the schema of %s %v", t.GetName(), err)
-		}
-		definition, err := json.Marshal(function{t.GetName(), t.GetDescription(), schema})
+	for _, t := range c.tools {
+		definition, err := json.Marshal(function{t.Name, t.Description, t.Schema})
 		if err != nil {
 			return out, err
 		}
@@ -51,7 +91,7 @@ func (p *Provider) params(req provider.Request) (sdk.ChatCompletionNewParams, er
 		out.Temperature = sdk.Float(*req.Temperature)
 	}
 	if n := int64(req.MaxOutputTokens); n > 0 {
-		if p.official { // OpenAI's newer models reject the old name, most other servers only know that
+		if c.provider.official { // OpenAI's newer models reject the old name, most other servers only know that
 			out.MaxCompletionTokens = sdk.Int(n)
 		} else {
 			out.MaxTokens = sdk.Int(n)
@@ -64,7 +104,7 @@ func (p *Provider) params(req provider.Request) (sdk.ChatCompletionNewParams, er
 type function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
 // userMessage is plain text, or parts if there are images.
@@ -89,31 +129,37 @@ func userMessage(content []*turnv1.ContentPart) sdk.ChatCompletionMessageParamUn
 	return sdk.UserMessage(parts)
 }
 
-// assistantMessage omits reasoning, which the API does not accept. An empty message is omitted.
-func assistantMessage(m *turnv1.Message) (sdk.ChatCompletionMessageParamUnion, bool) {
+// assistantMessage has the reasoning only in the fields in which the provider wants it back. An empty message is omitted.
+func (c *call) assistantMessage(m *turnv1.Message) (sdk.ChatCompletionMessageParamUnion, bool) {
 	out := &sdk.ChatCompletionAssistantMessageParam{}
 	text := provider.Text(m.GetContent())
 	if text != "" {
 		out.Content.OfString = sdk.String(text)
 	}
-	for _, c := range m.GetToolCalls() {
-		out.ToolCalls = append(out.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.GetCallId(),
-				Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name: c.GetTool(), Arguments: string(provider.ArgumentsObject(c.GetArgumentsJson())),
-				},
+	back := c.returns(m)
+	for i, tc := range m.GetToolCalls() {
+		made := &sdk.ChatCompletionMessageFunctionToolCallParam{
+			ID: c.ids.Call(tc),
+			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
+				Name: c.names.Wire(tc.GetTool()), Arguments: string(provider.ArgumentsObject(tc.GetArgumentsJson())),
 			},
-		})
+		}
+		if fields := back.call(i); len(fields) > 0 {
+			made.SetExtraFields(fields)
+		}
+		out.ToolCalls = append(out.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: made})
+	}
+	if len(back.Message) > 0 {
+		out.SetExtraFields(anyFields(back.Message))
 	}
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: out}, text != "" || len(out.ToolCalls) > 0
 }
 
 // resultMessage marks a failed call in its text: the API has no other way.
-func resultMessage(r *turnv1.ToolResult) sdk.ChatCompletionMessageParamUnion {
+func (c *call) resultMessage(r *turnv1.ToolResult) sdk.ChatCompletionMessageParamUnion {
 	text := provider.ResultText(r)
 	if r.GetIsError() {
 		text = "Error: " + text
 	}
-	return sdk.ToolMessage(text, r.GetCallId())
+	return sdk.ToolMessage(text, c.ids.Result(r))
 }

@@ -7,11 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -45,7 +45,10 @@ type Config struct {
 type Provider struct {
 	id       provider.Identity
 	client   sdk.Client
+	host     string
+	issuer   string // of what is returned to it only
 	official bool
+	lessons  *provider.Lessons
 }
 
 // New returns a provider. It reads no environment and does not connect.
@@ -63,6 +66,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	opts := []option.RequestOption{
 		option.WithBaseURL(strings.TrimRight(base, "/") + "/"), option.WithHTTPClient(cfg.HTTP), option.WithMaxRetries(0),
+		option.WithMiddleware(provider.Refusals),
 	}
 	id := cfg.Identity
 	if !cfg.APIKey.IsZero() {
@@ -76,7 +80,10 @@ func New(cfg Config) (*Provider, error) {
 	host := address.Hostname()
 	official := host == "api.openai.com" || strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".azure.com")
 	// Do not use the SDK's constructor, which reads keys and addresses from the environment.
-	return &Provider{id: id, client: sdk.Client{Options: opts}, official: official}, nil
+	return &Provider{
+		id: id, client: sdk.Client{Options: opts}, host: host, issuer: provider.Issuer("openai", base), official: official,
+		lessons: provider.NewLessons(),
+	}, nil
 }
 
 // with returns a provider with another key.
@@ -93,25 +100,51 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	if !req.APIKey.IsZero() {
 		p = p.with(req.APIKey)
 	}
-	params, err := p.params(req)
+	m := p.lessons.Manner(req.Model)
+	for n := 0; ; n++ {
+		c := p.newCall(req, m)
+		resp, err := c.send(ctx)
+		if err == nil {
+			p.lessons.Worked(req, m)
+			return c.receive(ctx, resp, emit)
+		}
+		refused, ok := errors.AsType[*provider.Refused](err)
+		if !ok || n == provider.MaxRefusals || !p.lessons.Learn(req, m, c.sent(), refused.Failure) {
+			return provider.Finished{}, p.failed(ctx, req.Model, err)
+		}
+	}
+}
+
+// send writes the request and waits for the beginning of the answer.
+func (c *call) send(ctx context.Context) (*http.Response, error) {
+	params, err := c.params()
 	if err != nil {
-		return provider.Finished{}, err
+		return nil, err
 	}
 	var resp *http.Response
-	err = p.client.Post(ctx, "chat/completions", params, &resp,
+	err = c.provider.client.Post(ctx, "chat/completions", params, &resp,
 		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
-	if err != nil {
-		return provider.Finished{}, p.failed(ctx, req.Model, err)
-	}
+	return resp, err
+}
+
+// receive reads the answer.
+func (c *call) receive(ctx context.Context, resp *http.Response, emit func(provider.Delta) error) (provider.Finished, error) {
 	batch := provider.NewBatch(emit)
-	s := &stream{provider: p, model: req.Model, emit: batch.Emit}
-	if err := p.id.Events(ctx, resp, failureOf, req.Model, batch, s.event); err != nil {
+	s := &stream{provider: c.provider, names: c.names, model: c.req.Model, emit: batch.Emit}
+	if err := c.provider.id.Events(ctx, resp, failureOf, c.req.Model, batch, s.event); err != nil {
 		if !s.ended() || fault.As(err) == nil {
 			return provider.Finished{}, err
 		}
 		// The answer is complete: errors after its end do not matter.
 	}
-	return s.finish()
+	end, err := s.finish()
+	end.Warnings = c.warnings
+	return end, err
+}
+
+// sent says what the request held that a provider may refuse.
+func (c *call) sent() provider.Sent {
+	return provider.Sent{Tools: c.tools, Returned: slices.Sorted(maps.Keys(c.returned))}
 }
 
 // Models implements provider.Provider.
@@ -158,58 +191,36 @@ func chats(name string) bool {
 
 // failed maps an error of the SDK.
 func (p *Provider) failed(ctx context.Context, model string, err error) error {
-	api, ok := errors.AsType[*sdk.Error](err)
-	if !ok {
-		return p.id.Transport(ctx, err)
+	if refused, ok := errors.AsType[*provider.Refused](err); ok {
+		return p.id.Fault(model, refused.Failure)
 	}
-	f := provider.Failure{
-		Status: api.StatusCode, Kind: api.Type + " " + api.Code, Message: api.Message,
-		RetryAfter: provider.RetryAfter(api.Response.Header, time.Now()),
-	}
-	return p.id.Fault(model, f)
+	return p.id.Transport(ctx, err)
 }
 
-// failureOf reads the failure in a body: {"error": {…}}, {"error": "text"}, or vLLM's {"object": "error", …}.
+// failureOf reads the failure in an event: {"error": …} in an object or a list, vLLM's {"object": "error", …}, or an object that is no
+// chunk and has a message.
 func failureOf(body []byte) (provider.Failure, bool) {
-	if !bytes.Contains(body, []byte(`"error"`)) { // nearly always
+	if !bytes.Contains(body, []byte(`"error"`)) && bytes.Contains(body, []byte(`"choices"`)) { // nearly always
 		return provider.Failure{}, false
 	}
-	var outer struct {
-		Error  json.RawMessage `json:"error"`
-		Object string          `json:"object"`
-	}
-	if json.Unmarshal(body, &outer) != nil {
+	list := []map[string]json.RawMessage{{}}
+	if json.Unmarshal(body, &list[0]) != nil && (json.Unmarshal(body, &list) != nil || len(list) == 0) {
 		return provider.Failure{}, false
 	}
-	inner := outer.Error
-	if outer.Object == "error" && isNull(inner) {
-		inner = body
+	e := list[0]
+	text := func(name string) string {
+		var s string
+		_ = json.Unmarshal(e[name], &s) // another type is no text
+		return s
 	}
-	if isNull(inner) {
+	said := !isNull(e["error"]) && !slices.Contains([]string{`""`, "false", "{}"}, string(e["error"]))
+	isError := text("object") == "error" || text("type") == "error"
+	noChunk := e["choices"] == nil && e["usage"] == nil && text("object") == "" &&
+		(text("message") != "" || e["detail"] != nil || text("msg") != "" || text("error_description") != "")
+	if !said && !isError && !noChunk {
 		return provider.Failure{}, false
 	}
-	var text string
-	if json.Unmarshal(inner, &text) == nil {
-		return provider.Failure{Message: text}, true
-	}
-	var e struct {
-		Message string          `json:"message"`
-		Type    string          `json:"type"`
-		Code    json.RawMessage `json:"code"`
-	}
-	if json.Unmarshal(inner, &e) != nil {
-		return provider.Failure{Message: string(inner)}, true
-	}
-	f := provider.Failure{Message: e.Message, Kind: e.Type}
-	var status int
-	if json.Unmarshal(e.Code, &status) == nil { // a number is an HTTP status
-		if status >= 400 && status < 600 {
-			f.Status = status
-		}
-		return f, true
-	}
-	f.Kind += " " + string(bytes.Trim(e.Code, `"`))
-	return f, true
+	return provider.ReadFailure(body), true
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/windlass-dev/windlass/libs/sse"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // stream reads one answer.
 type stream struct {
 	provider *Provider
+	names    *wire.Names
 	model    string
 	emit     func(provider.Delta) error
 
@@ -22,6 +25,7 @@ type stream struct {
 	name   string // the model that answered
 	calls  []*slot
 	begun  int // calls that were emitted
+	back   collector
 }
 
 // slot is a tool call being received.
@@ -75,19 +79,12 @@ func (s *stream) event(e sse.Event) error {
 }
 
 func (s *stream) choice(ch choice) error {
-	for _, d := range []provider.Delta{
-		{Reasoning: ch.Delta.thoughts()}, {Text: text(ch.Delta.Content)}, {Text: text(ch.Delta.Refusal)},
-	} {
-		if d.Text == "" && d.Reasoning == "" {
-			continue
-		}
-		s.some = true
-		if err := s.emit(d); err != nil {
-			return err
-		}
+	pieces := []*delta{&ch.Delta}
+	if ch.Message != nil && !s.some { // else it repeats what came
+		pieces = append(pieces, ch.Message)
 	}
-	for _, tc := range ch.Delta.ToolCalls {
-		if err := s.call(tc); err != nil {
+	for _, d := range append(pieces, &delta{Content: ch.Text}) {
+		if err := s.delta(d); err != nil {
 			return err
 		}
 	}
@@ -99,6 +96,46 @@ func (s *stream) choice(ch choice) error {
 		s.reason = r
 	}
 	return nil
+}
+
+// delta reads a piece of the message, or all of it.
+func (s *stream) delta(d *delta) error {
+	thoughts, fields := d.thoughts()
+	s.back.message(d.others, fields)
+	content, err := text(d.Content)
+	if err != nil {
+		return s.unread(err)
+	}
+	refusal, err := text(d.Refusal)
+	if err != nil {
+		return s.unread(err)
+	}
+	for _, piece := range []provider.Delta{{Reasoning: thoughts}, {Text: content}, {Text: refusal}} {
+		if piece.Text == "" && piece.Reasoning == "" {
+			continue
+		}
+		s.some = true
+		if err := s.emit(piece); err != nil {
+			return err
+		}
+	}
+	if d.FunctionCall != nil && len(d.ToolCalls) == 0 {
+		var only int // there is one such call
+		if err := s.call(toolCall{Index: &only, Function: *d.FunctionCall}); err != nil {
+			return err
+		}
+	}
+	for _, tc := range d.ToolCalls {
+		if err := s.call(tc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unread is the error of a part of the answer that would be missing.
+func (s *stream) unread(err error) error {
+	return provider.Broken("the answer of %s has a part that cannot be read: %v", s.provider.id.Name, err)
 }
 
 // call adds to a tool call and emits it as soon as its name is known.
@@ -113,7 +150,8 @@ func (s *stream) call(tc toolCall) error {
 	if c.tool == "" {
 		c.tool = tc.Function.Name
 	}
-	c.pending = append(c.pending, tc.arguments()...)
+	c.pending = append(c.pending, tc.Function.arguments()...)
+	s.back.call(slices.Index(s.calls, c), tc.others)
 	if c.tool == "" {
 		if len(c.pending) > maxPending {
 			return provider.Excessive("%s asked for a tool without naming it", s.provider.id.Name)
@@ -123,7 +161,7 @@ func (s *stream) call(tc toolCall) error {
 	d := &provider.CallDelta{Index: c.index, Arguments: string(c.pending)}
 	if !c.begun {
 		c.begun, c.index = true, s.begun
-		d.Index, d.ID, d.Tool = c.index, c.id, c.tool
+		d.Index, d.ID, d.Tool = c.index, c.id, s.names.Own(c.tool)
 		s.begun++
 	} else if len(c.pending) == 0 {
 		return nil
@@ -174,5 +212,5 @@ func (s *stream) finish() (provider.Finished, error) {
 	if reason == "" {
 		reason = provider.Stop
 	}
-	return provider.Finished{Reason: reason, Model: s.name, Usage: s.usage}, nil
+	return provider.Finished{Reason: reason, Model: s.name, Usage: s.usage, Verbatim: s.back.verbatim(s.provider.issuer)}, nil
 }

@@ -106,11 +106,15 @@ func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
 	defer out.close() // also if it panics
 	asked := time.Now()
 	finished, hold, err := i.listen(ctx, req, ask, ans, out)
+	if err == nil {
+		err = i.unoffered(finished)
+	}
 	if err != nil {
 		return nil, err
 	}
 	done := &turnv1.MessageCompleted{
 		FinishReason: finished.GetFinishReason(), Usage: model.Usage(finished), Message: i.message(ans, finished),
+		Warnings: finished.GetWarnings(),
 	}
 	blocked, found, err := i.Shields.Answer(ctx, i.Work, done.GetMessage())
 	if err != nil {

@@ -45,6 +45,34 @@ func TestDeltasAddUpToTheMessage(t *testing.T) {
 	}
 }
 
+func TestAnAnswerKeepsWhatItsProviderWantsBackAndWarns(t *testing.T) {
+	w := steptest.New(t, &sessionsv1.Agent{})
+	ref := w.UpTo(turnv1.StepKind_STEP_KIND_INFER)
+	w.Model(func(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+		return turntest.End(stream, &inferencev1.Finished{
+			FinishReason: "stop", Text: "hi", Verbatim: &turnv1.Verbatim{Issuer: "x"}, Warnings: []string{"s__odd is not offered"},
+		})
+	})
+	w.Do(ref)
+	if done := w.Completed(); done.GetMessage().GetVerbatim().GetIssuer() != "x" || len(done.GetWarnings()) != 1 {
+		t.Errorf("completed = %v", done)
+	}
+}
+
+// TestACallThatNothingRunsIsNoAnswer: the agent has no tools, so that its strategy runs none.
+func TestACallThatNothingRunsIsNoAnswer(t *testing.T) {
+	w := steptest.New(t, &sessionsv1.Agent{})
+	ref := w.UpTo(turnv1.StepKind_STEP_KIND_INFER)
+	w.Model(func(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+		return turntest.End(stream, &inferencev1.Finished{
+			FinishReason: "tool_calls", ToolCalls: []*turnv1.ToolCall{{CallId: "a", Tool: "x__echo", ArgumentsJson: `{}`}},
+		})
+	})
+	if out := w.Do(ref); out.GetError().GetCode() != "model_stream_broken" || !strings.Contains(out.GetError().GetMessage(), "x__echo") {
+		t.Errorf("outcome = %v", out)
+	}
+}
+
 func TestReasoningAndArgumentsAreStreamedToo(t *testing.T) {
 	w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
 	ref := w.UpTo(turnv1.StepKind_STEP_KIND_INFER)

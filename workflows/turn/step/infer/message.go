@@ -54,6 +54,7 @@ func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Messa
 	text := a.text.String()
 	if finished != nil {
 		text, m.Reasoning, m.Model = finished.GetText(), finished.GetReasoning(), cmp.Or(finished.GetModel(), m.Model)
+		m.Verbatim = finished.GetVerbatim()
 		for n, call := range finished.GetToolCalls() {
 			made := &turnv1.ToolCall{
 				CallId: a.ids.id(n, call.GetCallId()), Tool: call.GetTool(), ArgumentsJson: cmp.Or(call.GetArgumentsJson(), "{}"),

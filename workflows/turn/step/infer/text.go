@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/truncate"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -20,6 +23,20 @@ func (i *infer) showsTools() bool {
 	}
 	return i.Strategy() != turnv1.Strategy_STRATEGY_DIRECT
 }
+
+// unoffered returns the error of an answer that is nothing but calls although the model may call no tools: nothing would run them.
+func (i *infer) unoffered(finished *inferencev1.Finished) error {
+	calls := finished.GetToolCalls()
+	if len(calls) == 0 || i.showsTools() || strings.TrimSpace(finished.GetText()) != "" || contract.Hosted(i.Loaded.GetAgent()) {
+		return nil
+	}
+	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_STREAM_BROKEN, "the model asked for the tool %s, but was offered no tools",
+		truncate.Chars(calls[0].GetTool(), maxShownName)).
+		Hint("Check that the sources of the agent's tools can be reached, or use another model.")
+}
+
+// maxShownName limits the name of a tool in an error, in characters.
+const maxShownName = 100
 
 // answerer is how the step's strategy asks.
 func (i *infer) answerer() model.Ask {
@@ -54,6 +71,7 @@ func (i *infer) inText(
 	if err != nil {
 		return nil, err
 	}
+	finished.Verbatim = nil // its calls are not those of the answer
 	finished.Text, finished.Reasoning = read.Final, strings.TrimSpace(finished.GetReasoning()+"\n"+read.Thought)
 	if rest, ok := strings.CutPrefix(read.Final, said); ok && rest != "" { // an answer that did not look like one when it came
 		add(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_TextDelta{TextDelta: rest}})

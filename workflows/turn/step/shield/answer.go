@@ -51,12 +51,15 @@ func (c *Checker) Answer(ctx context.Context, w *step.Work, m *turnv1.Message) (
 	checked, err := c.Check(ctx, w.Loaded, StageOutput, text, m.GetReasoning())
 	switch {
 	case err != nil && late:
-		m.Content, m.Reasoning = nil, ""
+		m.Content, m.Reasoning, m.Verbatim = nil, "", nil
 		return false, nil, nil
 	case err != nil || checked == nil:
 		return false, nil, err
 	}
 	answer, reasoning := checked[0], checked[1]
+	if v := m.GetVerbatim(); v != nil && (answer.GetRedacted() || reasoning.GetRedacted() || reasoning.GetBlocked()) {
+		m.Verbatim = &turnv1.Verbatim{Issuer: v.GetIssuer(), ReasoningFields: v.GetReasoningFields()} // the rest holds the text as it was
+	}
 	if answer.GetRedacted() {
 		text = answer.GetText()
 	}
@@ -67,7 +70,7 @@ func (c *Checker) Answer(ctx context.Context, w *step.Work, m *turnv1.Message) (
 		m.Reasoning = ""
 	}
 	if blocked = answer.GetBlocked(); blocked {
-		text, m.Reasoning, m.ToolCalls = Withheld("answer", answer), "", nil
+		text, m.Reasoning, m.ToolCalls, m.Verbatim = Withheld("answer", answer), "", nil, nil
 	}
 	m.Content = nil
 	if text != "" {

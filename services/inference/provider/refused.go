@@ -1,0 +1,35 @@
+package provider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Refused is the error of a request that the server answered with an error status.
+type Refused struct{ Failure }
+
+func (r *Refused) Error() string { return "refused: " + r.Message }
+
+// Refusals is a middleware for the clients of SDKs: any response with an error status becomes a *Refused, whatever its body is. The SDKs
+// take a body that they cannot read for a lost connection.
+func Refusals(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	resp, err := next(req)
+	if err != nil || resp.StatusCode < http.StatusBadRequest {
+		return resp, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	f := ReadFailure(body)
+	f.Status, f.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())
+	return nil, &Refused{f}
+}
+
+// Issuer identifies an API: what it sends for itself is returned to it only.
+func Issuer(kind, baseURL string) string {
+	sum := sha256.Sum256([]byte(kind + " " + strings.TrimRight(baseURL, "/")))
+	return kind + "-" + hex.EncodeToString(sum[:8])
+}
