@@ -1,7 +1,7 @@
 // Package codec converts messages to and from the JSON used outside the mesh: REST bodies, SSE events, the CLI's output. Names are
 // snake_case as in proto/, every field is written, and enums are short and lower-case: "react" for STRATEGY_REACT, null if
-// unspecified. Reading also accepts full enum names and camelCase field names. The numbers in objects of any form, such as the arguments of a
-// tool, stay as they are written.
+// unspecified. Reading also accepts full enum names and camelCase field names. The numbers in objects of any form, such as a tool's
+// arguments, stay as they are written.
 package codec
 
 import (

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// exact is the number of a field that google.protobuf.Value does not have. A number that its double does not show as it was written, such as
-// a large integer, keeps its text there: protobuf carries unknown fields along, through stores and between processes. Programs that do not
-// know it read the double.
+// exact is the number of a field that google.protobuf.Value does not have. A number that its double does not show as it was written, such
+// as a large integer, keeps its text there: protobuf carries unknown fields along, through stores and between processes. Programs that do
+// not know it read the double.
 const exact protowire.Number = 61016
 
 // Struct converts the object to protobuf, with every number as it was written; see Number. The doubles of numbers out of range are the

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fragment is a part of a text in an answer. Servers cut texts anywhere, also between the two halves of a character beyond U+FFFF, which JSON escapes
-// one by one. Fragment keeps a half without its other half as the three bytes that UTF-8 would have for it; Halves joins them.
+// Fragment is a part of a text in an answer. Servers cut texts anywhere, also between the two halves of a character beyond U+FFFF, which
+// JSON escapes one by one. Fragment keeps a half without its other half as the three bytes that UTF-8 would have for it; Halves joins them.
 type Fragment string
 
 // UnmarshalJSON reads a string or null.

@@ -24,14 +24,14 @@ const (
 // errOmitted continues "its input schema".
 var errOmitted = errors.New("is refused by the provider, in simpler forms too")
 
-// maxLessons limits what is remembered, MaxRefusals how often one call is written anew.
+// maxLessons limits what is remembered, MaxRefusals how often one call is written again.
 const (
 	maxLessons  = 4096
 	MaxRefusals = 6
 )
 
 // Lessons are what a provider's refusals say about requests: a tool whose definition it does not accept, or that it does not take back
-// what it sent beside a call. A request is written anew without that, and later ones avoid it. Lessons last as long as the process.
+// what it sent beside a call. A request is written again without that, and later ones avoid it. Lessons last as long as the process.
 type Lessons struct {
 	fits   *fits
 	tools  *lru.Cache[toolKey, lesson]
@@ -86,7 +86,7 @@ type Sent struct {
 	Returned []string
 }
 
-// Learn reports whether a refusal says what to avoid, and changes the manner: the request can be written anew. Only a refusal of the
+// Learn reports whether a refusal says what to avoid, and changes the manner: the request can be written again. Only a refusal of the
 // request itself does.
 func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
 	if f.class() != classRequest {

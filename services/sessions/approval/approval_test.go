@@ -127,7 +127,8 @@ func TestAnApproverSeesWhatIsSent(t *testing.T) {
 		t.Errorf("the approval has %s", got)
 	}
 	for _, e := range k.Events(w.SessionID) {
-		if r := e.GetApprovalRequested(); r != nil && (r.GetArgumentsJson() != arguments || string(canon.StructJSON(r.GetArguments())) != arguments) {
+		r := e.GetApprovalRequested()
+		if r != nil && (r.GetArgumentsJson() != arguments || string(canon.StructJSON(r.GetArguments())) != arguments) {
 			t.Errorf("the event has %v", r)
 		}
 	}
