@@ -238,20 +238,22 @@ func (c EgressConfig) Build(own ...netip.AddrPort) (*egress.Egress, error) {
 	return e, nil
 }
 
-// forIssuers returns what makes connections to identity providers: all, or with own, the URL of one in this process, also to that one.
-func (c EgressConfig) forIssuers(all *egress.Egress, own string) (*egress.Egress, error) {
-	if own == "" {
-		return all, nil
+// buildWith returns Build, and what makes connections to identity providers: the same, or with the URL of one in this process, also to that
+// one.
+func (c EgressConfig) buildWith(issuer string) (all, issuers *egress.Egress, err error) {
+	if all, err = c.Build(); err != nil || issuer == "" {
+		return all, all, err
 	}
-	u, err := url.Parse(own)
+	u, err := url.Parse(issuer)
 	if err != nil {
-		return nil, fmt.Errorf("URL of the built-in issuer: %w", err)
+		return nil, nil, fmt.Errorf("URL of the built-in issuer: %w", err)
 	}
 	addr, err := netip.ParseAddrPort(u.Host)
 	if err != nil {
-		return nil, fmt.Errorf("address of the built-in issuer: %w", err)
+		return nil, nil, fmt.Errorf("address of the built-in issuer: %w", err)
 	}
-	return c.Build(addr)
+	issuers, err = c.Build(addr)
+	return all, issuers, err
 }
 
 // Keys lists all configuration keys, for the reference.

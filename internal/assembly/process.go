@@ -121,10 +121,7 @@ func (p *Process) build(parts []component) error {
 	if p.codec, err = p.cfg.Temporal.codec(p.cfg.Mesh.Key); err != nil {
 		return err
 	}
-	if p.egress, err = p.cfg.Egress.Build(); err != nil {
-		return err
-	}
-	if p.issuers, err = p.cfg.Egress.forIssuers(p.egress, p.opts.Issuer); err != nil {
+	if p.egress, p.issuers, err = p.cfg.Egress.buildWith(p.opts.Issuer); err != nil {
 		return err
 	}
 	if err := p.connect(parts); err != nil {
