@@ -26,11 +26,11 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		},
 		{
 			"a tag of another program", "kind: agent\nid: a\ndescription: !secret foo", "document 1 (agent a), line 3",
-			"the tag !secret is not known",
+			"the tag !secret is not known here…",
 		},
 		{
 			"such a tag below", "kind: agent\nid: a\ntools: [a__b, !!python/name:os.system c__d]", "document 1 (agent a), line 3",
-			"is not known here",
+			"the tag !!python/name:os.system is not known here…",
 		},
 		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is there twice"},
 		{
