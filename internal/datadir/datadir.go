@@ -45,11 +45,12 @@ func Open(path string) (*Dir, error) {
 func (d *Dir) Path(elem ...string) string { return filepath.Join(append([]string{d.path}, elem...)...) }
 
 // ErrKeyMissing means that a key with which data was sealed or signed is gone.
-var ErrKeyMissing = errors.New("key is missing, though this data directory has had it, and what was sealed with it could not be opened any more: " +
-	"restore it from a backup")
+var ErrKeyMissing = errors.New("key is missing, though this data directory has had it, and nothing of what was sealed or signed with it could " +
+	"be read any more: restore it from a backup; to replace it, name it in the setting for previous keys")
 
-// Key reads a key from a file of the directory, and generates it on the first start.
-func (d *Dir) Key(name string) (_ secret.Value, err error) {
+// Key reads a key from a file of the directory. It generates the key on the first start, and where previous keys are given, which the new one
+// replaces.
+func (d *Dir) Key(name string, previous ...secret.Value) (_ secret.Value, err error) {
 	known, err := dirid.Open(d.path)
 	if err != nil {
 		return secret.Value{}, explain(d.path, err)
@@ -57,7 +58,7 @@ func (d *Dir) Key(name string) (_ secret.Value, err error) {
 	defer func() { err = errors.Join(err, known.Close()) }()
 	file := d.Path(name)
 	b, err := os.ReadFile(file)
-	if (errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0) && known.Has(name) {
+	if (errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0) && known.Has(name) && len(previous) == 0 {
 		return secret.Value{}, fmt.Errorf("data directory %s: %s: %w", d.path, name, ErrKeyMissing)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

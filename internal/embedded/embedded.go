@@ -161,21 +161,21 @@ func (o *Options) place(dir *datadir.Dir) error {
 		o.Config.Identity.TokenFile = dir.Path(accesstoken.File)
 	}
 	if o.Config.Mesh.Key.IsZero() {
-		key, err := dir.Key("mesh.key")
+		key, err := dir.Key("mesh.key", o.Config.Temporal.OldCodecKeys...)
 		if err != nil {
 			return err
 		}
 		o.Config.Mesh.Key = key
 	}
 	if v := &o.Config.Policy.Vault; v.MasterKey.IsZero() && v.MasterKeyFile == "" && v.KMS == "" {
-		key, err := dir.Key("master.key")
+		key, err := dir.Key("master.key", v.OldMasterKeys...)
 		if err != nil {
 			return err
 		}
 		v.MasterKey = key
 	}
 	if o.Config.Sessions.SealKey.IsZero() {
-		key, err := dir.Key("seal.key")
+		key, err := dir.Key("seal.key", o.Config.Sessions.OldSealKeys...)
 		if err != nil {
 			return err
 		}
