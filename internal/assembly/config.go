@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
@@ -41,6 +42,7 @@ type Config struct {
 	Identity  IdentityConfig   `yaml:"identity"`
 	Egress    EgressConfig     `yaml:"egress"`
 	Telemetry telemetry.Config `yaml:"telemetry"`
+	Memory    memlimit.Config  `yaml:"memory"`
 	Gateway   gateway.Config   `yaml:"gateway"`
 	Sessions  sessions.Config  `yaml:"sessions"`
 	Registry  registry.Config  `yaml:"registry"`
@@ -181,6 +183,7 @@ func Defaults() Config {
 		Identity:  IdentityConfig{Issuer: account.DefaultConfig()},
 		Egress:    EgressConfig{Profile: egress.Local},
 		Telemetry: telemetry.Defaults(),
+		Memory:    memlimit.Config{Limit: memlimit.Off},
 		Gateway:   gateway.DefaultConfig(),
 		Sessions:  sessions.DefaultConfig(),
 		Registry:  registry.DefaultConfig(),

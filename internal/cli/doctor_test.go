@@ -64,6 +64,15 @@ func TestDoctor(t *testing.T) {
 			change: map[string]answer{"GET /healthz": {404, "hello"}},
 		},
 		{
+			name: "memory is short", want: []string{"warning  memory               246MiB of a limit of 256MiB in use", "→ Set memory.limit"},
+			change: map[string]answer{"GET /metrics": {body: "go_gc_gomemlimit_bytes 2.68435456e+08\n" +
+				"go_memstats_sys_bytes 3.57564416e+08\ngo_memstats_heap_released_bytes 9.961472e+07\n"}},
+		},
+		{
+			name: "memory has no limit", want: []string{"ok       memory               64MiB in use, no limit"},
+			change: map[string]answer{"GET /metrics": {body: "go_gc_gomemlimit_bytes 9.223372036854776e+18\ngo_memstats_sys_bytes 6.7108864e+07\n"}},
+		},
+		{
 			name: "a list is refused", code: 1, want: []string{"broken   sources              no", "→ Ask."},
 			change: map[string]answer{"GET /v1/sources?page_size=200": {403, `{"code":"permission_denied","detail":"no","todo":"Ask."}`}},
 		},

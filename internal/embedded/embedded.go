@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/devserver"
 	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
@@ -73,6 +74,7 @@ func Defaults() assembly.Config {
 	c.Temporal.Address, c.Temporal.UI, c.Gateway.URL = "", "", ""
 	c.Identity.Loopback = assembly.LoopbackLocal
 	c.Inference.Detect = true
+	c.Memory.Limit = memlimit.Auto
 	c.MCPBridge.Programs, c.Worker.Executors.Commands = programs(), programs()
 	c.Temporal.Eager = true
 	c.Policy.Rules = append(c.Policy.Rules, userRules()...)

@@ -30,6 +30,7 @@ func Check(ctx context.Context, c *client.Client, dataDir string) []Finding {
 	findings := s.checkServer(ctx)
 	if findings[0].Outcome == OK {
 		findings = append(findings, s.checkReady(ctx)...)
+		findings = append(findings, s.checkMemory(ctx)...)
 		findings = append(findings, s.checkModels(ctx), s.checkAgents(ctx))
 		findings = append(findings, s.checkSources(ctx)...)
 	} else if local(c.Server()) {

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/version"
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
@@ -99,6 +100,9 @@ func runDaemon(cmd *cobra.Command, a *app.App, file string, args []string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, shutdown(tel)) }()
+	if err := memlimit.Start(ctx, cfg.Memory, a.Getenv("GOMEMLIMIT"), tel.Log); err != nil {
+		return err
+	}
 
 	web, err := webListener(ctx, cfg, args)
 	if err != nil {

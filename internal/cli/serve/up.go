@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/embedded"
 	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
@@ -61,10 +62,6 @@ Logs go to standard error.`,
 	return cmd
 }
 
-// softMemory is Go's soft memory limit, above which it collects more often: on a personal machine Windlass shares memory with other
-// programs. GOMEMLIMIT in the environment overrides it.
-const softMemory = 256 << 20
-
 func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	ctx := cmd.Context()
 	asJSON, err := wantJSON(cmd)
@@ -90,8 +87,8 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	quiet := context.AfterFunc(ctx, func() { say("stopping… (again to stop at once)") })
 	defer quiet()
 	begin := time.Now()
-	if a.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(softMemory)
+	if err := memlimit.Start(ctx, cfg.Memory, a.Getenv("GOMEMLIMIT"), tel.Log); err != nil {
+		return err
 	}
 	return embedded.Run(ctx, embedded.Options{
 		Config: cfg, DataDir: f.dataDir,
