@@ -69,7 +69,9 @@ func TestABodyMustArriveInTime(t *testing.T) {
 				if err := errors.Join(g.Stop(context.Background()), client.Close()); err != nil {
 					t.Error(err)
 				}
-				<-done
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
 			})
 		})
 	}

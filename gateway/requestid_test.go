@@ -12,8 +12,14 @@ func TestRequestIDs(t *testing.T) {
 	s := serve(t, nil)
 	seen := map[string]bool{}
 	for _, request := range [][2]string{
-		{"GET", "/v1/agents/support"}, {"GET", "/v1/nothing"}, {"POST", "/v1/agents"}, {"GET", "/"}, {"GET", "/nothing"}, {"GET", "/healthz"},
-		{"DELETE", "/openapi.json"}, {"GET", "/v1/turns/trn_1/events"},
+		{"GET", "/v1/agents/support"},
+		{"GET", "/v1/nothing"},
+		{"POST", "/v1/agents"},
+		{"GET", "/"},
+		{"GET", "/nothing"},
+		{"GET", "/healthz"},
+		{"DELETE", "/openapi.json"},
+		{"GET", "/v1/turns/trn_1/events"},
 	} {
 		own := s.do(request[0], request[1], "", "X-Request-Id", "of-the-caller:1")
 		if got := own.header.Get("X-Request-Id"); got != "of-the-caller:1" {

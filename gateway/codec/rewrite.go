@@ -184,7 +184,8 @@ func (w *rewriter) skip() {
 // word skips true, false or null, or a number, which it rewrites in a value of any type.
 func (w *rewriter) word() {
 	start := w.pos
-	for ; w.pos < len(w.in) && !bytes.ContainsRune([]byte(",:}] \t\n\r"), rune(w.in[w.pos])); w.pos++ {
+	for w.pos < len(w.in) && !bytes.ContainsRune([]byte(",:}] \t\n\r"), rune(w.in[w.pos])) {
+		w.pos++
 	}
 	if !w.any || start == w.pos || w.in[start] > '9' {
 		return

@@ -120,7 +120,11 @@ func (s *strangers) dial(t *testing.T) *rawConn {
 func (r *rawConn) open(method string) (uint32, error) {
 	r.out.Reset()
 	for _, f := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "localhost"}, {"content-type", "application/grpc"},
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", method},
+		{":authority", "localhost"},
+		{"content-type", "application/grpc"},
 		{"te", "trailers"},
 	} {
 		if err := r.enc.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {

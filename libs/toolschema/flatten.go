@@ -85,7 +85,7 @@ type properties struct {
 
 func newProperties(o *object) properties {
 	all := newObject()
-	if named := o.object("properties"); named != nil {
+	if named := o.properties(); named != nil {
 		all, _ = copyOf(named).(*object)
 	}
 	return properties{all, required(o)}

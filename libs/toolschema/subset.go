@@ -28,7 +28,7 @@ var key = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // limitKeys leaves out properties whose names an API refuses, and says in words that there are such.
 func (f *fitter) limitKeys(o *object) {
-	named := o.object("properties")
+	named := o.properties()
 	if named == nil {
 		return
 	}
@@ -206,7 +206,7 @@ func (f *fitter) narrow(o *object) {
 	if format, ok := o.text("format"); ok && admits(o, "string") && format != "date-time" && format != "enum" {
 		o.remove("format")
 	}
-	named := o.object("properties")
+	named := o.properties()
 	if named != nil && len(named.keys) == 0 {
 		o.remove("required")
 	}

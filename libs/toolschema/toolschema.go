@@ -69,10 +69,10 @@ func Fit(schema string, form Form) (Fitted, error) {
 		}
 	}
 	fitted, ok := f.schema(top, 0).(*object)
-	if !ok || fitted.object("properties") == nil {
+	if !ok || fitted.properties() == nil {
 		return Fitted{}, errors.New("has no form that can be offered")
 	}
-	out := Fitted{JSON: write(nil, fitted), Empty: len(fitted.object("properties").keys) == 0, Notes: f.notes}
+	out := Fitted{JSON: write(nil, fitted), Empty: len(fitted.properties().keys) == 0, Notes: f.notes}
 	if string(out.JSON) == string(write(nil, v)) {
 		out.JSON = json.RawMessage(schema)
 	}
@@ -81,7 +81,7 @@ func Fit(schema string, form Form) (Fitted, error) {
 
 // plain reports whether the top of a schema is accepted as it is.
 func (f *fitter) plain(o *object) bool {
-	if name, _ := o.text("type"); name != "object" || o.object("properties") == nil {
+	if name, _ := o.text("type"); name != "object" || o.properties() == nil {
 		return false
 	}
 	return !slices.ContainsFunc([]string{

@@ -48,26 +48,42 @@ func TestSchemasAreOfferedAsAPIsAcceptThem(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"anyOf":[{"type":"array","items":{}},{"type":"null"}]}}}}}`,
 		},
 		{"a list of properties", `{"type":"object","properties":[]}`, `{"type":"object","properties":{}}`},
-		{"properties that are no schemas", `{"type":"object","properties":{"a":"string","b":null,"c":true}}`,
-			`{"type":"object","properties":{"a":{},"b":{},"c":{}}}`},
-		{"null for a list", `{"type":"object","properties":{"a":{}},"required":null,"description":null}`,
-			`{"type":"object","properties":{"a":{}}}`},
-		{"drafts 3 and 4", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{` +
-			`"n":{"type":"number","minimum":0,"exclusiveMinimum":true,"required":true},"t":{"type":"array","items":[{"type":"string"}]}}}`,
-			`{"type":"object","properties":{"n":{"type":"number","minimum":0},"t":{"type":"array","items":{}}}}`},
-		{"types that do not exist", `{"type":"object","properties":{"a":{"type":"any"},"b":{"type":["string","uuid"]},"c":{"type":7}}}`,
-			`{"type":"object","properties":{"a":{},"b":{},"c":{}}}`},
+		{
+			"properties that are no schemas", `{"type":"object","properties":{"a":"string","b":null,"c":true}}`,
+			`{"type":"object","properties":{"a":{},"b":{},"c":{}}}`,
+		},
+		{
+			"null for a list", `{"type":"object","properties":{"a":{}},"required":null,"description":null}`,
+			`{"type":"object","properties":{"a":{}}}`,
+		},
+		{
+			"drafts 3 and 4", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{` +
+				`"n":{"type":"number","minimum":0,"exclusiveMinimum":true,"required":true},"t":{"type":"array","items":[{"type":"string"}]}}}`,
+			`{"type":"object","properties":{"n":{"type":"number","minimum":0},"t":{"type":"array","items":{}}}}`,
+		},
+		{
+			"types that do not exist", `{"type":"object","properties":{"a":{"type":"any"},"b":{"type":["string","uuid"]},"c":{"type":7}}}`,
+			`{"type":"object","properties":{"a":{},"b":{},"c":{}}}`,
+		},
 		{"empty lists", `{"type":"object","properties":{"a":{"enum":[],"anyOf":[]}}}`, `{"type":"object","properties":{"a":{}}}`},
-		{"expressions of another language", `{"type":"object","properties":{"a":{"pattern":"^\\p{L}+$"},"b":{"pattern":"^[a-z]+$"},"c":{"pattern":"("}}}`,
-			`{"type":"object","properties":{"a":{},"b":{"pattern":"^[a-z]+$"},"c":{}}}`},
-		{"references", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"},"b":{"$ref":"#/$defs/b"},"c":{"$ref":"http://x.test/y"}},"$defs":{"a":{}}}`,
-			`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"},"b":{},"c":{}},"$defs":{"a":{}}}`},
-		{"a reference at the top", `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"x":{"type":"array"}}}}}`,
+		{
+			"expressions of another language", `{"type":"object","properties":{"a":{"pattern":"^\\p{L}+$"},"b":{"pattern":"^[a-z]+$"},"c":{"pattern":"("}}}`,
+			`{"type":"object","properties":{"a":{},"b":{"pattern":"^[a-z]+$"},"c":{}}}`,
+		},
+		{
+			"references", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"},"b":{"$ref":"#/$defs/b"},"c":{"$ref":"http://x.test/y"}},"$defs":{"a":{}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"},"b":{},"c":{}},"$defs":{"a":{}}}`,
+		},
+		{
+			"a reference at the top", `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"x":{"type":"array"}}}}}`,
 			`{"$defs":{"a":{"type":"object","properties":{"x":{"type":"array","items":{}}}}},"type":"object",` +
-				`"properties":{"x":{"type":"array","items":{}}}}`},
+				`"properties":{"x":{"type":"array","items":{}}}}`,
+		},
 		{"a reference to itself", `{"$ref":"#"}`, `{"type":"object","properties":{}}`},
-		{"conditions", `{"type":"object","properties":{"a":{}},"if":{"required":["a"]},"then":{"properties":{"b":{}}},"not":{"required":["c"]}}`,
-			`{"type":"object","properties":{"a":{},"b":{}}}`},
+		{
+			"conditions", `{"type":"object","properties":{"a":{}},"if":{"required":["a"]},"then":{"properties":{"b":{}}},"not":{"required":["c"]}}`,
+			`{"type":"object","properties":{"a":{},"b":{}}}`,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			want := row.want
@@ -102,20 +118,34 @@ func TestWhatTakesNoObjectIsNotOffered(t *testing.T) {
 
 func TestTheSubsetHasNothingElse(t *testing.T) {
 	for _, row := range []struct{ name, schema, want string }{
-		{"keywords", `{"type":"object","additionalProperties":false,"properties":{"a":{"type":"string","default":"x","format":"uri","examples":["y"]}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"}}}`},
-		{"types", `{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["string","integer"]}}}`,
-			`{"type":"object","properties":{"a":{"nullable":true,"type":"string"},"b":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}`},
-		{"a value", `{"type":"object","properties":{"a":{"const":"x"},"b":{"enum":[1,2],"type":"integer"},"c":{"enum":["","x"]}}}`,
-			`{"type":"object","properties":{"a":{"enum":["x"],"type":"string"},"b":{"type":"integer"},"c":{"type":"string"}}}`},
-		{"references", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
-			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}}}}}`},
-		{"an alternative to null", `{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"null"}],"description":"d"}}}`,
-			`{"type":"object","properties":{"a":{"type":"string","description":"d","nullable":true}}}`},
-		{"required but not there", `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"]}`,
-			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`},
-		{"all of", `{"type":"object","properties":{"a":{"allOf":[{"properties":{"x":{"type":"string"}}}]}}}`,
-			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}}}}}`},
+		{
+			"keywords", `{"type":"object","additionalProperties":false,"properties":{"a":{"type":"string","default":"x","format":"uri","examples":["y"]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}}}`,
+		},
+		{
+			"types", `{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["string","integer"]}}}`,
+			`{"type":"object","properties":{"a":{"nullable":true,"type":"string"},"b":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}`,
+		},
+		{
+			"a value", `{"type":"object","properties":{"a":{"const":"x"},"b":{"enum":[1,2],"type":"integer"},"c":{"enum":["","x"]}}}`,
+			`{"type":"object","properties":{"a":{"enum":["x"],"type":"string"},"b":{"type":"integer"},"c":{"type":"string"}}}`,
+		},
+		{
+			"references", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
+			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
+		},
+		{
+			"an alternative to null", `{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"null"}],"description":"d"}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","description":"d","nullable":true}}}`,
+		},
+		{
+			"required but not there", `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"]}`,
+			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`,
+		},
+		{
+			"all of", `{"type":"object","properties":{"a":{"allOf":[{"properties":{"x":{"type":"string"}}}]}}}`,
+			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
+		},
 	} {
 		got, err := toolschema.Fit(row.schema, toolschema.Form{Subset: true})
 		if err != nil || string(got.JSON) != row.want {

@@ -41,9 +41,9 @@ func (o *object) remove(keys ...string) {
 	o.keys = kept
 }
 
-// object returns a member that is an object, nil if it is none.
-func (o *object) object(key string) *object {
-	inner, _ := o.values[key].(*object)
+// properties returns the member of that name, nil if it is no object.
+func (o *object) properties() *object {
+	inner, _ := o.values["properties"].(*object)
 	return inner
 }
 

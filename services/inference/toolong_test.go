@@ -31,8 +31,10 @@ func TestConversationsThatAreTooLong(t *testing.T) {
 		{400, object("too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000."), true},
 		{400, object("input length and `max_tokens` exceed context limit: 199000 + 21333 > 200000"), true},
 		{400, `{"message":"Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again."}`, true},
-		{400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long: 9 tokens\"}}"}}}`,
-			true},
+		{
+			400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long: 9 tokens\"}}"}}}`,
+			true,
+		},
 		{400, `prompt is too long: 210000 tokens > 200000 maximum`, true},
 
 		{400, object("max_tokens is too large: 20000. This model supports at most 16384 completion tokens."), false},

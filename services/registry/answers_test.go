@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,9 +43,7 @@ func (s *saying) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.calls++
-	for name, values := range s.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), s.header)
 	w.WriteHeader(s.status)
 	_, _ = io.WriteString(w, s.body)
 }

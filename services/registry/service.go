@@ -177,7 +177,8 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.seed(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
-	defer telemetry.Add(s.metrics)()
+	remove := telemetry.Add(s.metrics)
+	defer remove()
 	var g errgroup.Group
 	g.Go(func() error { return s.syncer.Run(ctx) })
 	// The cache and the events end last: calls that end until then may change something, and are recorded.

@@ -15,6 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testmain.Shuffle()
+	testmain.Shuffle()
 	code := m.Run()
 	if owner.end(code != 0) {
 		code = max(code, 1)

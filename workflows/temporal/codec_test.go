@@ -243,7 +243,7 @@ func TestS18WhatIsInClearIsRefused(t *testing.T) {
 }
 
 func TestPayloadsInClear(t *testing.T) {
-	clear, err := converter.GetDefaultDataConverter().ToPayload("hello")
+	plain, err := converter.GetDefaultDataConverter().ToPayload("hello")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestPayloadsInClear(t *testing.T) {
 	} {
 		row.cfg.Key = key("a")
 		var got string
-		err := codec(t, row.cfg).DataConverter().FromPayload(clear, &got)
+		err := codec(t, row.cfg).DataConverter().FromPayload(plain, &got)
 		if row.refuse != errors.Is(err, temporal.ErrClear) || (got == "hello") == row.refuse {
 			t.Errorf("%s: %q, %v", row.name, got, err)
 		}

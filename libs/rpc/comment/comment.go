@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
@@ -68,7 +67,7 @@ func (a *annotator) add(name string, path []int32) {
 	}
 	line := int32(len(a.found))
 	a.found = append(a.found, &descriptorpb.SourceCodeInfo_Location{
-		Path: path, Span: []int32{line, 0, 1}, LeadingComments: proto.String(" " + text + "\n"),
+		Path: path, Span: []int32{line, 0, 1}, LeadingComments: new(" " + text + "\n"),
 	})
 }
 

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Refused is the error of a request that the server answered with an error status.
-type Refused struct{ Failure }
+// RefusedError is the error of a request that the server answered with an error status.
+type RefusedError struct{ Failure }
 
-func (r *Refused) Error() string { return "refused: " + r.Message }
+func (r *RefusedError) Error() string { return "refused: " + r.Message }
 
-// Refusals is a middleware for the clients of SDKs: any response with an error status becomes a *Refused, whatever its body is. The SDKs
+// Refusals is a middleware for the clients of SDKs: any response with an error status becomes a *RefusedError, whatever its body is. The SDKs
 // take a body that they cannot read for a lost connection.
 func Refusals(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
@@ -25,7 +25,7 @@ func Refusals(req *http.Request, next func(*http.Request) (*http.Response, error
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	f := ReadFailure(body)
 	f.Status, f.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())
-	return nil, &Refused{f}
+	return nil, &RefusedError{f}
 }
 
 // Issuer identifies an API: what it sends for itself is returned to it only.

@@ -93,17 +93,21 @@ func TestOneOddToolDoesNotHideOthers(t *testing.T) {
 // TestOneOddEntryDoesNotHideOthers: the same for prompts, resources and templates.
 func TestOneOddEntryDoesNotHideOthers(t *testing.T) {
 	for method, row := range map[string]struct{ field, items, want string }{
-		"prompts/list": {"prompts", `[7,null,"x",{"name":"good","arguments":[{"name":"a","required":true}]},
+		"prompts/list": {
+			"prompts", `[7,null,"x",{"name":"good","arguments":[{"name":"a","required":true}]},
 			{"name":"odd1","title":5,"description":null,"arguments":null,"icons":{},"_meta":[]},
 			{"name":"odd2","arguments":[{"name":"a","title":null,"required":"yes"}]},
 			{"name":"odd3","arguments":[{"title":"no name"}]},{"name":"odd4","arguments":{}},{"name":""},{"name":7},{}]`,
-			`[{"arguments":[{"name":"a","required":true}],"name":"good"},{"name":"odd1"},{"arguments":[{"name":"a"}],"name":"odd2"}]`},
-		"resources/list": {"resources", `[{"uri":"a:1","name":"good","size":3,"annotations":{"audience":["user"],"priority":0.5}},
+			`[{"arguments":[{"name":"a","required":true}],"name":"good"},{"name":"odd1"},{"arguments":[{"name":"a"}],"name":"odd2"}]`,
+		},
+		"resources/list": {
+			"resources", `[{"uri":"a:1","name":"good","size":3,"annotations":{"audience":["user"],"priority":0.5}},
 			{"uri":"a:2"},{"uri":"a:3","name":null,"mimeType":null,"size":"3","annotations":{"audience":["robot"],"priority":7,"x":1}},
 			{"uri":"a:4","name":"n","icons":[{"src":"x","sizes":"any"}],"annotations":[]},{"uri":"a:5","name":"n","icons":[{}]},
 			{"name":"no address"},{"uri":null},{"uri":7}]`,
 			`[{"annotations":{"audience":["user"],"priority":0.5},"name":"good","size":3,"uri":"a:1"},{"name":"a:2","uri":"a:2"},` +
-				`{"annotations":{"x":1},"name":"a:3","uri":"a:3"},{"icons":[{"src":"x"}],"name":"n","uri":"a:4"},{"name":"n","uri":"a:5"}]`},
+				`{"annotations":{"x":1},"name":"a:3","uri":"a:3"},{"icons":[{"src":"x"}],"name":"n","uri":"a:4"},{"name":"n","uri":"a:5"}]`,
+		},
 		"resources/templates/list": {
 			"resourceTemplates", `[{"uriTemplate":"a:{x}","name":"good"},{"uriTemplate":"b:{x}","title":[]},{"name":"n"}]`,
 			`[{"name":"good","uriTemplate":"a:{x}"},{"name":"b:{x}","uriTemplate":"b:{x}"}]`,

@@ -17,8 +17,11 @@ import (
 
 // marks are byte order marks and the encodings that they stand for. That of UTF-32 begins like that of UTF-16.
 var marks = []struct{ mark, name string }{
-	{"\xEF\xBB\xBF", "utf-8"}, {"\xFF\xFE\x00\x00", "utf-32"}, {"\x00\x00\xFE\xFF", "utf-32"},
-	{"\xFE\xFF", "utf-16be"}, {"\xFF\xFE", "utf-16le"},
+	{"\xEF\xBB\xBF", "utf-8"},
+	{"\xFF\xFE\x00\x00", "utf-32"},
+	{"\x00\x00\xFE\xFF", "utf-32"},
+	{"\xFE\xFF", "utf-16be"},
+	{"\xFF\xFE", "utf-16le"},
 }
 
 // xmlEncoding is the encoding that an XML document names in its first line.

@@ -90,12 +90,12 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	m := p.lessons.Manner(req.Model)
 	for n := 0; ; n++ {
 		c := p.newCall(req, m)
-		resp, err := c.send(ctx)
+		resp, err := c.send(ctx) //nolint:bodyclose // receive closes it
 		if err == nil {
 			p.lessons.Worked(req, m)
 			return c.receive(ctx, resp, emit)
 		}
-		refused, ok := errors.AsType[*provider.Refused](err)
+		refused, ok := errors.AsType[*provider.RefusedError](err)
 		if !ok || n == provider.MaxRefusals || !p.lessons.Learn(req, m, c.sent(), refused.Failure) {
 			return provider.Finished{}, p.failed(ctx, req.Model, err)
 		}
@@ -159,7 +159,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 
 // failed maps an error of the SDK.
 func (p *Provider) failed(ctx context.Context, model string, err error) error {
-	if refused, ok := errors.AsType[*provider.Refused](err); ok {
+	if refused, ok := errors.AsType[*provider.RefusedError](err); ok {
 		return p.id.Fault(model, refused.Failure)
 	}
 	return p.id.Transport(ctx, err)

@@ -150,8 +150,8 @@ type Entry func(item map[string]json.RawMessage) error
 
 // Resource mends a resource, and Template a template of resources. Without a name it is called by its address.
 var (
-	Resource Entry = named(resource, "uri")
-	Template Entry = named(templates, "uriTemplate")
+	Resource = named(resource, "uri")
+	Template = named(templates, "uriTemplate")
 )
 
 // Prompt mends a prompt. One whose arguments cannot be read cannot be asked for.
