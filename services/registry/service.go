@@ -165,7 +165,8 @@ func openLog(cfg Config, st store.Store, deps Deps) (*eventlog.Log, error) {
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	api.Register(r, api.Deps{
-		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Metrics: s.metrics, Cache: s.cache, Origins: s.origins,
+		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Metrics: s.metrics,
+		Cache: s.cache, Origins: s.origins,
 		Events: s.events, Now: s.now,
 		MaxTextBytes: s.cfg.MaxTextBytes, Log: s.log,
 	})
