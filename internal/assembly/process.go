@@ -51,6 +51,8 @@ type Options struct {
 	Kill func()
 	// Getenv reads the environment, to detect model providers.
 	Getenv func(string) string
+	// Slow is called with the name of a part whose stop takes longer than a second; nil = no one asks.
+	Slow func(part string)
 }
 
 // Process is a set of roles that start, run and stop together.
@@ -100,7 +102,7 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 		authorizer: &authorizer{}, auditor: &auditor{},
 		databases: map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]probe.Check{},
 	}
-	p.group.Log = opts.Log
+	p.group.Log, p.group.Slow = opts.Log, opts.Slow
 	p.checker = probe.NewChecker(opts.Log, func() map[string]probe.Check { return p.ready })
 	if err := p.build(parts); err != nil {
 		return nil, errors.Join(err, p.release(context.WithoutCancel(ctx)))

@@ -46,6 +46,8 @@ type Options struct {
 	Kill func(Ready)
 	// Started is called once everything serves.
 	Started func(Ready)
+	// Slow is called with the name of a part whose stop takes longer than a second; nil = no one asks.
+	Slow func(part string)
 }
 
 // Ready holds the addresses of a running mesh.
@@ -132,7 +134,7 @@ func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, web, g
 	opts := assembly.Options{
 		Config: o.Config, Roles: assembly.AllRoles(), Network: rpc.NewMemory(), Extra: []net.Listener{grpc}, HTTP: web,
 		Issuer: ready.Issuer,
-		Log:    o.Log, Metrics: o.Metrics, Getenv: o.Getenv,
+		Log:    o.Log, Metrics: o.Metrics, Getenv: o.Getenv, Slow: o.Slow,
 	}
 	if o.Kill != nil {
 		opts.Kill = func() { o.Kill(ready) }

@@ -28,7 +28,9 @@ type Component struct {
 // Group is an ordered list of components. The zero value is ready for use; Log is optional.
 type Group struct {
 	// Log receives one line per start and stop at debug level. Nil means no logging.
-	Log        *slog.Logger
+	Log *slog.Logger
+	// Slow is called with the name of a component whose stop takes longer than a second. Nil means that no one asks.
+	Slow       func(component string)
 	components []Component
 }
 
@@ -122,6 +124,9 @@ func watch(c Component, ended chan<- *Error) {
 	ended <- &Error{Component: c.Name, Phase: "run", Err: err}
 }
 
+// slowStop is how long a stop may take before a person is told what it waits for.
+const slowStop = time.Second
+
 // stop runs one Stop, and gives up on it when ctx ends.
 func (g *Group) stop(ctx context.Context, c Component) error {
 	if c.Stop == nil {
@@ -130,6 +135,10 @@ func (g *Group) stop(ctx context.Context, c Component) error {
 	begin := time.Now()
 	done := make(chan error, 1)
 	go func() { done <- guard(func() error { return c.Stop(ctx) }) }()
+	if g.Slow != nil {
+		slow := time.AfterFunc(slowStop, func() { g.Slow(c.Name) })
+		defer slow.Stop()
+	}
 	var err error
 	select {
 	case err = <-done:

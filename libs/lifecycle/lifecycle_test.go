@@ -35,6 +35,26 @@ func (r *recorder) check(t *testing.T, want ...string) {
 	}
 }
 
+// TestASlowStopIsTold: a person who waits for a stop learns for what.
+func TestASlowStopIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		slow := r.component("slow")
+		slow.Stop = func(context.Context) error { time.Sleep(3 * time.Second); return nil }
+		var told []string
+		g := lifecycle.Group{Slow: func(name string) { told = append(told, name) }}
+		g.Add(r.component("a"), slow, r.component("b"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := g.Run(ctx, time.Minute); err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		if !slices.Equal(told, []string{"slow"}) {
+			t.Errorf("slow are %q", told)
+		}
+	})
+}
+
 func TestCancelStopsInReverse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +58,28 @@ func TestRefusedBeforeItRanIsWrongUsage(t *testing.T) {
 		if code := a.Execute(t.Context(), root, args); code != ExitUsage || !strings.Contains(errs.String(), "See 'x --help'") {
 			t.Errorf("%v = %d %q", args, code, errs.String())
 		}
+	}
+}
+
+// TestASecondSignalEndsTheProcessAtOnce, unless it is the echo of the first.
+func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	for _, row := range []struct {
+		after time.Duration
+		ends  bool
+	}{{after: 10 * time.Millisecond}, {after: 150 * time.Millisecond, ends: true}, {after: time.Minute, ends: true}} {
+		t.Run(row.after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended := false
+				s := signals{exit: func(int) { ended = true }}
+				ctx, cancel := context.WithCancel(t.Context())
+				s.deliver(ctx, os.Interrupt, cancel)
+				time.Sleep(row.after)
+				s.deliver(ctx, os.Interrupt, cancel)
+				if ended != row.ends {
+					t.Errorf("the process ends: %t", ended)
+				}
+			})
+		})
 	}
 }
 

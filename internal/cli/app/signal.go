@@ -15,10 +15,13 @@ type signals struct {
 	handler func() bool
 	// first is the time of the signal that ended the context.
 	first time.Time
+	// exit ends the process; nil means os.Exit.
+	exit func(code int)
 }
 
-// echo is how long further signals count as the first one: terminals and supervisors often signal both a process and its group.
-const echo = 500 * time.Millisecond
+// echo is how long further signals count as the first one: terminals and supervisors often signal both a process and its group. Nobody
+// presses Ctrl-C twice as fast.
+const echo = 100 * time.Millisecond
 
 // watch starts handling signals. The returned function stops it.
 func (s *signals) watch(ctx context.Context) (context.Context, func()) {
@@ -47,7 +50,11 @@ func (s *signals) deliver(ctx context.Context, sig os.Signal, cancel func()) {
 		if !first.IsZero() && time.Since(first) < echo {
 			return
 		}
-		os.Exit(ExitError) // a second signal: do not wait
+		if s.exit == nil {
+			os.Exit(ExitError) // a second signal: do not wait
+		}
+		s.exit(ExitError)
+		return
 	}
 	if sig == os.Interrupt && s.handled() {
 		return

@@ -101,6 +101,13 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 			}
 			debug.FreeOSMemory() // the start needs more than what follows, and Go returns memory slowly
 		},
+		Slow: func(part string) {
+			if part == assembly.Worker {
+				say("waiting up to %s for running steps to end; those that do not go on at the next start…", cfg.Worker.DrainTime)
+				return
+			}
+			say("waiting for %s to stop…", part)
+		},
 	})
 }
 
