@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -263,14 +264,23 @@ func (b *blackout) verify(before *blackout, asker int) {
 	list, err := b.user.sessions.ListMessages(b.t.Context(), &sessionsv1.ListMessagesRequest{SessionId: b.sessions[asker], PageSize: 100})
 	harness.Must(b.t, err)
 	first, second := calls(asker)
-	for _, n := range []string{first, second} {
-		did := false
-		for _, m := range list.GetMessages() {
-			for _, part := range m.GetToolResult().GetContent() {
-				did = did || part.GetText() == "did "+n
+	results, doubts := map[string]bool{}, 0
+	for _, m := range list.GetMessages() {
+		for _, part := range m.GetToolResult().GetContent() {
+			results[part.GetText()] = true
+			if strings.Contains(part.GetText(), "not known") {
+				doubts++
 			}
 		}
-		b.acted(before, n, did)
+	}
+	for _, n := range []string{first, second} {
+		b.acted(before, n, results["did "+n])
+		if !results["did "+n] {
+			doubts--
+		}
+	}
+	if doubts != 0 {
+		b.t.Errorf("the results of turn %d are %v: a call has neither a result nor a doubt", asker, results)
 	}
 }
 
