@@ -404,7 +404,7 @@ type ListApprovalsRequest struct {
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only approvals with this status; unset = all.
 	Status ApprovalStatus `protobuf:"varint,7,opt,name=status,proto3,enum=windlass.sessions.v1.ApprovalStatus" json:"status,omitempty"`
-	// Only approvals of this kind; unset = all.
+	// Only approvals of this kind; unset = all but waits for sub-agents, which nobody can decide.
 	Kind v1.WaitKind `protobuf:"varint,8,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
 	// Only approvals of this session.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
