@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,7 +18,7 @@ func (p *Process) database(role string) (*sqldb.DB, error) {
 		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
 		FlushOn: p.cfg.Database.Flush, Log: p.log, Now: faultpoint.Clock(),
 	}
-	db, err := p.openDatabase(cfg)
+	db, err := openDatabase(p.ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
@@ -27,10 +28,10 @@ func (p *Process) database(role string) (*sqldb.DB, error) {
 }
 
 // openDatabase opens a database; a SQLite file must be the one that its data directory had before.
-func (p *Process) openDatabase(cfg sqldb.Config) (_ *sqldb.DB, err error) {
+func openDatabase(ctx context.Context, cfg sqldb.Config) (_ *sqldb.DB, err error) {
 	path, file := strings.CutPrefix(cfg.URL, "sqlite:")
 	if !file {
-		return sqldb.Open(p.ctx, cfg)
+		return sqldb.Open(ctx, cfg)
 	}
 	dir, err := dirid.Open(filepath.Dir(path))
 	if err != nil {
@@ -39,7 +40,7 @@ func (p *Process) openDatabase(cfg sqldb.Config) (_ *sqldb.DB, err error) {
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	name := filepath.Base(path)
 	cfg.Origin = &sqldb.Origin{ID: dir.ID, Required: dir.Has(name)}
-	db, err := sqldb.Open(p.ctx, cfg)
+	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func TestALostDatabaseIsNotMadeAnew(t *testing.T) {
 		t.Errorf("without registry.db: %v, want its name", err)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("it was made anew")
+		t.Error("it was created again")
 	}
 	if err := os.WriteFile(file, kept, 0o600); err != nil {
 		t.Fatal(err)

@@ -45,11 +45,11 @@ func Open(path string) (*Dir, error) {
 func (d *Dir) Path(elem ...string) string { return filepath.Join(append([]string{d.path}, elem...)...) }
 
 // ErrKeyMissing means that a key with which data was sealed or signed is gone.
-var ErrKeyMissing = errors.New("key is missing, though this data directory has had it, and nothing of what was sealed or signed with it could " +
-	"be read any more: restore it from a backup; to replace it, name it in the setting for previous keys")
+var ErrKeyMissing = errors.New("key is missing, though this data directory has had it, and nothing of what was sealed or signed with it " +
+	"could be read any more: restore it from a backup; to replace it, name it in the setting for previous keys")
 
-// Key reads a key from a file of the directory. It generates the key on the first start, and where previous keys are given, which the new one
-// replaces.
+// Key reads a key from a file of the directory. It generates the key on the first start, and where previous keys are given, which the new
+// one replaces.
 func (d *Dir) Key(name string, previous ...secret.Value) (_ secret.Value, err error) {
 	known, err := dirid.Open(d.path)
 	if err != nil {

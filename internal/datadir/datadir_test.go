@@ -37,7 +37,7 @@ func TestOneProcessAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := again.Key("mesh.key"); !errors.Is(err, datadir.ErrKeyMissing) || !strings.Contains(err.Error(), "mesh.key") {
-		t.Errorf("a key that was lost: %v, want it to be named, not made anew", err)
+		t.Errorf("a key that was lost: %v, want it to be named, not created again", err)
 	}
 	if fresh, err := again.Key("mesh.key", key); err != nil || fresh.Equal(key) || fresh.IsZero() {
 		t.Errorf("a key that is replaced: %v", err)

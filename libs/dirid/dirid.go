@@ -1,5 +1,5 @@
 // Package dirid gives a data directory an identity, and remembers which files it must have. A file that is lost is then noticed, instead of
-// being made anew beside the others.
+// being created again beside the others.
 package dirid
 
 import (

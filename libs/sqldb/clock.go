@@ -23,12 +23,15 @@ func (db *DB) Now() time.Time {
 	return db.clock.Now()
 }
 
-// checkSessions makes the pool ask each new connection which schema it uses, and what the server's clock says. Later it asks again when the
+// session checks the connections of a pool.
+type session struct{ *DB }
+
+// check makes the pool ask each new connection which schema it uses, and what the server's clock says. Later it asks again when the
 // newest reading is old: behind a pooler a connection may be to another session or server by then.
-func (db *DB) checkSessions(pc *pgxpool.Config) {
+func (s session) check(pc *pgxpool.Config) {
 	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		async, err := db.checkSession(ctx, conn)
-		if err != nil || !async || db.cfg.FlushOn == FlushCalls {
+		async, err := s.read(ctx, conn)
+		if err != nil || !async || s.cfg.FlushOn == FlushCalls {
 			return err
 		}
 		// The server's default would confirm commits before they are on disk.
@@ -36,30 +39,30 @@ func (db *DB) checkSessions(pc *pgxpool.Config) {
 		return err
 	}
 	pc.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
-		if db.cfg.Now != nil || !db.clock.Stale(measureEvery) {
+		if s.cfg.Now != nil || !s.clock.Stale(measureEvery) {
 			return true, nil
 		}
 		// Drop a connection that does not answer, or not as it should, and take another one.
-		_, err := db.checkSession(ctx, conn)
+		_, err := s.read(ctx, conn)
 		return err == nil, nil
 	}
 }
 
-// checkSession returns ErrSchema for a session that does not use the service's schema, reads the server's clock, and reports whether commits
-// are confirmed before they are on disk. The simple protocol saves the round trip that prepares the statement.
-func (db *DB) checkSession(ctx context.Context, conn *pgx.Conn) (async bool, err error) {
+// read returns ErrSchema for a session that does not use the service's schema, reads the server's clock, and reports whether
+// commits are confirmed before they are on disk. The simple protocol saves the round trip that prepares the statement.
+func (s session) read(ctx context.Context, conn *pgx.Conn) (async bool, err error) {
 	var at time.Time
 	var schema, commit string
-	before := db.clock.Local()
+	before := s.clock.Local()
 	if err := conn.QueryRow(ctx, "SELECT clock_timestamp(), coalesce(current_schema(), ''), current_setting('synchronous_commit')",
 		pgx.QueryExecModeSimpleProtocol).Scan(&at, &schema, &commit); err != nil {
 		return false, fmt.Errorf("read the server's clock and settings: %w", err)
 	}
-	if schema != db.schema {
-		return false, fmt.Errorf("%w: it is %q, not %q", ErrSchema, schema, db.schema)
+	if schema != s.schema {
+		return false, fmt.Errorf("%w: it is %q, not %q", ErrSchema, schema, s.schema)
 	}
-	if db.cfg.Now == nil {
-		db.clock.Observe(at, before, db.clock.Local())
+	if s.cfg.Now == nil {
+		s.clock.Observe(at, before, s.clock.Local())
 	}
 	return commit == "off", nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/dirid"
 )
 
-// What is on disk before a caller continues, for Config.FlushOn. A killed process loses nothing with any of them; they differ in what a power
-// failure may take.
+// What is on disk before a caller continues, for Config.FlushOn. A killed process loses nothing with any of them; they differ in what a
+// power failure may take.
 const (
 	// FlushPromises flushes what a call has committed before its caller is answered, see Track, and what Flush is called for.
 	FlushPromises = "promises"
@@ -29,23 +29,16 @@ func (db *DB) WriteDurable(ctx context.Context, f func(Tx) error) error {
 	if err := db.Write(ctx, f); err != nil {
 		return err
 	}
-	return db.flush()
+	return db.flusher.flushAll()
 }
 
-// Flush returns when everything that was committed before is on disk. It does nothing with FlushCalls, and on PostgreSQL, which flushes each
-// commit.
+// Flush returns when everything that was committed before is on disk. It does nothing with FlushCalls, and on PostgreSQL, which flushes
+// each commit.
 func (db *DB) Flush() error {
 	if db.cfg.FlushOn == FlushCalls {
 		return nil
 	}
-	return db.flush()
-}
-
-func (db *DB) flush() error {
-	if db.dialect != SQLite {
-		return nil
-	}
-	return db.flusher.flush(db.flusher.committed.Load())
+	return db.flusher.flushAll()
 }
 
 // written are the commits of a call: the newest of each database.
@@ -69,12 +62,12 @@ func Untracked(ctx context.Context) context.Context {
 	return context.WithValue(ctx, writtenKey{}, (*written)(nil))
 }
 
-// noteCommit is called after each commit on SQLite.
-func (db *DB) noteCommit(ctx context.Context) error {
-	n := db.flusher.committed.Add(1)
-	switch db.cfg.FlushOn {
+// note is called after each commit; flushOn is that of the configuration.
+func (f *flusher) note(ctx context.Context, flushOn string) error {
+	n := f.committed.Add(1)
+	switch flushOn {
 	case FlushCommits:
-		return db.flusher.flush(n)
+		return f.flush(n)
 	case FlushCalls:
 		return nil
 	}
@@ -84,7 +77,7 @@ func (db *DB) noteCommit(ctx context.Context) error {
 		if w.all == nil {
 			w.all = map[*flusher]uint64{}
 		}
-		w.all[db.flusher] = max(n, w.all[db.flusher])
+		w.all[f] = max(n, w.all[f])
 	}
 	return nil
 }
@@ -125,6 +118,14 @@ type flushing struct {
 
 func newFlusher(path string, sync func(*os.File) error) *flusher {
 	return &flusher{path: path, sync: sync, one: make(chan struct{}, 1)}
+}
+
+// flushAll returns when all commits so far are on disk. It does nothing without a flusher, on PostgreSQL.
+func (f *flusher) flushAll() error {
+	if f == nil {
+		return nil
+	}
+	return f.flush(f.committed.Load())
 }
 
 // flush returns when so many commits are on disk. A flush that began before the last of them does not count.

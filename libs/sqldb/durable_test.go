@@ -76,8 +76,8 @@ func TestAFlushThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// TestAnswersWaitForTheirCommits: what a tracked call has committed is flushed once, before its answer, and only then; how much else is, is a
-// setting.
+// TestAnswersWaitForTheirCommits: what a tracked call has committed is flushed once, before its answer, and only then; how much else is,
+// is a setting.
 func TestAnswersWaitForTheirCommits(t *testing.T) {
 	for _, row := range []struct {
 		on                                        string

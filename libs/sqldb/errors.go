@@ -40,8 +40,8 @@ var (
 	ErrNewer = errors.New("the database was used by a later version of Windlass, which this version would misread: start that version or a " +
 		"newer one, or restore the backup from before the upgrade (docs/how-to/upgrades.md)")
 	// ErrMissing means that a file is not there, or empty, though its data directory has had it.
-	ErrMissing = errors.New("database file is missing or empty, though this data directory has had it: restore it from a backup of the same time " +
-		"as the directory's other files")
+	ErrMissing = errors.New("database file is missing or empty, though this data directory has had it: restore it from a backup of the same " +
+		"time as the directory's other files")
 	// ErrForeign means that a file belongs to another data directory, another service or another program.
 	ErrForeign = errors.New("database file does not belong here: put back the one of this data directory, or restore all of the directory's " +
 		"files from one backup")
@@ -76,7 +76,8 @@ func translate(err error) error {
 		return nil
 	}
 	for _, known := range []error{
-		ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict, ErrNewer, ErrMissing, ErrForeign, ErrDamaged, ErrSchema,
+		ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict, ErrNewer, ErrMissing, ErrForeign, ErrDamaged,
+		ErrSchema,
 	} {
 		if errors.Is(err, known) {
 			return err

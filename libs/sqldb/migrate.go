@@ -33,46 +33,54 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 		return fmt.Errorf("migrate %s: %w", db.schema, err)
 	}
 	opts = append(opts, goose.WithGoMigrations(own...))
-	if err := db.exclusive(ctx, func() error { return db.migrate(ctx, own, opts) }); err != nil {
+	m := migration{DB: db, own: own, opts: opts}
+	if err := m.exclusive(ctx, func() error { return m.run(ctx) }); err != nil {
 		return fmt.Errorf("migrate %s: %w", db.schema, translate(err))
 	}
 	return nil
 }
 
-// migrate applies the pending ones of its own migrations. No other process migrates the schema meanwhile.
-func (db *DB) migrate(ctx context.Context, own []*goose.Migration, opts []goose.ProviderOption) error {
-	if err := db.refuseNewer(ctx, own); err != nil {
+// migration takes a database to the newest of our migrations.
+type migration struct {
+	*DB
+	own  []*goose.Migration
+	opts []goose.ProviderOption
+}
+
+// run applies the pending migrations. No other process migrates the schema meanwhile.
+func (m migration) run(ctx context.Context) error {
+	if err := m.refuseNewer(ctx); err != nil {
 		return err
 	}
 	dialect := goose.DialectSQLite3
-	if db.dialect == Postgres {
+	if m.dialect == Postgres {
 		dialect = goose.DialectPostgres
 	}
-	provider, err := goose.NewProvider(dialect, db.write, nil, opts...)
+	provider, err := goose.NewProvider(dialect, m.write, nil, m.opts...)
 	if err != nil {
 		return err
 	}
 	done, err := provider.Up(ctx) // the provider is not closed: that would close our pool
 	for _, r := range done {
-		db.log.InfoContext(ctx, "migration applied", "schema", db.schema, "version", r.Source.Version, "took", r.Duration)
+		m.log.InfoContext(ctx, "migration applied", "schema", m.schema, "version", r.Source.Version, "took", r.Duration)
 	}
-	if err == nil && db.dialect == SQLite {
-		err = db.describe(ctx, len(done) > 0)
+	if err == nil && m.dialect == SQLite {
+		err = m.describe(ctx, len(done) > 0)
 	}
 	return err
 }
 
-// exclusive runs f while no other process migrates the schema. On PostgreSQL the lock is a transaction's, on a connection of its own: a pool
-// may have one connection only, and a pooler may give each transaction another session of the server.
-func (db *DB) exclusive(ctx context.Context, f func() error) (err error) {
-	if db.dialect == SQLite {
-		if err := db.enter(ctx); err != nil {
+// exclusive runs f while no other process migrates the schema. On PostgreSQL the lock is a transaction's, on a connection of its own: a
+// pool may have one connection only, and a pooler may give each transaction another session of the server.
+func (m migration) exclusive(ctx context.Context, f func() error) (err error) {
+	if m.dialect == SQLite {
+		if err := m.enter(ctx); err != nil {
 			return err
 		}
-		defer db.leave()
+		defer m.leave()
 		return f()
 	}
-	conn, err := pgx.ConnectConfig(ctx, db.direct)
+	conn, err := pgx.ConnectConfig(ctx, m.direct)
 	if err != nil {
 		return err
 	}
@@ -86,42 +94,42 @@ func (db *DB) exclusive(ctx context.Context, f func() error) (err error) {
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", db.lockID()); err != nil {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", m.lockID()); err != nil {
 		return err
 	}
 	return f()
 }
 
 // refuseNewer returns ErrNewer if the database has a migration that is not one of ours.
-func (db *DB) refuseNewer(ctx context.Context, own []*goose.Migration) error {
-	table := "goose_" + db.schema
+func (m migration) refuseNewer(ctx context.Context) error {
+	table := "goose_" + m.schema
 	exists := "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)"
-	if db.dialect == Postgres {
+	if m.dialect == Postgres {
 		exists = "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1)"
 	}
-	if there, err := One(ctx, db.write, Column[bool], exists, table); err != nil || !there {
+	if there, err := One(ctx, m.write, Column[bool], exists, table); err != nil || !there {
 		return err
 	}
-	applied, err := All(ctx, db.write, Column[int64], "SELECT version_id FROM "+table+" WHERE version_id > 0 ORDER BY version_id DESC")
+	applied, err := All(ctx, m.write, Column[int64], "SELECT version_id FROM "+table+" WHERE version_id > 0 ORDER BY version_id DESC")
 	if err != nil {
 		return err
 	}
 	newest := int64(0)
 	known := map[int64]bool{}
-	for _, m := range own {
-		newest, known[m.Version] = max(newest, m.Version), true
+	for _, own := range m.own {
+		newest, known[own.Version] = max(newest, own.Version), true
 	}
 	for _, version := range applied {
 		if !known[version] {
-			return fmt.Errorf("%w: database %s has migration %d, and this version knows those up to %d", ErrNewer, db.schema, version, newest)
+			return fmt.Errorf("%w: database %s has migration %d, and this version knows those up to %d", ErrNewer, m.schema, version, newest)
 		}
 	}
 	return nil
 }
 
 // lockID differs between services, whose migrations are independent.
-func (db *DB) lockID() int64 {
+func (m migration) lockID() int64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte("windlass-migrate-" + db.schema)) // a hash never fails to write
+	_, _ = h.Write([]byte("windlass-migrate-" + m.schema)) // a hash never fails to write
 	return int64(h.Sum64() >> 1)
 }

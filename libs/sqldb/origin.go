@@ -32,9 +32,8 @@ func (o *Origin) checkFile(path string) error {
 }
 
 // identify compares the file's identity with that of its directory, and gives it one if it has none.
-func (db *DB) identify(ctx context.Context) error {
-	want := db.cfg.Origin
-	if want == nil {
+func (o *Origin) identify(ctx context.Context, db *DB) error {
+	if o == nil {
 		return nil
 	}
 	tx, err := db.write.BeginTx(ctx, nil)
@@ -46,13 +45,13 @@ func (db *DB) identify(ctx context.Context) error {
 	case err != nil:
 		return err
 	case slices.Contains(tables, "windlass_file"):
-		return db.compare(ctx, tx)
-	case len(tables) == 0 && want.Required:
+		return o.compare(ctx, db, tx)
+	case len(tables) == 0 && o.Required:
 		return fmt.Errorf("%w: %s", ErrMissing, db.path)
 	case len(tables) > 0 && !slices.Contains(tables, "goose_"+db.schema): // those of versions without identities have it
 		return fmt.Errorf("%w: %s has none of the tables of %s", ErrForeign, db.path, db.schema)
 	}
-	if db.origin = want.ID; db.origin == "" {
+	if db.origin = o.ID; db.origin == "" {
 		db.origin = rand.Text()
 	}
 	if _, err := tx.ExecContext(ctx, "CREATE TABLE windlass_file (directory TEXT NOT NULL, service TEXT NOT NULL) STRICT"); err != nil {
@@ -65,7 +64,7 @@ func (db *DB) identify(ctx context.Context) error {
 }
 
 // compare returns ErrForeign for a file of another directory or service.
-func (db *DB) compare(ctx context.Context, tx *sql.Tx) error {
+func (o *Origin) compare(ctx context.Context, db *DB, tx *sql.Tx) error {
 	var service string
 	if err := tx.QueryRowContext(ctx, "SELECT directory, service FROM windlass_file").Scan(&db.origin, &service); err != nil {
 		return err
@@ -73,8 +72,8 @@ func (db *DB) compare(ctx context.Context, tx *sql.Tx) error {
 	if service != db.schema {
 		return fmt.Errorf("%w: %s is the one of %s", ErrForeign, db.path, service)
 	}
-	if id := db.cfg.Origin.ID; id != "" && id != db.origin {
-		return fmt.Errorf("%w: %s is of data directory %s, and this is %s", ErrForeign, db.path, db.origin, id)
+	if o.ID != "" && o.ID != db.origin {
+		return fmt.Errorf("%w: %s is of data directory %s, and this is %s", ErrForeign, db.path, db.origin, o.ID)
 	}
 	return nil
 }

@@ -41,7 +41,10 @@ func TestAFileThatIsNotTheDirectorysIsRefused(t *testing.T) {
 		{name: "another service's", change: func(_ *testing.T, file, _ string) error {
 			return os.Rename(filepath.Join(filepath.Dir(file), "store.db"), file)
 		}, want: sqldb.ErrForeign},
-		{name: "another directory's", change: func(_ *testing.T, file, other string) error { return os.Rename(other, file) }, want: sqldb.ErrForeign},
+		{
+			name: "another directory's", change: func(_ *testing.T, file, other string) error { return os.Rename(other, file) },
+			want: sqldb.ErrForeign,
+		},
 		{name: "another program's", change: func(t *testing.T, file, _ string) error {
 			db := migrated(t, "sqlite:"+file+".new")
 			err := db.Write(t.Context(), func(tx sqldb.Tx) error {

@@ -39,7 +39,7 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	db := &DB{
 		dialect: Postgres, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime), direct: pc.ConnConfig.Copy(),
 	}
-	db.checkSessions(pc)
+	session{db}.check(pc)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", translate(err))

@@ -60,7 +60,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if err = probe(ctx, db.write); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
-	if err = db.identify(ctx); err != nil {
+	if err = db.cfg.Origin.identify(ctx, db); err != nil {
 		return nil, fmt.Errorf("open database: %w", translate(err))
 	}
 	if db.read, err = sqlitePool(path, readers, "_pragma", "query_only(1)"); err != nil {

@@ -29,7 +29,7 @@ func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 		if err := db.writeSQLite(ctx, f); err != nil {
 			return err
 		}
-		return db.noteCommit(ctx) // after the writer's slot is free: others commit meanwhile, and share the flush
+		return db.flusher.note(ctx, db.cfg.FlushOn) // after the writer's slot is free: others commit meanwhile, and share the flush
 	}
 	pauses := backoff.Policy{First: 5 * time.Millisecond, Max: 40 * time.Millisecond, Jitter: 1}.Start()
 	for attempt := 1; ; attempt++ {

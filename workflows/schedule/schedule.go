@@ -53,8 +53,8 @@ type Activities struct {
 	sessions executionv1.ExecutionServiceClient
 }
 
-// FireSchedule notifies the sessions service that a schedule is due, unless Temporal's schedule of the same name did not start the workflow:
-// its workflows have its id and the time as theirs.
+// FireSchedule notifies the sessions service that a schedule is due, unless Temporal's schedule of the same name did not start the
+// workflow: its workflows have its id and the time as theirs.
 func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput, dueMicros int64) (contract.ScheduleResult, error) {
 	id := activity.GetInfo(ctx).WorkflowExecution.ID
 	if !strings.HasPrefix(id, contract.ScheduleID(in.Tenant, in.ScheduleID)+"-") {

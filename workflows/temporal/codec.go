@@ -22,9 +22,10 @@ const (
 	place   = "temporal payload"
 )
 
-// ErrClear means that a payload is not encrypted, although all of this mesh are: it is of somebody else, or of a time without encryption.
-var ErrClear = errors.New("a payload in Temporal is not encrypted, so it may not be of this mesh: if it is, from a time without temporal.encrypt, " +
-	"set temporal.accept_clear until the workflows of that time have ended")
+// ErrClear means that a payload is not encrypted, although all of this mesh are: another program wrote it, or this mesh before it
+// encrypted.
+var ErrClear = errors.New("a payload in Temporal is not encrypted, so it may not be of this mesh: if it is, from a time without " +
+	"temporal.encrypt, set temporal.accept_clear until the workflows of that time have ended")
 
 // Codec encrypts what Windlass stores in Temporal: inputs, results, signals, queries, memos, summaries, failures. It decrypts what it
 // encrypted. What is in clear it refuses, unless it is configured to accept that. It is safe for concurrent use.
@@ -101,8 +102,8 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	return out, nil
 }
 
-// Handler serves the codec to the Temporal UI, at paths that end in /decode and /encode. It shows what is in clear as it is. It authenticates
-// nobody.
+// Handler serves the codec to the Temporal UI, at paths that end in /decode and /encode. It shows what is in clear as it is. It
+// authenticates nobody.
 func (c *Codec) Handler() http.Handler {
 	return converter.NewPayloadCodecHTTPHandler(&Codec{keys: c.keys, clear: c.clear, acceptClear: true})
 }

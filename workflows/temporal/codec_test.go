@@ -227,7 +227,8 @@ func TestS18WhatIsInClearIsRefused(t *testing.T) {
 	defer work(t, ours)()
 	start(t, stranger, "forged", "word")
 	waitFor(t, stranger, "forged", enums.EVENT_TYPE_WORKFLOW_TASK_FAILED)
-	if text := historyText(t, stranger, "forged", nil); strings.Contains(text, "EVENT_TYPE_ACTIVITY") || !strings.Contains(text, "accept_clear") {
+	text := historyText(t, stranger, "forged", nil)
+	if strings.Contains(text, "EVENT_TYPE_ACTIVITY") || !strings.Contains(text, "accept_clear") {
 		t.Errorf("what the stranger's workflow did: %s", text)
 	}
 

@@ -47,8 +47,8 @@ const (
 	typeForeign = "foreign_workflow"
 )
 
-// own returns an error for a workflow that the mesh did not start: that of a turn has the turn's id. Who can start workflows, but has no key,
-// has only inputs of other workflows to start them with.
+// own returns an error for a workflow that the mesh did not start: that of a turn has the turn's id. Who can start workflows, but has no
+// key, has only inputs of other workflows to start them with.
 func own(ctx context.Context, turn contract.TurnInput) error {
 	if id := activity.GetInfo(ctx).WorkflowExecution.ID; id != turn.TurnID {
 		return temporal.NewApplicationErrorWithOptions("workflow "+id+" is not that of turn "+turn.TurnID, typeForeign,

@@ -14,8 +14,8 @@ type RefusedError struct{ Failure }
 
 func (r *RefusedError) Error() string { return "refused: " + r.Message }
 
-// Refusals is a middleware for the clients of SDKs: any response with an error status becomes a *RefusedError, whatever its body is. The SDKs
-// take a body that they cannot read for a lost connection.
+// Refusals is a middleware for the clients of SDKs: any response with an error status becomes a *RefusedError, whatever its body is. The
+// SDKs take a body that they cannot read for a lost connection.
 func Refusals(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
 	if err != nil || resp.StatusCode < http.StatusBadRequest {

@@ -160,8 +160,8 @@ func (e *Eraser) erase(ctx context.Context, turns []store.Erasure) (done, left [
 	return done, left, err
 }
 
-// forget deletes the histories of turns, several at a time, and reports which are gone. After the first failure it begins no more: the others
-// would fail alike.
+// forget deletes the histories of turns, several at a time, and reports which are gone. After the first failure it begins no more: the
+// others would fail alike.
 func (e *Eraser) forget(ctx context.Context, ids []string) ([]bool, error) {
 	gone := make([]bool, len(ids))
 	var all errgroup.Group

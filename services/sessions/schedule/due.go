@@ -9,7 +9,8 @@ import (
 // clockChange is how far from a change of the clocks a time may be that Temporal computed: it moves times that the clocks skip.
 const clockChange = 3 * time.Hour
 
-// names reports whether a time is one at which a validated spec fires. Temporal starts workflows at other times too, for whoever asks it to.
+// names reports whether a time is one at which a validated spec fires. Temporal starts workflows at other times too, for any client that
+// asks it to.
 func names(spec scheduledb.ScheduleSpec, due time.Time) bool {
 	if Next(spec, due.Add(-time.Microsecond)).Equal(due) {
 		return true

@@ -33,8 +33,8 @@ func (s *Service) resume(tx *journal.Tx, t *store.Turn) error {
 	return err
 }
 
-// notifyParent has the time of a parent follow that of its sub-agent once the change is committed: no transaction locks two sessions. What is
-// lost here is found when the parent's time is up, and when the sub-agent ends.
+// notifyParent has the time of a parent follow that of its sub-agent once the change is committed: no transaction locks two sessions. What
+// is lost here is found when the parent's time is up, and when the sub-agent ends.
 func (s *Service) notifyParent(tx *journal.Tx, child store.Turn) {
 	if child.AgentPath == "" {
 		return

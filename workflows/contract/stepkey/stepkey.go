@@ -62,8 +62,8 @@ func Compact(n int) string { return fmt.Sprintf("compact-%d", n) }
 // Steer returns the key under which input n of a running turn is recorded.
 func Steer(n int) string { return fmt.Sprintf("steer-%d", n) }
 
-// Pause returns the key under which it is recorded that the turn's time stops for the n-th time because a sub-agent waits for people. Such a
-// record is no step of the engine: Parse does not accept it.
+// Pause returns the key under which it is recorded that the turn's time stops for the n-th time because a sub-agent waits for people. Such
+// a record is no step of the engine: Parse does not accept it.
 func Pause(n int) string { return fmt.Sprintf("pause-%d", n) }
 
 // Resume returns the key under which the end of a pause is recorded, "" if the key is not that of a pause.

@@ -11,8 +11,8 @@ import (
 // MaxRounds bounds how often one tool call may wait. A call that still asks for something then fails.
 const MaxRounds = 20
 
-// ForPeople reports whether a wait is for a person, so that the turn's time is paused. That for a sub-agent is not, but the sessions service
-// records a pause while the sub-agent waits for people.
+// ForPeople reports whether a wait is for a person, so that the turn's time is paused. That for a sub-agent is not, but the sessions
+// service records a pause while the sub-agent waits for people.
 func ForPeople(kind turnv1.WaitKind) bool { return kind != turnv1.WaitKind_WAIT_KIND_CHILD }
 
 // tools returns the calls of the newest model step that have no result: those to be run, in the model's order, and the waits of the others.
