@@ -237,8 +237,8 @@ func TestMissedTimesAreMadeUpForOnce(t *testing.T) {
 			k.schedule(&sessionsv1.Schedule{Id: id, Overlap: "allow", Interval: "1s"})
 			k.fires(id, began.Add(-2*time.Hour), "missed")
 			k.fires(id, began.Add(-stop), "started")
-			k.fires(id, began.Add(-stop*2/3), "missed")
-			k.fires(id, began.Add(-stop/3), "missed")
+			k.fires(id, began.Add(-(stop * 2 / 3).Truncate(time.Second)), "missed")
+			k.fires(id, began.Add(-(stop / 3).Truncate(time.Second)), "missed")
 			k.fires(id, began.Add(time.Hour), "started")
 			k.fires(id, began.Add(-stop), "started") // told again: it stays so
 		}
