@@ -166,8 +166,9 @@ cover: test-programs ## Run the tests and write bin/cover.html; prints the total
 	@$(GO) tool cover -func=bin/cover.out | tail -n 1
 
 .PHONY: chaos
-chaos: test-programs ## Try SEQUENCES (1000) of random commands against a model; kill every role at every point of a turn, break links and the database there, then all that at random for DURATION (10m), drawn from SEED, and again under clients whose histories are checked; ENGINE=sqlite or postgres; CELLS=0 leaves the points out
+chaos: test-programs ## Try SEQUENCES (1000) of random commands against a model, and CUTS (100) of the power; kill every role at every point of a turn, break links and the database there, then all that at random for DURATION (10m), drawn from SEED, and again under clients whose histories are checked; ENGINE=sqlite or postgres; CELLS=0 leaves the points out
 	RAPID_CHECKS=$(or $(SEQUENCES),1000) $(GO) test -count=1 -timeout 2h -v -run TestSessionsAndTurns ./test/property
+	POWER_CUTS=$(or $(CUTS),100) $(GO) test -count=1 -timeout 2h -v -run TestAPowerCut ./test/property
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_RACE=1 WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_ENGINE=$(ENGINE) \
 		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestClients|TestKeptSeeds' ./test/concurrent
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_RACE=1 WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_CELLS=$(CELLS) WINDLASS_CHAOS_ENGINE=$(ENGINE) \

@@ -81,8 +81,8 @@ func TestBadInputIsExplained(t *testing.T) {
 			field: "arguments", detail: "a JSON object",
 		},
 		{
-			name: "huge number", method: "POST", path: "/v1/tools/a:invoke", body: `{"arguments":{"n":1e999}}`, status: 400,
-			code: "invalid_argument", field: "arguments",
+			name: "huge number", method: "POST", path: "/v1/agents", body: `{"id":"a","limits":{"max_steps":1e999}}`, status: 400,
+			code: "invalid_argument",
 		},
 		{
 			name: "unknown enum", method: "POST", path: "/v1/agents", body: `{"id":"a","strategy":"guess"}`, status: 400, code: "invalid_argument",

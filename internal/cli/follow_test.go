@@ -22,7 +22,7 @@ func TestOutputExpressions(t *testing.T) {
 		{args: "turn list -o jsonpath={.items[*].id}", out: "trn_1 trn_2\n"},
 		{args: "turn list -o jsonpath={.items[?(@.status=='failed')].usage.input_tokens}", out: "7\n"},
 		{args: "turn get trn_1 -o jsonpath={.status}", out: "running\n"},
-		{args: "turn get trn_1 -o jsonpath=.nope", out: "\n"},
+		{args: "turn get trn_1 -o jsonpath=.nope", code: 1, err: "nope is not found"},
 		{args: "turn list -o custom-columns=ID:.id,IN:.usage.input_tokens", out: "ID     IN\ntrn_1  <none>\ntrn_2  7\n"},
 		{args: "turn list -o custom-columns=ID", code: 2, err: "want NAME:.path"},
 		{args: "turn list -o jsonpath={.a", code: 2, err: "jsonpath"},

@@ -95,7 +95,6 @@ func TestAccessPolicies(t *testing.T) {
 		t.Errorf("alice changes a policy: %d %v %v", status, out, err)
 	}
 	commands(t, admin)
-	streamsEnd(t, admin, bob)
 	// Permissions would be cached for an hour: the change is announced to the other processes.
 	admin.Must("PATCH", "/v1/access-policies/everyone", harness.JSON{"permissions": []string{"sessions.*"}})
 	testpoll.Until(t, "alice may list tools", func() bool {
@@ -104,9 +103,11 @@ func TestAccessPolicies(t *testing.T) {
 	})
 }
 
-// streamsEnd has bob read streams of all kinds, and denies them to him. Permissions are cached for an hour.
-func streamsEnd(t *testing.T, admin, bob *harness.Client) {
-	t.Helper()
+// TestStreamsEndForThoseWhoMayNoLongerRead: bob reads streams of all kinds when an administrator denies them to him.
+func TestStreamsEndForThoseWhoMayNoLongerRead(t *testing.T) {
+	t.Parallel()
+	p := newLogins(t)
+	admin, bob := p.as("admin"), p.as("bob")
 	admin.Must("POST", "/v1/agents", harness.JSON{"id": "slow", "model": "builtin/scripted"})
 	session := bob.Session("slow")
 	turn := bob.Turn(session, `slow:60000 say:"one two three four"`)

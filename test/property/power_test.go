@@ -25,7 +25,7 @@ import (
 const (
 	// cutsEnv is how many power cuts are tried, instead of usualCuts; seedEnv draws the same moments again.
 	cutsEnv, seedEnv = "POWER_CUTS", "SEED"
-	usualCuts        = 12
+	usualCuts        = 4
 	// askers is how many clients send requests at once: each has a turn with two calls, and a direct call.
 	askers = 3
 )

@@ -62,9 +62,7 @@ func (t *Template) readGraphQL(a answer, hide func(string) string) (*turnv1.Tool
 	case err != nil:
 		return nil, "something that is no response of GraphQL (" + err.Error() + ")"
 	}
-	out := r.result(t.GraphQL, hide)
-	out.IsError = out.GetIsError() || a.status >= 300
-	return out, ""
+	return r.result(t.GraphQL, hide), ""
 }
 
 // result is the field's value. Errors are shown with what is there of it; without a value they are an error of the tool.
