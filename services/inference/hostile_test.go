@@ -9,9 +9,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference"
 )
 
 // again streams begin, then a part as often as it fits into a size, then end. Each %d in the part is a new number.
@@ -136,7 +138,8 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 			f := newFake(t, row.answer)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := ask(t.Context(), t, provide(t, row.kind, f.URL), hello())
+			patient := func(cfg *inference.Config) { cfg.FirstTokenTimeout = 10 * time.Minute } // what is bounded here is work, not time
+			_, err := ask(t.Context(), t, provide(t, row.kind, f.URL, patient), hello())
 			runtime.ReadMemStats(&after)
 			t.Logf("allocated %d MiB in all, the server's share is in it", (after.TotalAlloc-before.TotalAlloc)>>20)
 			switch {

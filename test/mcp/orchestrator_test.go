@@ -87,7 +87,12 @@ func testApprovals(t *testing.T, up *harness.Embedded) {
 	c := newClient(t, up, "/mcp/orchestrator").initialize(nil)
 	call := func(tool string, arguments harness.JSON) (harness.JSON, string) {
 		t.Helper()
-		got := c.result("tools/call", harness.JSON{"name": tool, "arguments": arguments})
+		answers := c.do("tools/call", harness.JSON{"name": tool, "arguments": arguments})
+		last := answers[len(answers)-1]
+		if refused, ok := last["error"].(map[string]any); ok {
+			return nil, harness.JSON(refused).Str("message")
+		}
+		got, _ := last["result"].(map[string]any)
 		view, _ := got["structuredContent"].(map[string]any)
 		if got["isError"] != false {
 			return nil, textOf(got)

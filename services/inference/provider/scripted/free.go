@@ -67,7 +67,11 @@ func introduction(tools []*inferencev1.ToolDefinition) string {
 func quote(results []*turnv1.ToolResult) string {
 	said := make([]string, 0, len(results))
 	for _, res := range results {
-		text := truncate.Chars(strings.TrimSpace(provider.ResultText(res)), maxQuote)
+		text := strings.TrimSpace(provider.Text(res.GetContent())) // the data beside a text are for models
+		if text == "" || res.GetTruncated() {
+			text = strings.TrimSpace(provider.ResultText(res))
+		}
+		text = truncate.Chars(text, maxQuote)
 		verb := "answered"
 		if res.GetIsError() {
 			verb = "answered with an error"
