@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -120,10 +121,16 @@ func TestStreamsEndForThoseWhoMayNoLongerRead(t *testing.T) {
 	}
 	admin.Must("POST", "/v1/access-policies", harness.JSON{
 		"name": "leavers", "effect": "deny", "permissions": []string{"sessions.*"},
-		"matchers": []harness.JSON{{"path": "$subject", "operator": "equals", "values": []string{"bob"}}},
+		"matchers": []harness.JSON{{"path": "$subject", "operator": "equals", "values": []string{"dev:bob"}}},
 	})
 	for name, text := range ended {
-		if got := <-text; !strings.Contains(got, "event: error-status") || !strings.Contains(got, `"code":"permission_denied"`) {
+		var got string
+		select {
+		case got = <-text:
+		case <-time.After(2 * time.Minute): // only a failing test waits that long
+			t.Fatalf("the stream %q does not end", name)
+		}
+		if !strings.Contains(got, "event: error-status") || !strings.Contains(got, `"code":"permission_denied"`) {
 			t.Errorf("the stream %q ends with %s", name, got)
 		}
 	}
