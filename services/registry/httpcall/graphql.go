@@ -62,7 +62,9 @@ func (t *Template) readGraphQL(a answer, hide func(string) string) (*turnv1.Tool
 	case err != nil:
 		return nil, "something that is no response of GraphQL (" + err.Error() + ")"
 	}
-	return r.result(t.GraphQL, hide), ""
+	out := r.result(t.GraphQL, hide)
+	out.IsError = out.GetIsError() || a.status >= 500 // with a status below, the protocol has the body decide
+	return out, ""
 }
 
 // result is the field's value. Errors are shown with what is there of it; without a value they are an error of the tool.
