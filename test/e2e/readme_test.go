@@ -111,7 +111,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	}
 	lines, _, _ := strings.Cut(printed[at:], "/turns\n") // what stands behind them is the log's
 	out, errs := run(t, 0, "", "sh", "-c", lines+"/turns\n")
-	for _, want := range []string{"event: message.delta", "event: tool_call.completed", "event: turn.completed", "391", "event: end"} {
+	for _, want := range []string{"event: message.completed", "event: tool_call.completed", "event: turn.completed", "391", "event: end"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("curl shows no %q:\n%s%s", want, out, errs)
 		}
