@@ -15,7 +15,8 @@ mkdir -p "$out"
 process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
 packages=$($go list "$@")
 started=$(printf '%s\n' "$packages" | grep -E "$process" | sort -t/ -k5 | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
-others=$(printf '%s\n' "$packages" | grep -vE "$process" | awk '/(\/test\/|workflows\/turn$)/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
+slow='/(test/[a-z]*|workflows/turn|workflows/turn/executor|services/(inference|mcpbridge|registry|registry/openapi|sessions))$'
+others=$(printf '%s\n' "$packages" | grep -vE "$process" | SLOW=$slow awk '$0 ~ ENVIRON["SLOW"] {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
 
 programs() { "${MAKE:-make}" --no-print-directory test-programs || { echo programs >>"$out/failed"; return 1; }; }
 
