@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -40,14 +39,8 @@ func newLogins(t *testing.T, args ...string) *logins {
 func newLoginsWith(t *testing.T, env []string, args ...string) *logins {
 	t.Helper()
 	// The issuer keeps its address across restarts: it is its name.
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	p := &logins{t: t, home: t.TempDir(), args: append(args, "--issuer-addr", addr), env: []string{"WINDLASS_INFERENCE_DETECT=false"}}
+	args = append(args, "--issuer-addr", harness.FreeAddr(t))
+	p := &logins{t: t, home: t.TempDir(), args: args, env: []string{"WINDLASS_INFERENCE_DETECT=false"}}
 	p.env = append(p.env, env...)
 	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "WINDLASS_FAULT_") }) {
 		p.launch = harness.LaunchFaultyUp

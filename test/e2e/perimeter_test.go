@@ -26,7 +26,7 @@ type port struct {
 // frames, and names that they make point here.
 func TestS20WebPagesOfOthers(t *testing.T) {
 	t.Parallel()
-	metrics, admin := freePort(t), freePort(t)
+	metrics, admin := harness.FreeAddr(t), harness.FreeAddr(t)
 	up := harness.Up(t, t.TempDir(), []string{"WINDLASS_INFERENCE_DETECT=false", "WINDLASS_TELEMETRY_METRICS_ADDR=" + metrics})
 	harness.Start(t, "bus", []string{
 		"WINDLASS_MESH_KEY=a-key-for-tests-that-is-long-enough-0123456789", "WINDLASS_BUS_LISTEN=127.0.0.1:0",
@@ -168,16 +168,6 @@ func (p port) withoutHost(t *testing.T) string {
 	_, rest, _ := strings.Cut(string(answer), " ")
 	status, _, _ := strings.Cut(rest, " ")
 	return status
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func get(t *testing.T, url string) string {

@@ -201,12 +201,8 @@ func (l *logins) browse(t *testing.T, page, user string) {
 // freePort returns a port on which nothing listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(harness.FreeAddr(t))
 	harness.Must(t, err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	harness.Must(t, err)
-	harness.Must(t, l.Close())
 	return port
 }
 

@@ -50,6 +50,7 @@ func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var suite testsuite.WorkflowTestSuite
 			env := suite.NewTestWorkflowEnvironment()
+			env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
 			env.SetStartTime(at.Add(time.Minute))
 			env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: contract.ScheduleID("default", "morning") + "-2026-03-01T09:30:00Z"})
 			if len(row.attributes) > 0 {
@@ -78,6 +79,7 @@ func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
 func TestAForeignWorkflowFiresNothing(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: contract.ScheduleID("default", "other") + "-2026-03-01T09:30:00Z"})
 	s := &sessions{}
 	if err := Register(env, s); err != nil {
