@@ -14,7 +14,7 @@ mkdir -p "$out"
 # The longest first. What runs in their processes is tests only: the race detector is in the programs (test/harness, RaceEnv).
 process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
 packages=$($go list "$@")
-started=$(printf '%s\n' "$packages" | grep -E "$process" | sort -t/ -k5 | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
+started=$(printf '%s\n' "$packages" | grep -E "$process" | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
 slow='/(test/[a-z]*|workflows/turn|workflows/turn/executor|services/(inference|mcpbridge|registry|registry/openapi|sessions))$'
 others=$(printf '%s\n' "$packages" | grep -vE "$process" | SLOW=$slow awk '$0 ~ ENVIRON["SLOW"] {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
 
