@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 )
 
-// pipes is a listener without a network.
+// pipes is a listener without a network, which its server closes once.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -26,7 +26,11 @@ func (p pipes) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-func (p pipes) Close() error   { return nil }
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // A caller that sends a byte of its body and no more does not keep a connection, whether its path takes a body or not.
@@ -65,7 +69,6 @@ func TestABodyMustArriveInTime(t *testing.T) {
 				if took := time.Since(begin); took > 31*time.Second || resp.StatusCode < http.StatusBadRequest {
 					t.Errorf("%d, and the connection is kept for %v", resp.StatusCode, took)
 				}
-				close(l)
 				if err := errors.Join(g.Stop(context.Background()), client.Close()); err != nil {
 					t.Error(err)
 				}

@@ -12,8 +12,7 @@ rm -rf "$out"
 mkdir -p "$out"
 
 if [ $# -eq 0 ]; then
-	concurrent=$(git ls-files '*.go' ':!*.pb.go' ':!*.pb.gw.go' | xargs grep -lE '^\s*go |\.Go\(' | xargs -n1 dirname | sort -u |
-		grep -vE '^(bench|cmd|deploy|examples|test|tools)' | sed 's|^|./|')
+	concurrent=$(./scripts/concurrent.sh | grep -vE '^(bench|cmd|deploy|examples|test|tools)' | sed 's|^|./|')
 	# shellcheck disable=SC2046,SC2086 # lists of packages
 	set -- $($go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $concurrent)
 fi

@@ -11,12 +11,18 @@ cores=$(getconf _NPROCESSORS_ONLN)
 rm -rf "$out"
 mkdir -p "$out"
 
-# The longest first. What runs in their processes is tests only: the race detector is in the programs (test/harness, RaceEnv).
+# Three groups: packages that start programs, and have the race detector in these (test/harness, RaceEnv); beside them those with one goroutine,
+# without the race detector unless RACED=1 asks for it everywhere, which says in a minute what is wrong; and after these the others, with it.
 process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
 packages=$($go list "$@")
 started=$(printf '%s\n' "$packages" | grep -E "$process" | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
 slow='/(test/[a-z]*|workflows/turn|workflows/turn/executor|services/(inference|mcpbridge|registry|registry/openapi|sessions))$'
 others=$(printf '%s\n' "$packages" | grep -vE "$process" | SLOW=$slow awk '$0 ~ ENVIRON["SLOW"] {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
+module=$($go list -m -f '{{if not .Indirect}}{{.Path}}{{end}}' 2>/dev/null | head -n 1)
+concurrent=$(./scripts/concurrent.sh | sed "s|^|$module/|")
+[ "${WINDLASS_TEST_RACE:-}" != 1 ] || concurrent=$others
+raced=$(printf '%s\n' "$others" | grep -xF "$concurrent" || true)
+plain=$(printf '%s\n' "$others" | grep -vxF "$concurrent" || true)
 
 programs() { "${MAKE:-make}" --no-print-directory test-programs || { echo programs >>"$out/failed"; return 1; }; }
 
@@ -32,7 +38,8 @@ run() {
 # shellcheck disable=SC2086 # lists of packages
 {
 	[ -z "$started" ] || { programs && CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-4}" $started; } &
-	[ -z "$others" ] || run package -p $((2 * cores)) ${RACE:-} $others
+	[ -z "$plain" ] || CGO_ENABLED=0 run plain -p $((2 * cores)) $plain
+	[ -z "$raced" ] || run package -p $((2 * cores)) ${RACE:-} $raced
 	wait
 }
 

@@ -112,7 +112,10 @@ func TestServersThatCannotBeReached(t *testing.T) {
 		{name: "sends garbage", handler: garbage, want: "unexpected EOF"},
 		{name: "hangs", handler: hanging, want: "in time"},
 		{name: "redirects", handler: status(307, "Location", "http://example.com/?key=1"), want: "redirect refused"},
-		{name: "hanging process", server: stdioServer(t, "hanging"), want: "in time; the process last wrote: waiting for a friend"},
+		{
+			name: "hanging process", want: "in time; the process last wrote: waiting for a friend",
+			server: &mcpbridgev1.Server{Command: []string{"sh", "-c", "echo waiting for a friend >&2; exec sleep 1000"}}, // it writes within the time
+		},
 		{name: "babbling process", server: stdioServer(t, "garbage"), want: "in time"},
 		{
 			name: "no such program", server: &mcpbridgev1.Server{Command: []string{"windlass-nobody"}},

@@ -196,9 +196,6 @@ func serveStdio(mode string) {
 		fmt.Println("hello, I am no MCP server")
 		fmt.Println(`{"jsonrpc":"2.0","id":1,"result":7}`)
 		<-make(chan struct{})
-	case "hanging":
-		fmt.Fprintln(os.Stderr, "waiting for a friend")
-		<-make(chan struct{})
 	case "dying":
 		fmt.Fprintln(os.Stderr, "cannot read "+os.Getenv("SECRET")+" settings")
 		os.Exit(4)
