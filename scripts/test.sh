@@ -23,6 +23,11 @@ concurrent=$(./scripts/concurrent.sh | sed "s|^|$module/|")
 [ "${WINDLASS_TEST_RACE:-}" != 1 ] || concurrent=$others
 raced=$(printf '%s\n' "$others" | grep -xF "$concurrent" || true)
 plain=$(printf '%s\n' "$others" | grep -vxF "$concurrent" || true)
+# Tests of megabytes, and of thousands at once, in the packages that are tested with the race detector: files that it leaves out hold them.
+large=$(git ls-files '*_test.go' | xargs grep -lx '//go:build !race' || true)
+heavy=$([ -z "${RACE:-}" ] || printf '%s\n' "$large" | xargs -n1 dirname | sort -u | sed "s|^|$module/|" | grep -xF "$raced" || true)
+# shellcheck disable=SC2086 # names of files
+names=$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $large /dev/null | tr '\n' '|' | sed 's/|$//')
 
 programs() { "${MAKE:-make}" --no-print-directory test-programs || { echo programs >>"$out/failed"; return 1; }; }
 
@@ -39,6 +44,7 @@ run() {
 {
 	[ -z "$started" ] || { programs && CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-4}" $started; } &
 	[ -z "$plain" ] || CGO_ENABLED=0 run plain -p $((2 * cores)) $plain
+	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "^($names)\$" $heavy
 	[ -z "$raced" ] || run package -p $((2 * cores)) ${RACE:-} $raced
 	wait
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package inference_test
 
 import (

@@ -216,10 +216,7 @@ func TestAnAnswerThatComesWhileATurnIsParked(t *testing.T) {
 // TestTurnsThatWaitHoldNothing: with many turns parked the worker has no workflow in its memory, and no more goroutines than with
 // one, but for a few that come and go with the work.
 func TestTurnsThatWaitHoldNothing(t *testing.T) {
-	many := 300
-	if testing.Short() {
-		many = 30
-	}
+	const many = 100
 	l := newParking(t)
 	warm := l.begin("trn_warm", withTools)
 	l.parked(warm.GetID())
