@@ -210,7 +210,7 @@ func TestTurnIsReadableInTemporal(t *testing.T) {
 	l.end(run)
 	wantSummaries(t, l.history(run),
 		`"agent helper, session ses_1"`, `"join the eager run"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`,
-		`"tool x__echo → done"`,
+		`"tool x__echo`,
 		`"infer #2 → stop, 5 tokens"`, `"finish → end"`)
 	d, err := l.client.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
 	if err != nil {

@@ -47,7 +47,7 @@ func TestStrategiesAreReadableInTemporal(t *testing.T) {
 	l.end(run)
 	h := l.history(run)
 	wantSummaries(t, h,
-		`"select strategy → plan"`, `"plan → 2 steps"`, `"infer #1 → calls x__echo, x__echo"`, `"tool x__echo → done"`,
+		`"select strategy → plan"`, `"plan → 2 steps"`, `"infer #1 → calls x__echo, x__echo"`, `"tool x__echo`,
 		`"infer #3 → gave the plan step up"`, `"plan again → 0 steps"`, `"finish → end"`)
 	if strings.Contains(h.String(), "do-not-keep") {
 		t.Error("the history holds goals or results")
