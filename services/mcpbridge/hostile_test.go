@@ -114,7 +114,8 @@ func TestServersThatCannotBeReached(t *testing.T) {
 		{name: "redirects", handler: status(307, "Location", "http://example.com/?key=1"), want: "redirect refused"},
 		{
 			name: "hanging process", want: "in time; the process last wrote: waiting for a friend",
-			server: &mcpbridgev1.Server{Command: []string{"sh", "-c", "echo waiting for a friend >&2; exec sleep 1000"}}, // it writes within the time
+			// A shell starts within the time, this program may not.
+			server: &mcpbridgev1.Server{Command: []string{"sh", "-c", "echo waiting for a friend >&2; exec sleep 1000"}},
 		},
 		{name: "babbling process", server: stdioServer(t, "garbage"), want: "in time"},
 		{

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// usually is how many sequences are tried on SQLite unless RAPID_CHECKS or -rapid.checks says otherwise (`make chaos` tries 1,000): a minute's
-	// worth with the race detector. usuallyShared is that on PostgreSQL.
+	// usually is how many sequences are tried on SQLite unless RAPID_CHECKS or -rapid.checks says otherwise (`make chaos` tries 1,000): a
+	// minute's worth with the race detector. usuallyShared is that on PostgreSQL.
 	usually       = 15
 	usuallyShared = 4
 	// atOnce is how many sequences share one mesh.
