@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/gateway/mcp"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
@@ -26,7 +27,6 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/registry/agents"
@@ -272,9 +272,9 @@ func (p *Process) buildGateway() error {
 	conns.Connections = conns.Health[Policy]
 	var err error
 	cfg := p.cfg.Gateway
-	conns.MCP, err = mcpserver.New(mcpserver.Config{
+	conns.MCP, err = mcp.New(mcp.Config{
 		MaxBody: int64(cfg.MaxBody), Heartbeat: cfg.Heartbeat, WriteTimeout: cfg.WriteTimeout, URL: cfg.URL,
-	}, mcpserver.Deps{Registry: conns.Registry, Sessions: conns.Sessions, Log: p.log})
+	}, mcp.Deps{Registry: conns.Registry, Sessions: conns.Sessions, Log: p.log})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/gateway/mcp"
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/internal/datadir"
 	"github.com/windlass-dev/windlass/internal/issuer"
@@ -19,7 +20,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/secret"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 	"github.com/windlass-dev/windlass/services/policy"
 )
 
@@ -136,7 +136,7 @@ func (o *Options) newIssuer(dir *datadir.Dir, l net.Listener) (*issuer.Issuer, e
 	}
 	return issuer.New(issuer.Options{
 		Config: o.Config.Identity.Issuer, Dir: dir.Path(IssuerDir), Key: key, Listener: l, Log: o.Log, Now: faultpoint.Clock(),
-		Resources: issuer.Resources{Default: strings.TrimSuffix(o.Config.Gateway.URL, "/") + mcpserver.Path, Known: resources.Known},
+		Resources: issuer.Resources{Default: strings.TrimSuffix(o.Config.Gateway.URL, "/") + mcp.Path, Known: resources.Known},
 		Documents: out.Client(egress.Options{Timeout: documentTimeout, MaxResponseBytes: 2 * registration.MaxDocument}),
 	})
 }

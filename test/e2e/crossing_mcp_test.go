@@ -94,7 +94,7 @@ func (m mcpReach) request(endpoint, session string, header ...string) sent {
 func mcpMethods(t *testing.T) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(),
-		filepath.Join(harness.Root(t), "services", "mcpbridge", "mcpserver", "dispatch.go"), nil, 0)
+		filepath.Join(harness.Root(t), "gateway", "mcp", "dispatch.go"), nil, 0)
 	harness.Must(t, err)
 	all := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -9,12 +9,12 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/gateway/mcp"
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 )
 
 // As returns a client of the mesh's REST API that calls as a person. It serves the gateway's REST API in the test, over connections to the
@@ -46,7 +46,7 @@ func (m *Mesh) AsPrincipal(person *policyv1.Principal) *Client {
 // MCPAs returns the base URL of the mesh's MCP endpoints, served to a person in the same way.
 func (m *Mesh) MCPAs(subject string, roles ...string) string {
 	m.t.Helper()
-	h, err := mcpserver.New(mcpserver.DefaultConfig(), mcpserver.Deps{
+	h, err := mcp.New(mcp.DefaultConfig(), mcp.Deps{
 		Registry: m.dial("registry"), Sessions: m.dial("sessions"), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package mcpserver
+package mcp
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
+	"github.com/windlass-dev/windlass/gateway/mcp/strict"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/strict"
 )
 
 // In the catalogue of all sources, the URI of a resource is "source+" and its own, and the name of a prompt is "source__" and its own.

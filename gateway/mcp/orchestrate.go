@@ -1,4 +1,4 @@
-package mcpserver
+package mcp
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
 )
 
 // agentTools returns the tools with which a client runs agents.

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
 )
 
 // sessions has a turn that waits for an approval.

@@ -1,4 +1,4 @@
-package mcpserver_test
+package mcp_test
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/gateway/mcp"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver"
 )
 
 func TestMain(m *testing.M) { testmain.Verify(m) }
@@ -75,7 +75,7 @@ func serve(t *testing.T, r *registry) func(path, body string) map[string]any {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	h, err := mcpserver.New(mcpserver.Config{}, mcpserver.Deps{Registry: conn, Sessions: conn, Log: slog.New(slog.DiscardHandler)})
+	h, err := mcp.New(mcp.Config{}, mcp.Deps{Registry: conn, Sessions: conn, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

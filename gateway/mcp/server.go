@@ -1,11 +1,11 @@
-// Package mcpserver offers the mesh to MCP clients over streamable HTTP, in both eras of the protocol: the tools that a caller may use,
+// Package mcp offers the mesh to MCP clients over streamable HTTP, in both eras of the protocol: the tools that a caller may use,
 // whatever their source, and the resources and prompts of MCP sources. It holds no state that a request of a client needs to find again, so
 // any replica answers any request. Exceptions are for protocols before 2026-07-28: a client's answer to a question of a running call, its
 // cancellation of one, its log level and its subscriptions concern the replica that has the call or the stream.
 //
 // It does not use the library's server, which sends notifications of one call to the streams of others, lets callers cancel each other's
 // calls and has one catalogue for all; the library's messages and header rules are used.
-package mcpserver
+package mcp
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
 )
 
 // Path is where the caller's catalogue is served; a source is served at Path, a slash and its name, and so is the orchestrator.
@@ -73,7 +73,7 @@ const (
 // New returns a handler.
 func New(cfg Config, deps Deps) (*Handler, error) {
 	if deps.Registry == nil || deps.Sessions == nil || deps.Log == nil {
-		return nil, errors.New("mcpserver needs Registry, Sessions and Log")
+		return nil, errors.New("mcp needs Registry, Sessions and Log")
 	}
 	def := DefaultConfig()
 	if cfg.MaxBody <= 0 {

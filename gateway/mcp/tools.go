@@ -1,4 +1,4 @@
-package mcpserver
+package mcp
 
 import (
 	"encoding/json"
@@ -7,10 +7,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
 	"github.com/windlass-dev/windlass/libs/schema"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
 )
 
 // toolsPage is the number of tools on a page: few enough for their schemas to fit a message.

@@ -1,4 +1,4 @@
-package mcpserver
+package mcp
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
 	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/mcpserver/orchestrator"
 )
 
 // calls run tools.
