@@ -66,6 +66,7 @@ var rooms = []struct {
 }{
 	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "bundle"}},
 	{"services/sessions", "proto/gen/windlass/execution/v1", []string{".", "api"}},
+	{"services/mcpbridge", "proto/gen/windlass/mcpbridge/v1", []string{"api", "server", "result", "redact", "watch"}},
 	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store", "services/sessions/agentspec"}},
 }
 
@@ -176,6 +177,7 @@ func TestRulesBite(t *testing.T) {
 		{name: "production code imports the harness", dir: "cmd/windlass", imports: own + "test/harness", refused: true},
 		{name: "API messages where they are served", dir: "services/sessions/api", imports: own + "proto/gen/windlass/sessions/v1"},
 		{name: "API messages in the domain", dir: "services/sessions/schedule", imports: own + "proto/gen/windlass/sessions/v1", refused: true},
+		{name: "API messages on the wire", dir: "services/mcpbridge/wire", imports: own + "proto/gen/windlass/mcpbridge/v1", refused: true},
 		{name: "API messages elsewhere", dir: "workflows/turn", imports: own + "proto/gen/windlass/sessions/v1"},
 		{name: "stored messages in the store", dir: "services/sessions/store", imports: own + "proto/gen/windlass/sessions/store/v1"},
 		{name: "stored messages beside it", dir: "services/sessions", imports: own + "proto/gen/windlass/sessions/store/v1", refused: true},

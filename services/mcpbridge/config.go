@@ -42,15 +42,6 @@ type Config struct {
 	ReconnectMax time.Duration `yaml:"reconnect_max" doc:"longest delay before reconnecting to a lost tool server"`
 }
 
-// Limits that need no setting.
-const (
-	maxPages      = 1000     // pages of one tools/list
-	maxTools      = 10_000   // tools of one server
-	maxListValues = 500_000  // of all pages of one list
-	maxListBytes  = 15 << 20 // of one Discover answer: what a message of the mesh holds
-	maxWireBytes  = 16 << 20 // of one message from a server
-)
-
 // DefaultConfig returns the default settings.
 func DefaultConfig() Config {
 	return Config{
