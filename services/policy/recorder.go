@@ -20,7 +20,8 @@ const (
 	maxInputBytes = 32 << 10
 )
 
-// recorder stores decisions, each with its principal unless that is the subject's last one.
+// recorder stores decisions, each with its principal unless that is the subject's last one, or a role of the mesh: access policies do not
+// apply to roles, so that there is nothing to replay.
 type recorder struct {
 	store store.Store
 	last  *lru.Cache[subjectKey, kept]
@@ -48,7 +49,7 @@ func newRecorder(s store.Store, retention time.Duration) (*recorder, error) {
 func (r *recorder) add(ctx context.Context, d store.Decision, in access.Input) error {
 	key := subjectKey{d.Tenant, d.Subject}
 	known, _ := r.last.Get(key)
-	if known.hash == in.Hash && d.Time.Sub(known.at) < r.again || len(in.Encoded) > maxInputBytes {
+	if in.Hash == "" || known.hash == in.Hash && d.Time.Sub(known.at) < r.again || len(in.Encoded) > maxInputBytes {
 		if d.Allowed && d.TurnID == "" && d.Effect == enum.Name(turnv1.EffectClass_EFFECT_CLASS_READ) {
 			return r.store.AddLater(ctx, d)
 		}

@@ -188,6 +188,27 @@ func TestDenialsAreMergedAndLimited(t *testing.T) {
 	}
 }
 
+// TestDecisionsAboutRolesAreKept: access policies do not see roles of the mesh, so decisions about them have no principal to replay with.
+func TestDecisionsAboutRolesAreKept(t *testing.T) {
+	c := client(t, rules())
+	for range 2 {
+		decided, err := c.DecideTool(t.Context(), &policyv1.DecideToolRequest{Principal: authn.Service("worker"), Tool: "notes__list"})
+		if err != nil || decided.GetAllowed() {
+			t.Fatalf("decided %v, %v", decided, err)
+		}
+	}
+	denied, err := c.RecordDenial(t.Context(), &policyv1.RecordDenialRequest{
+		Principal: authn.Service("worker"), Permission: "registry.sources.create", Method: "/m",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := c.GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: denied.GetId()})
+	if err != nil || kept.GetSubject() != "worker" || kept.GetResource() != "registry.sources.create" || kept.GetInputHash() != "" {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+}
+
 // TestOwnAuthorizer serves policy with its own authorizer: what rules deny is refused and recorded.
 func TestOwnAuthorizer(t *testing.T) {
 	s := newService(t, rules())
