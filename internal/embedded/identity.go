@@ -20,7 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/secret"
-	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 )
 
 const (
@@ -35,9 +35,9 @@ const (
 )
 
 // userRules are what users of the built-in issuer may do, unless the configuration has rules of its own.
-func userRules() []policy.Rule {
+func userRules() []decide.Rule {
 	own := []string{issuerName + ":*"}
-	return []policy.Rule{
+	return []decide.Rule{
 		{
 			Name: rulePrefix + "users", Subjects: own, Roles: []string{"user"}, Tools: []string{"*"},
 			Permissions: []string{
@@ -58,7 +58,7 @@ func userRules() []policy.Rule {
 // that of another issuer. The issuer's URL is "" if it is not to run.
 func (o *Options) startIssuer(dir *datadir.Dir) (url string, stop func() error, err error) {
 	if id := o.Config.Identity; len(id.Issuers) > 0 || id.Issuer.Addr == account.Off || id.Issuer.Addr == "" {
-		o.Config.Policy.Rules = slices.DeleteFunc(slices.Clone(o.Config.Policy.Rules), func(r policy.Rule) bool {
+		o.Config.Policy.Rules = slices.DeleteFunc(slices.Clone(o.Config.Policy.Rules), func(r decide.Rule) bool {
 			return strings.HasPrefix(r.Name, rulePrefix) && slices.Equal(r.Subjects, []string{issuerName + ":*"})
 		})
 		return "", func() error { return nil }, nil

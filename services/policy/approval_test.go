@@ -10,6 +10,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 )
 
 func arguments(t testing.TB, json string) *structpb.Struct {
@@ -25,56 +26,56 @@ func arguments(t testing.TB, json string) *structpb.Struct {
 func TestApprovalRules(t *testing.T) {
 	for _, row := range []struct {
 		name string
-		rule policy.Approval
+		rule decide.Approval
 		args string
 		asks bool
 	}{
-		{"a rule without conditions asks always", policy.Approval{}, `{}`, true},
-		{"a tool that fits", policy.Approval{Tools: []string{"bank__*"}}, `{}`, true},
-		{"another tool", policy.Approval{Tools: []string{"mail__*"}}, `{}`, false},
-		{"the effect fits", policy.Approval{Effects: []string{"read", "once"}}, `{}`, true},
-		{"another effect", policy.Approval{Effects: []string{"idempotent"}}, `{}`, false},
-		{"the role fits", policy.Approval{Roles: []string{"cl*"}}, `{}`, true},
-		{"another role", policy.Approval{Roles: []string{"boss"}}, `{}`, false},
-		{"another subject", policy.Approval{Subjects: []string{"alice"}}, `{}`, false},
-		{"all must hold", policy.Approval{Tools: []string{"bank__*"}, Subjects: []string{"bob"}, Effects: []string{"read"}}, `{}`, false},
-		{"over the limit", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":100.5}`, true},
-		{"under the limit", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":100}`, false},
-		{"a missing argument asks", policy.Approval{Condition: "arguments.amount > 100"}, `{}`, true},
-		{"an argument of another type asks", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":"99"}`, true},
-		{"null asks", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":null}`, true},
-		{"whether it is there can be asked", policy.Approval{Condition: "has(arguments.amount) && arguments.amount > 100"}, `{}`, false},
+		{"a rule without conditions asks always", decide.Approval{}, `{}`, true},
+		{"a tool that fits", decide.Approval{Tools: []string{"bank__*"}}, `{}`, true},
+		{"another tool", decide.Approval{Tools: []string{"mail__*"}}, `{}`, false},
+		{"the effect fits", decide.Approval{Effects: []string{"read", "once"}}, `{}`, true},
+		{"another effect", decide.Approval{Effects: []string{"idempotent"}}, `{}`, false},
+		{"the role fits", decide.Approval{Roles: []string{"cl*"}}, `{}`, true},
+		{"another role", decide.Approval{Roles: []string{"boss"}}, `{}`, false},
+		{"another subject", decide.Approval{Subjects: []string{"alice"}}, `{}`, false},
+		{"all must hold", decide.Approval{Tools: []string{"bank__*"}, Subjects: []string{"bob"}, Effects: []string{"read"}}, `{}`, false},
+		{"over the limit", decide.Approval{Condition: "arguments.amount > 100"}, `{"amount":100.5}`, true},
+		{"under the limit", decide.Approval{Condition: "arguments.amount > 100"}, `{"amount":100}`, false},
+		{"a missing argument asks", decide.Approval{Condition: "arguments.amount > 100"}, `{}`, true},
+		{"an argument of another type asks", decide.Approval{Condition: "arguments.amount > 100"}, `{"amount":"99"}`, true},
+		{"null asks", decide.Approval{Condition: "arguments.amount > 100"}, `{"amount":null}`, true},
+		{"whether it is there can be asked", decide.Approval{Condition: "has(arguments.amount) && arguments.amount > 100"}, `{}`, false},
 		{
 			"deep inside",
-			policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"},
+			decide.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"},
 			`{"to":["a@example.com","b@evil.example"]}`, true,
 		},
 		{
 			"deep inside, well",
-			policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"},
+			decide.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"},
 			`{"to":["a@example.com"]}`,
 			false,
 		},
-		{"integers and doubles compare", policy.Approval{Condition: "arguments.n == 3 && arguments.n in [1, 2, 3]"}, `{"n":3}`, true},
-		{"tool and effect", policy.Approval{Condition: "tool.startsWith('bank__') && effect == 'once'"}, `{}`, true},
+		{"integers and doubles compare", decide.Approval{Condition: "arguments.n == 3 && arguments.n in [1, 2, 3]"}, `{"n":3}`, true},
+		{"tool and effect", decide.Approval{Condition: "tool.startsWith('bank__') && effect == 'once'"}, `{}`, true},
 		{
 			"who asks",
-			policy.Approval{Condition: "principal.subject == 'bob' && 'clerk' in principal.roles && principal.claims.branch == 'Oslo'"},
+			decide.Approval{Condition: "principal.subject == 'bob' && 'clerk' in principal.roles && principal.claims.branch == 'Oslo'"},
 			`{}`, true,
 		},
-		{"matches the principal, not a claim", policy.Approval{Condition: "principal.claims.branch != 'Oslo'"}, `{}`, false},
-		{"neither yes nor no asks", policy.Approval{Condition: "arguments.amount"}, `{"amount":0}`, true},
-		{"a value that is no", policy.Approval{Condition: "arguments.urgent"}, `{"urgent":false}`, false},
+		{"matches the principal, not a claim", decide.Approval{Condition: "principal.claims.branch != 'Oslo'"}, `{}`, false},
+		{"neither yes nor no asks", decide.Approval{Condition: "arguments.amount"}, `{"amount":0}`, true},
+		{"a value that is no", decide.Approval{Condition: "arguments.urgent"}, `{"urgent":false}`, false},
 		{
 			"endless work asks",
-			policy.Approval{Condition: strings.Repeat("arguments.l.all(a, ", 5) + "a == 'b'" + strings.Repeat(")", 5)},
+			decide.Approval{Condition: strings.Repeat("arguments.l.all(a, ", 5) + "a == 'b'" + strings.Repeat(")", 5)},
 			`{"l":[` + strings.Repeat(`"b",`, 99) + `"b"]}`, true,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			cfg := policy.Config{Rules: []policy.Rule{{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}}}}
+			cfg := policy.Config{Rules: []decide.Rule{{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}}}}
 			row.rule.Name = "ask"
-			cfg.Approvals = []policy.Approval{row.rule}
+			cfg.Approvals = []decide.Approval{row.rule}
 			who := authn.User("bob", "clerk")
 			who.Claims = arguments(t, `{"branch":"Oslo"}`)
 			d, err := client(t, cfg).DecideTool(t.Context(), &policyv1.DecideToolRequest{
@@ -90,11 +91,11 @@ func TestApprovalRules(t *testing.T) {
 
 func TestWhichApprovalRuleAsks(t *testing.T) {
 	cfg := policy.Config{
-		Rules: []policy.Rule{
+		Rules: []decide.Rule{
 			{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}},
 			{Name: "no", Subjects: []string{"*"}, Tools: []string{"*__never"}, Deny: true},
 		},
-		Approvals: []policy.Approval{
+		Approvals: []decide.Approval{
 			{
 				Name: "large", Tools: []string{"bank__*"}, Condition: "arguments.amount > 1000", ApproverRoles: []string{"boss"}, Quorum: 2,
 				ExpiresSeconds: 60, Reason: "much",
@@ -135,7 +136,7 @@ func TestWhichApprovalRuleAsks(t *testing.T) {
 }
 
 func TestApprovalRulesAreChecked(t *testing.T) {
-	for want, rule := range map[string]policy.Approval{
+	for want, rule := range map[string]decide.Approval{
 		"no name":                         {},
 		"there twice":                     {Name: "first"},
 		"use read, idempotent or once":    {Name: "x", Effects: []string{"write"}},
@@ -147,8 +148,8 @@ func TestApprovalRulesAreChecked(t *testing.T) {
 		"tools[0]":                        {Name: "x", Tools: []string{"bank__{pay,send}"}},
 	} {
 		cfg := policy.DefaultConfig()
-		cfg.Approvals = []policy.Approval{{Name: "first"}, rule}
-		if _, err := policy.NewEngine(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		cfg.Approvals = []decide.Approval{{Name: "first"}, rule}
+		if _, err := policy.New(cfg, depsOf(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
@@ -168,21 +169,6 @@ func TestApprovalRulesAreChecked(t *testing.T) {
 	}{{1, "name"}, {2, "condition"}, {3, "tools[1]"}} {
 		if f := resp.GetFaults()[i]; f.GetIndex() != want.index || f.GetField() != want.field || f.GetMessage() == "" {
 			t.Errorf("fault %v", f)
-		}
-	}
-}
-
-func BenchmarkApprovalCondition(b *testing.B) {
-	cfg := policy.DefaultConfig()
-	cfg.Approvals = []policy.Approval{{Name: "a", Tools: []string{"bank__*"}, Condition: "arguments.amount > 100"}}
-	engine, err := policy.NewEngine(cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
-	call := policy.ToolCall{Principal: authn.Local(), Tool: "bank__pay", Effect: "once", Arguments: arguments(b, `{"amount":7}`)}
-	for b.Loop() {
-		if rule, _ := engine.Approval(call, nil); rule != nil {
-			b.Fatal("it asks")
 		}
 	}
 }

@@ -14,11 +14,3 @@ func (s *Service) GetCaller(ctx context.Context, _ *policyv1.GetCallerRequest) (
 		Tenant: p.GetTenant(), Subject: p.GetSubject(), Kind: p.GetKind(), Roles: p.GetRoles(), Issuer: p.GetIssuer(),
 	}, nil
 }
-
-// actor returns the role of the mesh that calls for somebody; empty if the caller acts for itself.
-func actor(ctx context.Context) string {
-	if p := authn.From(ctx); p.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE {
-		return p.GetSubject()
-	}
-	return ""
-}

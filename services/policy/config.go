@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/services/policy/connection"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/grant"
 	"github.com/windlass-dev/windlass/services/policy/quota"
 	"github.com/windlass-dev/windlass/services/policy/shield"
@@ -16,9 +17,9 @@ import (
 // Config configures the policy service. Its rules apply besides the stored access policies.
 type Config struct {
 	// Rules say what users may do. Deny wins over allow; everything else is refused.
-	Rules []Rule `yaml:"rules" doc:"What users may do. A rule that denies wins over those that allow; what no rule allows is refused."`
+	Rules []decide.Rule `yaml:"rules" doc:"What users may do. A rule that denies wins over those that allow; what no rule allows is refused."`
 	// Approvals say which allowed calls require an approval. The first matching rule applies, before those of the agent.
-	Approvals []Approval `yaml:"approvals" doc:"Which allowed tool calls require a person's approval. The first matching rule applies; those of the agent come after."`
+	Approvals []decide.Approval `yaml:"approvals" doc:"Which allowed tool calls require a person's approval. The first matching rule applies; those of the agent come after."`
 	// Shields are requested by agents by name.
 	Shields []shield.Config `yaml:"shields" doc:"Checks of user input, tool arguments, tool results and model output; agents request them by name."`
 	// Vault stores secrets.
@@ -30,7 +31,7 @@ type Config struct {
 	// Quotas limit what tenants and users use.
 	Quotas quota.Config `yaml:"quotas" doc:"Limits on what tenants and users use. Administrators of a tenant can set lower ones (windlass quota)."`
 	// ServiceRules say what the roles of the mesh may do. A changed list must keep the mesh working.
-	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
+	ServiceRules []decide.Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
 	// OperatorTenant is the tenant of those who run the mesh.
 	OperatorTenant string `yaml:"operator_tenant" doc:"Tenant whose users may hold the permissions about the mesh itself, which shows objects of all tenants: metrics.get, health.get, temporal.payloads.decode and policy.secrets.rotate. To users of other tenants they are denied, whatever other rules say."`
 	// PermissionsMaxAge is how long servers may cache a response of GetPermissions.
@@ -89,27 +90,10 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Rule grants or denies permissions. It applies to principals whose subject matches one of Subjects and one of whose roles matches one of
-// Roles; an empty list matches everyone, but a rule needs at least one of the two.
-type Rule struct {
-	// Name is recorded in decisions; unique.
-	Name string `yaml:"name" doc:"Name of the rule, as recorded in decisions."`
-	// Subjects are globs over subjects.
-	Subjects []string `yaml:"subjects" doc:"Globs over subjects; empty = any subject."`
-	// Roles are globs over roles; one of the principal's roles must match.
-	Roles []string `yaml:"roles" doc:"Globs over roles; empty = any role or none."`
-	// Permissions are globs over "area.noun.verb".
-	Permissions []string `yaml:"permissions" doc:"Globs over permissions, for example sessions.* or registry.tools.list."`
-	// Tools are globs over namespaced tool names.
-	Tools []string `yaml:"tools" doc:"Globs over tool names, for example notes__*."`
-	// Deny makes the rule deny instead of grant.
-	Deny bool `yaml:"deny" doc:"The rule denies instead of granting."`
-}
-
 // DefaultConfig allows the local user everything and each role of the mesh what it needs, and nothing else.
 func DefaultConfig() Config {
 	return Config{
-		Rules:             []Rule{{Name: "local", Subjects: []string{"local"}, Permissions: []string{"*"}, Tools: []string{"*"}}},
+		Rules:             []decide.Rule{{Name: "local", Subjects: []string{"local"}, Permissions: []string{"*"}, Tools: []string{"*"}}},
 		ServiceRules:      defaultServiceRules(),
 		OperatorTenant:    authn.DefaultTenant,
 		PermissionsMaxAge: 2 * time.Second,
@@ -121,8 +105,8 @@ func DefaultConfig() Config {
 }
 
 // defaultServiceRules lists what each role calls on others.
-func defaultServiceRules() []Rule {
-	return []Rule{
+func defaultServiceRules() []decide.Rule {
+	return []decide.Rule{
 		{
 			Name:        "mesh-servers",
 			Roles:       []string{"gateway", "sessions", "registry", "inference", "mcpbridge", "worker"},

@@ -1,4 +1,4 @@
-package policy
+package policy_test
 
 import (
 	"log/slog"
@@ -18,6 +18,9 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
+	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
 // BenchmarkAccess is what access control adds to one call of a tool with warm caches, on SQLite: the token of the caller is verified, the
@@ -38,13 +41,16 @@ func BenchmarkAccess(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = db.Close() })
-	s, err := New(DefaultConfig(), Deps{DB: db, Log: slog.New(slog.DiscardHandler)})
+	s, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: db, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
+	servers := direct{}
+	s.Register(servers)
+	decider := newDecider(b, db, store.New(db, trail.Of(db)))
 	admin := authn.With(b.Context(), authn.Local())
 	for _, name := range []string{"sales", "ops", "legal", "finance"} {
-		if _, err := s.policies.CreateAccessPolicy(admin, &policyv1.CreateAccessPolicyRequest{AccessPolicy: &policyv1.AccessPolicy{
+		if _, err := servers.policies().CreateAccessPolicy(admin, &policyv1.CreateAccessPolicyRequest{AccessPolicy: &policyv1.AccessPolicy{
 			Name: name, Effect: policyv1.AccessEffect_ACCESS_EFFECT_ALLOW, Tools: []string{"orders__*"}, Permissions: []string{"registry.*"},
 			Matchers: []*policyv1.ClaimMatcher{{
 				Path: "department", Operator: policyv1.ClaimOperator_CLAIM_OPERATOR_EQUALS, Values: []string{name},
@@ -53,7 +59,7 @@ func BenchmarkAccess(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	conn := rpctest.Serve(b, "policy", func(r grpc.ServiceRegistrar) { policyv1.RegisterPolicyServiceServer(r, s) })
+	conn := rpctest.Serve(b, "policy", func(r grpc.ServiceRegistrar) { s.Register(r) })
 	permissions := authz.New(policyv1.NewPolicyServiceClient(conn), authz.Config{})
 	c := authn.Credentials{Authorization: []string{"Bearer " + idp.Token("alice", jwt.MapClaims{"department": "finance"})}}
 	var took []time.Duration
@@ -67,8 +73,8 @@ func BenchmarkAccess(b *testing.B) {
 		if v, err := permissions.Decide(b.Context(), p, "registry.tools.invoke"); err != nil || !v.Allowed {
 			b.Fatalf("%+v, %v", v, err)
 		}
-		r, err := s.decider.now(b.Context(), p)
-		if err != nil || !r.tool("orders__search", nil).Allowed {
+		r, err := decider.Now(b.Context(), p)
+		if err != nil || !r.Tool("orders__search", nil).Allowed {
 			b.Fatal("the tool is not allowed", err)
 		}
 		took = append(took, time.Since(begin))

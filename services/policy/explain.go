@@ -12,6 +12,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -26,7 +27,7 @@ const (
 // ExplainAccess implements AccessPolicyService.
 func (s *accessPolicies) ExplainAccess(ctx context.Context, req *policyv1.ExplainAccessRequest) (*policyv1.ExplainAccessResponse, error) {
 	caller := authn.From(ctx)
-	mine, err := s.decider.now(ctx, caller)
+	mine, err := s.decider.Now(ctx, caller)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (s *accessPolicies) ExplainAccess(ctx context.Context, req *policyv1.Explai
 	if err != nil {
 		return nil, err
 	}
-	set, err := s.decider.sets.current(ctx, caller.GetTenant())
+	set, err := s.decider.Policies(ctx, caller.GetTenant())
 	if err != nil {
 		return nil, err
 	}
@@ -51,22 +52,22 @@ func (s *accessPolicies) ExplainAccess(ctx context.Context, req *policyv1.Explai
 			return nil, err
 		}
 	}
-	r := s.decider.with(set, in)
-	v := r.permission(req.GetPermission())
+	r := s.decider.With(set, in)
+	v := r.Permission(req.GetPermission())
 	if req.GetTool() != "" {
-		v = r.tool(req.GetTool(), members)
+		v = r.Tool(req.GetTool(), members)
 	}
 	resp := &policyv1.ExplainAccessResponse{
 		Allowed: v.Allowed, Reason: v.Reason, Rule: v.Rule, Policies: v.Policies, PolicyRevision: set.Revision,
 	}
-	withValues := mine.permission(readPolicies).Allowed
+	withValues := mine.Permission(readPolicies).Allowed
 	for _, e := range set.Explain(in, req.GetTool(), req.GetPermission(), members) {
 		resp.Explained = append(resp.Explained, explanationToProto(e, withValues))
 	}
 	return resp, nil
 }
 
-func checkExplain(req *policyv1.ExplainAccessRequest, mine rights) error {
+func checkExplain(req *policyv1.ExplainAccessRequest, mine decide.Rights) error {
 	switch {
 	case (req.GetTool() == "") == (req.GetPermission() == ""):
 		return fault.Invalid("tool", "give either a tool or a permission")
@@ -75,7 +76,7 @@ func checkExplain(req *policyv1.ExplainAccessRequest, mine rights) error {
 	case req.GetPrincipal() == nil && req.GetSubject() == "":
 		return nil // about the caller
 	}
-	if v := mine.permission(explainOthers); !v.Allowed {
+	if v := mine.Permission(explainOthers); !v.Allowed {
 		return fault.Denied(explainOthers, v.Rule)
 	}
 	return nil

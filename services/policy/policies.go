@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +22,9 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/events"
 	"github.com/windlass-dev/windlass/services/policy/store"
-	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // GroupReader asks the registry which tools are in which groups.
@@ -42,12 +41,10 @@ const managePolicies = "policy.access_policies.update"
 type accessPolicies struct {
 	policyv1.UnimplementedAccessPolicyServiceServer
 	store   store.Store
-	decider *decider
+	decider *decide.Decider
 	groups  GroupReader
 	max     int
-	bus     Publisher
 	now     func() time.Time // the database's
-	log     *slog.Logger
 }
 
 // errChecked ends the transaction of a change that is only checked.
@@ -187,7 +184,7 @@ func (s *accessPolicies) change(ctx context.Context, only bool, change func(stor
 	if err != nil {
 		return nil, err
 	}
-	s.announce(ctx, authn.Tenant(ctx))
+	s.decider.Changed(ctx, authn.Tenant(ctx))
 	return policyToProto(done), nil
 }
 
@@ -215,21 +212,9 @@ func (s *accessPolicies) event(ctx context.Context, c store.Change, before store
 	return events.New(ctx, s.now(), kind, data.GetName(), data)
 }
 
-// announce has caches of permissions forget the tenant's. A lost message makes them older, not wrong: decisions on tools read the revision,
-// and permissions expire.
-func (s *accessPolicies) announce(ctx context.Context, tenant string) {
-	s.decider.sets.changed(tenant)
-	if s.bus == nil {
-		return
-	}
-	if err := s.bus.Publish(contract.PolicySubject(tenant), []byte(tenant)); err != nil {
-		s.log.WarnContext(ctx, "change of access policies not announced", "error", err)
-	}
-}
-
 // put refuses a policy that is too much together with the others of its tenant, or with which keepsManager does not agree.
 func (s *accessPolicies) put(ctx context.Context, now store.Snapshot, p *access.Policy) error {
-	before, err := s.decider.sets.compiled(now, authn.Tenant(ctx))
+	before, err := s.decider.Compile(now, authn.Tenant(ctx))
 	if err != nil {
 		return err
 	}
@@ -252,7 +237,7 @@ func (s *accessPolicies) keepsManager(ctx context.Context, now store.Snapshot, c
 	if who.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_USER {
 		return nil
 	}
-	before, err := s.decider.sets.compiled(now, who.GetTenant())
+	before, err := s.decider.Compile(now, who.GetTenant())
 	if err != nil {
 		return err
 	}
@@ -264,10 +249,10 @@ func (s *accessPolicies) keepsManager(ctx context.Context, now store.Snapshot, c
 	if err != nil {
 		return err
 	}
-	if !s.decider.with(before, in).permission(managePolicies).Allowed {
+	if !s.decider.With(before, in).Permission(managePolicies).Allowed {
 		return nil // nothing to lose
 	}
-	if v := s.decider.with(after, in).permission(managePolicies); !v.Allowed {
+	if v := s.decider.With(after, in).Permission(managePolicies); !v.Allowed {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
 			"after this change you could not change access policies any more: %s", v.Reason).
 			Hint("Leave yourself the permission %q, or have another administrator make the change.", managePolicies)

@@ -16,6 +16,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 )
 
 // clients are the clients of one principal.
@@ -227,7 +228,7 @@ func TestPoliciesThatAreTooLargeTogether(t *testing.T) {
 // TestPoliciesGivePermissions: a policy makes administrators, and rules of the configuration stay the floor.
 func TestPoliciesGivePermissions(t *testing.T) {
 	cfg := policy.DefaultConfig()
-	cfg.Rules = append(cfg.Rules, policy.Rule{
+	cfg.Rules = append(cfg.Rules, decide.Rule{
 		Name: "floor", Roles: []string{"*"}, Permissions: []string{"policy.decisions.list"}, Tools: []string{"*__delete"}, Deny: true,
 	})
 	s := newService(t, cfg)

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -83,7 +84,7 @@ type replay struct {
 }
 
 func (s *accessPolicies) newReplay(ctx context.Context, req *policyv1.ReplayDecisionsRequest) (*replay, error) {
-	set, err := s.decider.sets.current(ctx, authn.Tenant(ctx))
+	set, err := s.decider.Policies(ctx, authn.Tenant(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -148,12 +149,12 @@ func (r *replay) decide(d store.Decision, resp *policyv1.ReplayDecisionsResponse
 		return
 	}
 	resp.Replayed++
-	with := func(set *access.Set) Verdict {
-		rights := r.decider.with(set, in)
+	with := func(set *access.Set) decide.Verdict {
+		rights := r.decider.With(set, in)
 		if d.Kind == store.Permission {
-			return rights.permission(d.Resource)
+			return rights.Permission(d.Resource)
 		}
-		return rights.tool(d.Resource, r.members)
+		return rights.Tool(d.Resource, r.members)
 	}
 	v := with(r.draft)
 	if v.Allowed == d.Allowed {

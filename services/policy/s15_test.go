@@ -1,4 +1,4 @@
-package policy
+package policy_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -13,20 +14,37 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/audit/trail"
+	"github.com/windlass-dev/windlass/services/policy/decide"
+	"github.com/windlass-dev/windlass/services/policy/quota"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
 // forgetful is a store that leaves the revision out: it says the first one forever.
-type forgetful struct {
-	policyReader
-	first *uint64
-}
+type forgetful struct{ store.Store }
 
-func (f forgetful) Revision(ctx context.Context, tenant string) (uint64, error) {
-	if f.first == nil {
-		return f.policyReader.Revision(ctx, tenant)
+func (forgetful) Revision(context.Context, string) (uint64, error) { return 1, nil }
+
+// newDecider returns what decides in a service with the default configuration on a database.
+func newDecider(t testing.TB, db *sqldb.DB, policies store.Store) *decide.Decider {
+	t.Helper()
+	cfg := policy.DefaultConfig()
+	engine, err := decide.NewEngine(decide.Config{Rules: cfg.Rules, ServiceRules: cfg.ServiceRules})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return *f.first, nil
+	book, err := quota.NewBook(cfg.Quotas, db, policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decide.NewDecider(cfg.PermissionsMaxAge, decide.Deps{
+		Engine: engine, Policies: policies, Quotas: book, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // TestS15PolicyChangesHoldOnTheNextCall: two replicas have decided on a call and remember it; one changes the policy. With the revision the
@@ -64,96 +82,78 @@ func open(t *testing.T, url string) *sqldb.DB {
 
 func changesHold(t *testing.T, db func() *sqldb.DB) {
 	t.Helper()
-	replica := func() *Service {
-		s, err := New(DefaultConfig(), Deps{DB: db(), Log: slog.New(slog.DiscardHandler)})
+	replica := func() clients {
+		s, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: db(), Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
+		return as(t, s, authn.Local())
 	}
-	one, two, stale := replica(), replica(), replica()
-	admin := authn.With(t.Context(), authn.Local())
-	alice := authn.User("alice")
-	alice.Claims = &structpb.Struct{Fields: map[string]*structpb.Value{"department": structpb.NewStringValue("finance")}}
-	decide := func(s *Service) *policyv1.Decision {
+	one, two := replica(), replica()
+	third := db()
+	stale := newDecider(t, third, forgetful{store.New(third, trail.Of(third))})
+	alice := withClaims(t, "alice", `{"department":"finance"}`)
+	staleAllows := func() bool {
 		t.Helper()
-		d, err := s.DecideTool(t.Context(), &policyv1.DecideToolRequest{Principal: alice, Tool: "orders__search"})
+		r, err := stale.Now(t.Context(), alice)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d
+		return r.Revision == 1 && r.Tool("orders__search", nil).Allowed
 	}
-	policy := &policyv1.AccessPolicy{
-		Name: "finance", Effect: policyv1.AccessEffect_ACCESS_EFFECT_ALLOW, Tools: []string{"orders__*"},
-		Matchers: []*policyv1.ClaimMatcher{{
-			Path: "department", Operator: policyv1.ClaimOperator_CLAIM_OPERATOR_EQUALS, Values: []string{"finance"},
-		}},
-	}
-	if _, err := one.policies.CreateAccessPolicy(admin, &policyv1.CreateAccessPolicyRequest{AccessPolicy: policy}); err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]*Service{"one": one, "two": two, "stale": stale} {
-		if d := decide(s); !d.GetAllowed() {
+	one.create(t, finance())
+	for name, c := range map[string]clients{"one": one, "two": two} {
+		if d := c.decide(t, alice, "orders__search"); !d.GetAllowed() {
 			t.Fatalf("%s denies before the change: %v", name, d)
 		}
 	}
-	first := uint64(1)
-	stale.decider.sets.store = forgetful{stale.store, &first}
+	if !staleAllows() {
+		t.Fatal("the third denies before the change")
+	}
 	for i := range 20 { // back and forth
-		policy.Disabled = i%2 == 0
+		disabled := i%2 == 0
 		writer, reader := one, two
 		if i%3 == 0 {
 			writer, reader = two, one
 		}
-		changed, err := writer.policies.UpdateAccessPolicy(admin, &policyv1.UpdateAccessPolicyRequest{
-			AccessPolicy: &policyv1.AccessPolicy{Name: "finance", Disabled: policy.GetDisabled()}, UpdateMask: maskOf("disabled"),
+		changed, err := writer.policies.UpdateAccessPolicy(t.Context(), &policyv1.UpdateAccessPolicyRequest{
+			AccessPolicy: &policyv1.AccessPolicy{Name: "finance", Disabled: disabled}, UpdateMask: maskOf("disabled"),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []*Service{reader, writer} {
-			if d := decide(s); d.GetAllowed() == policy.GetDisabled() || d.GetPolicyRevision() < changed.GetPolicyRevision() {
+		for _, c := range []clients{reader, writer} {
+			if d := c.decide(t, alice, "orders__search"); d.GetAllowed() == disabled || d.GetPolicyRevision() < changed.GetPolicyRevision() {
 				t.Errorf("after change %d: %v", changed.GetPolicyRevision(), d)
 			}
 		}
 	}
-	if _, err := one.policies.DeleteAccessPolicy(admin, &policyv1.DeleteAccessPolicyRequest{Name: "finance"}); err != nil {
+	if _, err := one.policies.DeleteAccessPolicy(t.Context(), &policyv1.DeleteAccessPolicyRequest{Name: "finance"}); err != nil {
 		t.Fatal(err)
 	}
-	if d := decide(two); d.GetAllowed() {
+	if d := two.decide(t, alice, "orders__search"); d.GetAllowed() {
 		t.Errorf("after the deletion: %v", d)
 	}
-	if d := decide(stale); !d.GetAllowed() || d.GetPolicyRevision() != 1 {
-		t.Errorf("without the revision there is no anomaly, so this test shows nothing: %v", d)
-	}
-}
-
-// TestAChangeInTheSameProcessIsNeverStale: changed and a slow reader of the old revision race.
-func TestAChangeInTheSameProcessIsNeverStale(t *testing.T) {
-	db := open(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db"))
-	s, err := New(DefaultConfig(), Deps{DB: db, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := s.decider.sets
-	old, err := sets.current(t.Context(), "default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := sets.now()
-	if _, err := s.store.ChangePolicies(t.Context(), "default", func(store.Snapshot) (store.Change, error) {
-		return store.Change{Put: &store.Policy{Name: "p", Spec: store.Spec{Effect: store.Allow}}}, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	sets.changed("default")
-	sets.keep("default", old, asked) // by a reader that had read the old revision
-	if got, err := sets.recent(t.Context(), "default", s.maxAge); err != nil || got.Revision != 1 {
-		t.Errorf("revision %v, %v", got, err)
+	if !staleAllows() {
+		t.Error("without the revision there is no anomaly, so this test shows nothing")
 	}
 }
 
 func maskOf(paths ...string) *fieldmaskpb.FieldMask { return &fieldmaskpb.FieldMask{Paths: paths} }
+
+// direct has the servers of a service by name, to call them without a connection.
+type direct map[string]any
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (d direct) RegisterService(desc *grpc.ServiceDesc, server any) { d[desc.ServiceName] = server }
+
+func (d direct) decisions() policyv1.PolicyServiceServer {
+	return d[policyv1.PolicyService_ServiceDesc.ServiceName].(policyv1.PolicyServiceServer)
+}
+
+func (d direct) policies() policyv1.AccessPolicyServiceServer {
+	return d[policyv1.AccessPolicyService_ServiceDesc.ServiceName].(policyv1.AccessPolicyServiceServer)
+}
 
 // BenchmarkDecideTool is a decision without and with its row, on SQLite.
 func BenchmarkDecideTool(b *testing.B) {
@@ -162,10 +162,13 @@ func BenchmarkDecideTool(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	s, err := New(DefaultConfig(), Deps{DB: db, Log: slog.New(slog.DiscardHandler)})
+	s, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: db, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
+	servers := direct{}
+	s.Register(servers)
+	decider := newDecider(b, db, store.New(db, trail.Of(db)))
 	alice := authn.User("https://issuer.test:alice", "user")
 	alice.Claims = &structpb.Struct{Fields: map[string]*structpb.Value{
 		"department": structpb.NewStringValue("finance"), "email": structpb.NewStringValue("alice@example.com"),
@@ -173,7 +176,7 @@ func BenchmarkDecideTool(b *testing.B) {
 		"iss": structpb.NewStringValue("https://issuer.test"), "sub": structpb.NewStringValue("alice"), "jti": structpb.NewStringValue("x"),
 	}}
 	for _, name := range []string{"finance", "sales", "ops"} {
-		if _, err := s.policies.CreateAccessPolicy(authn.With(b.Context(), authn.Local()), &policyv1.CreateAccessPolicyRequest{
+		if _, err := servers.policies().CreateAccessPolicy(authn.With(b.Context(), authn.Local()), &policyv1.CreateAccessPolicyRequest{
 			AccessPolicy: &policyv1.AccessPolicy{
 				Name: name, Effect: policyv1.AccessEffect_ACCESS_EFFECT_ALLOW, Tools: []string{"orders__*"},
 				Matchers: []*policyv1.ClaimMatcher{{
@@ -187,8 +190,8 @@ func BenchmarkDecideTool(b *testing.B) {
 	b.Run("without the row", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			r, err := s.decider.now(b.Context(), alice)
-			if err != nil || !r.tool("orders__search", nil).Allowed {
+			r, err := decider.Now(b.Context(), alice)
+			if err != nil || !r.Tool("orders__search", nil).Allowed {
 				b.Fatal(err)
 			}
 		}
@@ -196,8 +199,8 @@ func BenchmarkDecideTool(b *testing.B) {
 	b.Run("without the row and the revision", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			r, err := s.decider.recent(b.Context(), alice)
-			if err != nil || !r.tool("orders__search", nil).Allowed {
+			r, err := decider.Recent(b.Context(), alice)
+			if err != nil || !r.Tool("orders__search", nil).Allowed {
 				b.Fatal(err)
 			}
 		}
@@ -205,7 +208,7 @@ func BenchmarkDecideTool(b *testing.B) {
 	b.Run("with the row", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			d, err := s.DecideTool(b.Context(), &policyv1.DecideToolRequest{Principal: alice, Tool: "orders__search"})
+			d, err := servers.decisions().DecideTool(b.Context(), &policyv1.DecideToolRequest{Principal: alice, Tool: "orders__search"})
 			if err != nil || !d.GetAllowed() {
 				b.Fatal(err)
 			}

@@ -21,6 +21,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/events"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
@@ -40,7 +41,7 @@ type secrets struct {
 // decision returns the record of who used or changed a secret.
 func (s *secrets) decision(ctx context.Context, tenant, method, name, reason string) store.Decision {
 	return store.Decision{
-		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Actor: actor(ctx), Kind: store.Secret,
+		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Actor: decide.Actor(ctx), Kind: store.Secret,
 		Resource: name, Method: method, Allowed: true, Reason: reason,
 	}
 }

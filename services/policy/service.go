@@ -32,6 +32,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	connections "github.com/windlass-dev/windlass/services/policy/connection/api"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/events"
 	"github.com/windlass-dev/windlass/services/policy/grant"
 	grantapi "github.com/windlass-dev/windlass/services/policy/grant/api"
@@ -59,7 +60,7 @@ type Deps struct {
 	// Connected is told of new connections; it may be nil.
 	Connected connection.Notice
 	// Bus announces changes of access policies to processes that cache permissions; nil = they learn of them when their caches expire.
-	Bus Publisher
+	Bus eventlog.Publisher
 	// Grants are what lets turns act for their users.
 	Grants GrantDeps
 	// Turns says what turns use of quotas; nil = their use is reported as 0.
@@ -68,25 +69,19 @@ type Deps struct {
 	Log *slog.Logger
 }
 
-// Publisher publishes messages.
-type Publisher interface {
-	// Publish sends data to the present subscribers and does not wait.
-	Publish(subject string, data []byte) error
-}
-
 // Service implements PolicyService. It is safe for concurrent use.
 type Service struct {
 	policyv1.UnimplementedPolicyServiceServer
 
-	engine   *Engine
-	decider  *decider
-	recorder *recorder
+	engine   *decide.Engine
+	decider  *decide.Decider
+	recorder *decide.Recorder
 	policies *accessPolicies
 
 	maxAge  time.Duration
 	store   store.Store
 	now     func() time.Time // the database's
-	denials *denials
+	denials *decide.Denials
 	shields shields
 	secrets *secrets
 	trail   *trail.Trail
@@ -112,7 +107,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := NewEngine(cfg)
+	engine, err := decide.NewEngine(decide.Config{
+		Rules: cfg.Rules, ServiceRules: cfg.ServiceRules, Approvals: cfg.Approvals, OperatorTenant: cfg.OperatorTenant,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -160,29 +157,31 @@ func New(cfg Config, deps Deps) (*Service, error) {
 
 // prepare builds what decides and records.
 func (s *Service) prepare(cfg Config, deps Deps) error {
-	sets, err := newSets(s.store)
-	if err != nil {
-		return err
-	}
-	if s.recorder, err = newRecorder(s.store, cfg.InputRetention); err != nil {
+	var err error
+	if s.recorder, err = decide.NewRecorder(s.store, cfg.InputRetention); err != nil {
 		return err
 	}
 	book, err := quota.NewBook(cfg.Quotas, deps.DB, s.store)
 	if err != nil {
 		return err
 	}
-	s.decider = &decider{engine: s.engine, sets: sets, quotas: book, maxAge: cfg.PermissionsMaxAge}
-	s.policies = &accessPolicies{
-		store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, bus: deps.Bus, now: deps.DB.Now, log: deps.Log,
+	s.decider, err = decide.NewDecider(cfg.PermissionsMaxAge, decide.Deps{
+		Engine: s.engine, Policies: s.store, Quotas: book, Bus: deps.Bus, Log: deps.Log,
+	})
+	if err != nil {
+		return err
 	}
-	s.quotas = quota.New(book, deps.Turns, s.store.EventLog(), s.policies.announce)
+	s.policies = &accessPolicies{
+		store: s.store, decider: s.decider, groups: deps.Groups, max: cfg.MaxAccessPolicies, now: deps.DB.Now,
+	}
+	s.quotas = quota.New(book, deps.Turns, s.store.EventLog(), s.decider.Changed)
 	log, err := eventlog.NewLog(events.Config(cfg.EventRetention), s.store.EventLog(), deps.Bus, deps.Log)
 	if err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
 	s.events = &events.Server{Log: log}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
-	s.denials, err = newDenials(s.recorder, s.decider, limit, deps.DB.Now)
+	s.denials, err = decide.NewDenials(s.recorder, s.decider, limit, deps.DB.Now)
 	return err
 }
 
@@ -201,22 +200,24 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	policyeventsv1.RegisterEventLogServiceServer(r, s.events)
 }
 
-// Engine returns the active rules.
-func (s *Service) Engine() *Engine { return s.engine }
+// Authorizer returns the authorizer of this process's policy server.
+func (s *Service) Authorizer() *decide.Authorizer {
+	return decide.NewAuthorizer(s.decider, s.denials, s.log)
+}
 
 // GetPermissions implements PolicyService.
 func (s *Service) GetPermissions(ctx context.Context, req *policyv1.GetPermissionsRequest) (*policyv1.GetPermissionsResponse, error) {
-	r, err := s.decider.now(ctx, req.GetPrincipal())
+	r, err := s.decider.Now(ctx, req.GetPrincipal())
 	if err != nil {
 		return nil, err
 	}
-	limits, err := s.decider.quota(ctx, r)
+	limits, err := s.decider.Quota(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	globs, deniedBy := r.permissions()
+	globs, deniedBy := r.Permissions()
 	return &policyv1.GetPermissionsResponse{
-		Permissions: globs, DeniedBy: deniedBy, PolicyRevision: r.revision, Quota: limits,
+		Permissions: globs, DeniedBy: deniedBy, PolicyRevision: r.Revision, Quota: limits,
 		MaxAge: durationpb.New(s.maxAge), MaxAgeMs: int32(s.maxAge.Milliseconds()),
 	}, nil
 }
@@ -224,18 +225,18 @@ func (s *Service) GetPermissions(ctx context.Context, req *policyv1.GetPermissio
 // DecideTool implements PolicyService.
 func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest) (*policyv1.Decision, error) {
 	began, p := time.Now(), req.GetPrincipal()
-	r, err := s.decider.now(ctx, p)
+	r, err := s.decider.Now(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	members := access.Members(req.GetGroups())
-	if groups := r.applied.Missing(members); len(groups) > 0 {
+	if groups := r.Missing(members); len(groups) > 0 {
 		return &policyv1.Decision{NeededGroups: groups}, nil
 	}
-	v := r.tool(req.GetTool(), members)
+	v := r.Tool(req.GetTool(), members)
 	var needed *policyv1.ApprovalRequirement
 	if v.Allowed {
-		call := ToolCall{
+		call := decide.ToolCall{
 			Principal: p, Tool: req.GetTool(), Effect: enum.Name(req.GetEffect()), Arguments: req.GetArguments(), Tainted: req.GetTainted(),
 		}
 		if rule, ofAgent := s.engine.Approval(call, req.GetApprovalRules()); rule != nil {
@@ -244,13 +245,13 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 		}
 	}
 	d := store.Decision{
-		Tenant: p.GetTenant(), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(), Actor: actor(ctx),
+		Tenant: p.GetTenant(), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(), Actor: decide.Actor(ctx),
 		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
 		Source: req.GetSource(), Effect: enum.Name(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
 		TurnID: req.GetTurnId(), CallID: req.GetCallId(),
-		PolicyRevision: r.revision, Policies: strings.Join(v.Policies, ","), InputHash: r.in.Hash, Latency: since(began),
+		PolicyRevision: r.Revision, Policies: strings.Join(v.Policies, ","), InputHash: r.Input.Hash, Latency: time.Since(began).Truncate(time.Microsecond),
 	}
-	if err := s.recorder.add(ctx, d, r.in); err != nil {
+	if err := s.recorder.Add(ctx, d, r.Input); err != nil {
 		return nil, err
 	}
 	if err := faultpoint.Fail(faultpoint.PolicyDecided); err != nil {
@@ -260,9 +261,6 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 	out.Approval = needed
 	return out, nil
 }
-
-// since is the time since began, as it is stored.
-func since(began time.Time) time.Duration { return time.Since(began).Truncate(time.Microsecond) }
 
 // Flush waits until all decisions are recorded, or until ctx ends. Call it before the database is closed.
 func (s *Service) Flush(ctx context.Context) error {
@@ -315,20 +313,20 @@ func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckAppro
 
 // FilterTools implements PolicyService.
 func (s *Service) FilterTools(ctx context.Context, req *policyv1.FilterToolsRequest) (*policyv1.FilterToolsResponse, error) {
-	r, err := s.decider.now(ctx, req.GetPrincipal())
+	r, err := s.decider.Now(ctx, req.GetPrincipal())
 	if err != nil {
 		return nil, err
 	}
 	members := access.Members(req.GetGroups())
-	if groups := r.applied.Missing(members); len(groups) > 0 {
+	if groups := r.Missing(members); len(groups) > 0 {
 		return &policyv1.FilterToolsResponse{NeededGroups: groups}, nil
 	}
-	return &policyv1.FilterToolsResponse{Tools: r.tools(req.GetTools(), members)}, nil
+	return &policyv1.FilterToolsResponse{Tools: r.Tools(req.GetTools(), members)}, nil
 }
 
 // RecordDenial implements PolicyService.
 func (s *Service) RecordDenial(ctx context.Context, req *policyv1.RecordDenialRequest) (*policyv1.Decision, error) {
-	d, err := s.denials.record(ctx, req.GetPrincipal(), req.GetPermission(), req.GetMethod())
+	d, err := s.denials.Record(ctx, req.GetPrincipal(), req.GetPermission(), req.GetMethod())
 	if err != nil {
 		return nil, err
 	}

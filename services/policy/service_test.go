@@ -21,9 +21,10 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 )
 
-var _ rpc.Authorizer = (*policy.Authorizer)(nil)
+var _ rpc.Authorizer = (*decide.Authorizer)(nil)
 
 func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 

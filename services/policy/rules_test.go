@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 )
 
 func withRoles(p *policyv1.Principal, roles ...string) *policyv1.Principal {
@@ -17,21 +18,18 @@ func withRoles(p *policyv1.Principal, roles ...string) *policyv1.Principal {
 func rules() policy.Config {
 	cfg := policy.DefaultConfig()
 	cfg.Rules = append(cfg.Rules,
-		policy.Rule{Name: "readers", Roles: []string{"read*"}, Permissions: []string{"*.list", "*.get"}, Tools: []string{"notes__*"}},
-		policy.Rule{
+		decide.Rule{Name: "readers", Roles: []string{"read*"}, Permissions: []string{"*.list", "*.get"}, Tools: []string{"notes__*"}},
+		decide.Rule{
 			Name: "no-delete", Subjects: []string{"*"}, Tools: []string{"*__delete*"}, Permissions: []string{"registry.sources.delete"},
 			Deny: true,
 		},
-		policy.Rule{Name: "alice-admin", Subjects: []string{"alice"}, Roles: []string{"admin"}, Permissions: []string{"*"}},
+		decide.Rule{Name: "alice-admin", Subjects: []string{"alice"}, Roles: []string{"admin"}, Permissions: []string{"*"}},
 	)
 	return cfg
 }
 
 func TestPermissions(t *testing.T) {
-	engine, err := policy.NewEngine(rules())
-	if err != nil {
-		t.Fatal(err)
-	}
+	authorizer := newService(t, rules()).Authorizer()
 	for _, row := range []struct {
 		name       string
 		who        *policyv1.Principal
@@ -60,8 +58,8 @@ func TestPermissions(t *testing.T) {
 		{"no kind, no leave", &policyv1.Principal{Tenant: "default", Subject: "local", Roles: []string{"local"}}, "sessions.turns.create", false},
 		{"no principal, no leave", nil, "sessions.turns.create", false},
 	} {
-		if got := engine.Permission(row.who, row.permission); got.Allowed != row.want {
-			t.Errorf("%s: %+v", row.name, got)
+		if got, err := authorizer.Decide(t.Context(), row.who, row.permission); err != nil || got.Allowed != row.want {
+			t.Errorf("%s: %+v, %v", row.name, got, err)
 		}
 	}
 }
@@ -69,7 +67,7 @@ func TestPermissions(t *testing.T) {
 // TestS13WhatConcernsTheMeshIsForOperators: metrics, causes of failures and what Temporal holds name objects of all tenants.
 func TestS13WhatConcernsTheMeshIsForOperators(t *testing.T) {
 	cfg := rules()
-	cfg.Rules = append(cfg.Rules, policy.Rule{Name: "admins", Roles: []string{"admin"}, Permissions: []string{"*"}})
+	cfg.Rules = append(cfg.Rules, decide.Rule{Name: "admins", Roles: []string{"admin"}, Permissions: []string{"*"}})
 	of := func(tenant string, p *policyv1.Principal) *policyv1.Principal {
 		p.Tenant = tenant
 		return p
@@ -78,21 +76,18 @@ func TestS13WhatConcernsTheMeshIsForOperators(t *testing.T) {
 		"": {"default": true, "acme": false}, "acme": {"default": false, "acme": true},
 	} {
 		cfg.OperatorTenant = operators
-		engine, err := policy.NewEngine(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		authorizer := newService(t, cfg).Authorizer()
 		for tenant, want := range tenants {
 			who := of(tenant, authn.User("dev:carol", "admin"))
 			for _, permission := range []string{"metrics.get", "health.get", "temporal.payloads.decode", "policy.secrets.rotate"} {
-				if got := engine.Permission(who, permission); got.Allowed != want || !want && got.DeniedBy != "policy.operator_tenant" {
+				if got := must(authorizer.Decide(t.Context(), who, permission)); got.Allowed != want || !want && got.DeniedBy != "policy.operator_tenant" {
 					t.Errorf("operators %q, an administrator of %s, %s: %+v", operators, tenant, permission, got)
 				}
 			}
-			if !engine.Permission(who, "policy.secrets.create").Allowed {
+			if !must(authorizer.Decide(t.Context(), who, "policy.secrets.create")).Allowed {
 				t.Errorf("operators %q: an administrator of %s may not manage secrets", operators, tenant)
 			}
-			if !engine.Permission(of(tenant, authn.Service("gateway")), "health.get").Allowed {
+			if !must(authorizer.Decide(t.Context(), of(tenant, authn.Service("gateway")), "health.get")).Allowed {
 				t.Errorf("operators %q: the gateway may not, for %s", operators, tenant)
 			}
 		}
@@ -100,10 +95,7 @@ func TestS13WhatConcernsTheMeshIsForOperators(t *testing.T) {
 }
 
 func TestTools(t *testing.T) {
-	engine, err := policy.NewEngine(rules())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := client(t, rules())
 	for _, row := range []struct {
 		name, tool, rule string
 		who              *policyv1.Principal
@@ -116,15 +108,15 @@ func TestTools(t *testing.T) {
 		{"permissions are no tools", "calculator__evaluate", "", authn.User("alice", "admin"), false},
 		{"the worker itself calls nothing", "notes__list", "", authn.Service("worker"), false},
 	} {
-		v := engine.Tool(row.who, row.tool)
-		if v.Allowed != row.want || v.Rule != row.rule || v.Reason == "" {
-			t.Errorf("%s: %+v", row.name, v)
+		d, err := c.DecideTool(t.Context(), &policyv1.DecideToolRequest{Principal: row.who, Tool: row.tool})
+		if err != nil || d.GetAllowed() != row.want || d.GetRule() != row.rule || d.GetReason() == "" {
+			t.Errorf("%s: %v, %v", row.name, d, err)
 		}
 	}
 }
 
 func TestBadRulesAreRefused(t *testing.T) {
-	for want, rule := range map[string]policy.Rule{
+	for want, rule := range map[string]decide.Rule{
 		"no name":          {Subjects: []string{"*"}, Tools: []string{"*"}},
 		"twice":            {Name: "local", Subjects: []string{"*"}, Tools: []string{"*"}},
 		"speaks of nobody": {Name: "x", Tools: []string{"*"}},
@@ -133,7 +125,7 @@ func TestBadRulesAreRefused(t *testing.T) {
 	} {
 		cfg := policy.DefaultConfig()
 		cfg.Rules = append(cfg.Rules, rule)
-		if _, err := policy.NewEngine(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := policy.New(cfg, depsOf(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

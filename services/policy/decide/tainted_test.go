@@ -1,16 +1,16 @@
-package policy_test
+package decide_test
 
 import (
 	"testing"
 
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/policy/decide"
 )
 
 // TestS11RulesForTaintedCalls says which calls a rule for tainted calls holds up.
 func TestS11RulesForTaintedCalls(t *testing.T) {
-	engine, err := policy.NewEngine(policy.Config{})
+	engine, err := decide.NewEngine(decide.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestS11RulesForTaintedCalls(t *testing.T) {
 		{"a write, if the rule is for reads", reads, "once", true, false},
 		{"any call, if the rule is not for tainted ones", &policyv1.ApprovalRule{Name: "r"}, "read", false, true},
 	} {
-		call := policy.ToolCall{Tool: "x__y", Effect: row.effect, Tainted: row.tainted}
+		call := decide.ToolCall{Tool: "x__y", Effect: row.effect, Tainted: row.tainted}
 		if rule, _ := engine.Approval(call, []*policyv1.ApprovalRule{row.rule}); (rule != nil) != row.want {
 			t.Errorf("%s: held up: %t", row.name, rule != nil)
 		}

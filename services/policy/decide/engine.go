@@ -1,4 +1,6 @@
-package policy
+// Package decide decides what a principal may do: by the rules of the configuration, by the access policies of its tenant, and with approval
+// rules. It records each decision.
+package decide
 
 import (
 	"errors"
@@ -9,6 +11,16 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
+
+// Config has the rules of the configuration.
+type Config struct {
+	// Rules say what users may do, ServiceRules what the roles of the mesh may do.
+	Rules, ServiceRules []Rule
+	// Approvals say which allowed calls require an approval.
+	Approvals []Approval
+	// OperatorTenant is the tenant of those who run the mesh; empty = the default one.
+	OperatorTenant string
+}
 
 // Engine evaluates rules. It never changes after New and is safe for concurrent use.
 type Engine struct {
@@ -78,9 +90,9 @@ func NewEngine(cfg Config) (*Engine, error) {
 	}, nil
 }
 
-// Permissions returns the globs of the principal's permissions, with "!" before denied ones, and the denying rules by glob. They are empty
+// permissions returns the globs of the principal's permissions, with "!" before denied ones, and the denying rules by glob. They are empty
 // for a principal that no rule matches.
-func (e *Engine) Permissions(p *policyv1.Principal) (globs []string, deniedBy map[string]string) {
+func (e *Engine) permissions(p *policyv1.Principal) (globs []string, deniedBy map[string]string) {
 	for _, r := range e.about(p) {
 		for _, g := range r.Permissions {
 			if r.Deny {
@@ -98,13 +110,13 @@ func (e *Engine) Permissions(p *policyv1.Principal) (globs []string, deniedBy ma
 	return globs, deniedBy
 }
 
-// Permission decides whether the principal holds a permission.
-func (e *Engine) Permission(p *policyv1.Principal, permission string) authz.Verdict {
-	return authz.Parse(e.Permissions(p)).Decide(permission)
+// permission decides whether the principal holds a permission.
+func (e *Engine) permission(p *policyv1.Principal, permission string) authz.Verdict {
+	return authz.Parse(e.permissions(p)).Decide(permission)
 }
 
-// Tool decides whether the principal may call the tool.
-func (e *Engine) Tool(p *policyv1.Principal, tool string) Verdict {
+// tool decides whether the principal may call the tool.
+func (e *Engine) tool(p *policyv1.Principal, tool string) Verdict {
 	return decide(e.about(p), p.GetSubject(), tool)
 }
 
@@ -171,19 +183,4 @@ func (e *Engine) about(p *policyv1.Principal) []Rule {
 		found = append(found, Rule{Name: operatorsOnly, Permissions: ofMesh(), Deny: true})
 	}
 	return found
-}
-
-func (r Rule) speaksOf(subject string, roles []string) bool {
-	if len(r.Subjects) > 0 && !glob.Any(r.Subjects, subject) {
-		return false
-	}
-	if len(r.Roles) == 0 {
-		return true
-	}
-	for _, role := range roles {
-		if glob.Any(r.Roles, role) {
-			return true
-		}
-	}
-	return false
 }

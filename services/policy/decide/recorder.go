@@ -1,4 +1,4 @@
-package policy
+package decide
 
 import (
 	"context"
@@ -20,9 +20,9 @@ const (
 	maxInputBytes = 32 << 10
 )
 
-// recorder stores decisions, each with its principal unless that is the subject's last one, or a role of the mesh: access policies do not
+// Recorder stores decisions, each with its principal unless that is the subject's last one, or a role of the mesh: access policies do not
 // apply to roles, so that there is nothing to replay.
-type recorder struct {
+type Recorder struct {
 	store store.Store
 	last  *lru.Cache[subjectKey, kept]
 	again time.Duration
@@ -36,17 +36,18 @@ type kept struct {
 
 type subjectKey struct{ tenant, subject string }
 
-func newRecorder(s store.Store, retention time.Duration) (*recorder, error) {
+// NewRecorder returns a Recorder; inputs are kept for the given time after their last use.
+func NewRecorder(s store.Store, retention time.Duration) (*Recorder, error) {
 	last, err := lru.New[subjectKey, kept](subjectsKept)
 	if err != nil {
 		return nil, fmt.Errorf("make cache of inputs: %w", err)
 	}
-	return &recorder{store: s, last: last, again: retention / 4}, nil
+	return &Recorder{store: s, last: last, again: retention / 4}, nil
 }
 
-// add commits a decision before it returns. One that allows a call without side effects outside of turns may follow a moment later: a
+// Add commits a decision before it returns. One that allows a call without side effects outside of turns may follow a moment later: a
 // crash can then lose the record of a call that changed nothing.
-func (r *recorder) add(ctx context.Context, d store.Decision, in access.Input) error {
+func (r *Recorder) Add(ctx context.Context, d store.Decision, in access.Input) error {
 	key := subjectKey{d.Tenant, d.Subject}
 	known, _ := r.last.Get(key)
 	if in.Hash == "" || known.hash == in.Hash && d.Time.Sub(known.at) < r.again || len(in.Encoded) > maxInputBytes {

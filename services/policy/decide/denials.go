@@ -1,4 +1,4 @@
-package policy
+package decide
 
 import (
 	"context"
@@ -21,11 +21,11 @@ import (
 // recentDenials limits the denials remembered for merging.
 const recentDenials = 4096
 
-// denials records refused RPCs without letting a caller fill the database: a repeated refusal within a second is the same decision, and all
+// Denials records refused RPCs without letting a caller fill the database: a repeated refusal within a second is the same decision, and all
 // refusals together are rate limited.
-type denials struct {
-	recorder *recorder
-	decider  *decider
+type Denials struct {
+	recorder *Recorder
+	decider  *Decider
 	limit    *rate.Limiter
 	now      func() time.Time
 	mu       sync.Mutex
@@ -34,30 +34,31 @@ type denials struct {
 
 type denialKey struct{ tenant, subject, permission, method string }
 
-func newDenials(r *recorder, d *decider, limit *rate.Limiter, clock func() time.Time) (*denials, error) {
+// NewDenials returns Denials; clock is that of the database.
+func NewDenials(r *Recorder, d *Decider, limit *rate.Limiter, clock func() time.Time) (*Denials, error) {
 	recent, err := lru.New[denialKey, store.Decision](recentDenials)
 	if err != nil {
 		return nil, fmt.Errorf("make cache of denials: %w", err)
 	}
-	return &denials{recorder: r, decider: d, limit: limit, now: clock, recent: recent}, nil
+	return &Denials{recorder: r, decider: d, limit: limit, now: clock, recent: recent}, nil
 }
 
-// record stores the refusal, or returns the one stored within the last second. RATE_LIMITED if there are too many.
-func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission, method string) (store.Decision, error) {
+// Record stores the refusal, or returns the one stored within the last second. RATE_LIMITED if there are too many.
+func (d *Denials) Record(ctx context.Context, p *policyv1.Principal, permission, method string) (store.Decision, error) {
 	began, at := time.Now(), d.now().UTC().Truncate(time.Microsecond)
 	key := denialKey{p.GetTenant(), p.GetSubject(), permission, method}
-	r, err := d.decider.recent(ctx, p)
+	r, err := d.decider.Recent(ctx, p)
 	if err != nil {
 		return store.Decision{}, err
 	}
-	v := r.permission(permission)
+	v := r.Permission(permission)
 	if v.Allowed { // since the refusal
 		v = Verdict{Reason: fmt.Sprintf("no rule gave permission %q to %q", permission, key.subject)}
 	}
 	made := store.Decision{
-		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Actor: actor(ctx), Kind: store.Permission,
+		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Actor: Actor(ctx), Kind: store.Permission,
 		Resource: permission, Method: method, Rule: v.Rule, Reason: v.Reason,
-		PolicyRevision: r.revision, Policies: strings.Join(v.Policies, ","), InputHash: r.in.Hash, Latency: since(began),
+		PolicyRevision: r.Revision, Policies: strings.Join(v.Policies, ","), InputHash: r.Input.Hash, Latency: time.Since(began).Truncate(time.Microsecond),
 	}
 	d.mu.Lock()
 	if last, ok := d.recent.Get(key); ok && at.Sub(last.Time) < time.Second {
@@ -71,7 +72,7 @@ func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission,
 	}
 	d.recent.Add(key, made)
 	d.mu.Unlock()
-	if err := d.recorder.add(ctx, made, r.in); err != nil {
+	if err := d.recorder.Add(ctx, made, r.Input); err != nil {
 		d.mu.Lock()
 		d.recent.Remove(key)
 		d.mu.Unlock()

@@ -1,7 +1,8 @@
-package policy
+package decide
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authz"
@@ -13,25 +14,27 @@ const recordTimeout = 3 * time.Second
 
 // Authorizer implements rpc.Authorizer for the policy role itself, with its own rules and policies and without a network.
 type Authorizer struct {
-	service *Service
+	decider *Decider
+	denials *Denials
+	log     *slog.Logger
 	slots   chan struct{}
 	changes authz.Changes
 }
 
-// Authorizer returns the authorizer of this process's policy server.
-func (s *Service) Authorizer() *Authorizer {
-	return &Authorizer{service: s, slots: make(chan struct{}, 8)}
+// NewAuthorizer returns an Authorizer.
+func NewAuthorizer(decider *Decider, denials *Denials, log *slog.Logger) *Authorizer {
+	return &Authorizer{decider: decider, denials: denials, log: log, slots: make(chan struct{}, 8)}
 }
 
 // Decide reports whether rules and access policies grant the permission. A change of policies applies at once in this process, and within
 // permissions_max_age if another process made it. UNAVAILABLE if the database cannot be read.
 func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error) {
-	r, err := a.service.decider.recent(ctx, p)
+	r, err := a.decider.Recent(ctx, p)
 	if err != nil {
 		return authz.Verdict{}, err
 	}
 	v := r.verdict(permission)
-	if v.Quota, err = a.service.decider.quota(ctx, r); err != nil {
+	if v.Quota, err = a.decider.Quota(ctx, r); err != nil {
 		return authz.Verdict{}, err
 	}
 	return v, nil
@@ -39,7 +42,7 @@ func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permissi
 
 // Forget makes the next decision about a tenant read its policies again; an empty tenant means all.
 func (a *Authorizer) Forget(tenant string) {
-	a.service.decider.sets.forget(tenant)
+	a.decider.sets.forget(tenant)
 	a.changes.Notify()
 }
 
@@ -60,8 +63,8 @@ func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, pe
 		defer close(recorded)
 		defer func() { <-a.slots }()
 		defer cancel()
-		if _, err := a.service.denials.record(ctx, p, permission, method); err != nil {
-			a.service.log.WarnContext(ctx, "refusal not recorded", "permission", permission, "method", method, "error", err)
+		if _, err := a.denials.Record(ctx, p, permission, method); err != nil {
+			a.log.WarnContext(ctx, "refusal not recorded", "permission", permission, "method", method, "error", err)
 		}
 	}()
 	select {

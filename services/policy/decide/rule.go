@@ -1,0 +1,35 @@
+package decide
+
+import "github.com/windlass-dev/windlass/libs/glob"
+
+// Rule grants or denies permissions. It applies to principals whose subject matches one of Subjects and one of whose roles matches one of
+// Roles; an empty list matches everyone, but a rule needs at least one of the two.
+type Rule struct {
+	// Name is recorded in decisions; unique.
+	Name string `yaml:"name" doc:"Name of the rule, as recorded in decisions."`
+	// Subjects are globs over subjects.
+	Subjects []string `yaml:"subjects" doc:"Globs over subjects; empty = any subject."`
+	// Roles are globs over roles; one of the principal's roles must match.
+	Roles []string `yaml:"roles" doc:"Globs over roles; empty = any role or none."`
+	// Permissions are globs over "area.noun.verb".
+	Permissions []string `yaml:"permissions" doc:"Globs over permissions, for example sessions.* or registry.tools.list."`
+	// Tools are globs over namespaced tool names.
+	Tools []string `yaml:"tools" doc:"Globs over tool names, for example notes__*."`
+	// Deny makes the rule deny instead of grant.
+	Deny bool `yaml:"deny" doc:"The rule denies instead of granting."`
+}
+
+func (r Rule) speaksOf(subject string, roles []string) bool {
+	if len(r.Subjects) > 0 && !glob.Any(r.Subjects, subject) {
+		return false
+	}
+	if len(r.Roles) == 0 {
+		return true
+	}
+	for _, role := range roles {
+		if glob.Any(r.Roles, role) {
+			return true
+		}
+	}
+	return false
+}
