@@ -2,13 +2,9 @@ package policy
 
 import (
 	"context"
-	"strings"
 
 	"google.golang.org/grpc"
 
-	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/secret"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy/connection"
 	"github.com/windlass-dev/windlass/services/policy/connection/api"
@@ -28,7 +24,7 @@ func (s *Service) connect(cfg Config, deps Deps) error {
 		return nil
 	}
 	c, err := connection.New(cfg.Connections, connection.Deps{
-		Store: connections.New(deps.DB, s.secrets.vault), Logins: logins{deps.Logins}, Secrets: stored{s.secrets.vault}, Egress: deps.Egress,
+		Store: connections.New(deps.DB, s.secrets.vault), Logins: logins{deps.Logins}, Secrets: vault.References{Vault: s.secrets.vault}, Egress: deps.Egress,
 		Notice: deps.Connected, Log: deps.Log,
 	})
 	if err != nil {
@@ -59,21 +55,4 @@ func (l logins) Login(ctx context.Context, tenant, source string) (connection.Lo
 		}
 	}
 	return out, nil
-}
-
-// stored reads secrets that definitions refer to.
-type stored struct{ vault *vault.Vault }
-
-// Value implements connection.Secrets.
-func (s stored) Value(ctx context.Context, tenant, reference string) (secret.Value, error) {
-	name, ok := strings.CutPrefix(strings.TrimSuffix(reference, "}"), "${secret:")
-	if !ok {
-		return secret.Value{}, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
-			"the client's secret must be a stored one: ${secret:NAME}")
-	}
-	value, _, err := s.vault.Value(ctx, tenant, name)
-	if err != nil {
-		return secret.Value{}, refusal(err, name)
-	}
-	return value, nil
 }

@@ -2,23 +2,19 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
-	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 	"github.com/windlass-dev/windlass/services/policy/decide"
@@ -76,7 +72,7 @@ func (s *secrets) CreateSecret(ctx context.Context, req *policyv1.CreateSecretRe
 		return "created"
 	}))
 	if err != nil {
-		return nil, refusal(err, req.GetName())
+		return nil, vault.Fault(err, req.GetName())
 	}
 	s.added()
 	return secretToProto(made), nil
@@ -90,7 +86,7 @@ func (s *secrets) UpdateSecret(ctx context.Context, req *policyv1.UpdateSecretRe
 		return fmt.Sprintf("set to version %d", made.Version)
 	}))
 	if err != nil {
-		return nil, refusal(err, req.GetName())
+		return nil, vault.Fault(err, req.GetName())
 	}
 	s.added()
 	return secretToProto(changed), nil
@@ -100,7 +96,7 @@ func (s *secrets) UpdateSecret(ctx context.Context, req *policyv1.UpdateSecretRe
 func (s *secrets) GetSecret(ctx context.Context, req *policyv1.GetSecretRequest) (*policyv1.Secret, error) {
 	found, err := s.vault.Get(ctx, authn.Tenant(ctx), req.GetName())
 	if err != nil {
-		return nil, refusal(err, req.GetName())
+		return nil, vault.Fault(err, req.GetName())
 	}
 	return secretToProto(found), nil
 }
@@ -130,7 +126,7 @@ func (s *secrets) DeleteSecret(ctx context.Context, req *policyv1.DeleteSecretRe
 	err := s.vault.Delete(ctx, authn.Tenant(ctx), req.GetName(),
 		s.recorded(ctx, "DeleteSecret", "dev.windlass.secret.deleted.v1", func(vault.Secret) string { return "deleted" }))
 	if err != nil {
-		return nil, refusal(err, req.GetName())
+		return nil, vault.Fault(err, req.GetName())
 	}
 	s.added()
 	return &policyv1.DeleteSecretResponse{}, nil
@@ -142,7 +138,7 @@ func (s *secrets) RotateSecrets(ctx context.Context, _ *policyv1.RotateSecretsRe
 		return store.AddIn(ctx, tx, s.decision(ctx, authn.Tenant(ctx), "RotateSecrets", "*", "encrypted with data key "+keyID))
 	})
 	if err != nil {
-		return nil, refusal(err, "")
+		return nil, vault.Fault(err, "")
 	}
 	s.log.InfoContext(ctx, "data keys of the vault rotated", "secrets", n, "key_id", id)
 	s.trail.Added()
@@ -156,35 +152,13 @@ func (s *secrets) ResolveSecret(ctx context.Context, req *policyv1.ResolveSecret
 	}
 	value, found, err := s.vault.Value(ctx, req.GetTenant(), req.GetName())
 	if err != nil {
-		return nil, refusal(err, req.GetName())
+		return nil, vault.Fault(err, req.GetName())
 	}
 	used := s.decision(ctx, req.GetTenant(), "ResolveSecret", req.GetName(), fmt.Sprintf("version %d read", found.Version))
 	if err := s.store.Add(ctx, used, nil); err != nil {
 		return nil, err // a use that is not on record does not happen
 	}
 	return &policyv1.ResolveSecretResponse{Value: value.Reveal(), Version: found.Version}, nil
-}
-
-// refusal says what is wrong with a request about a secret.
-func refusal(err error, name string) error {
-	switch {
-	case errors.Is(err, vault.ErrNotFound):
-		return fault.NotFound("there is no secret %q", name)
-	case errors.Is(err, vault.ErrExists):
-		return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_ALREADY_EXISTS, "there is a secret %q already", name).
-			Hint("Replace its value with UpdateSecret.")
-	case errors.Is(err, vault.ErrFull):
-		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the tenant has %d secrets, and may not have more",
-			vault.MaxSecrets)
-	case errors.Is(err, keyset.ErrAway):
-		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the key management service of the vault does not answer").
-			Hint("Try again. Secrets that policy has opened stay usable; others need the service of policy.vault.kms.").Cause(err)
-	case errors.Is(err, vault.ErrNoMaster):
-		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "this mesh has no master key, so it stores no secrets").
-			Hint("Set policy.vault.master_key (WINDLASS_POLICY_VAULT_MASTER_KEY) to a secret of at least 32 characters, or " +
-				"policy.vault.master_key_file to a file that has one, in all processes with the policy role; or set policy.vault.kms.")
-	}
-	return fmt.Errorf("vault: %w", err)
 }
 
 func secretToProto(s vault.Secret) *policyv1.Secret {

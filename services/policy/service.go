@@ -39,6 +39,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/login"
 	"github.com/windlass-dev/windlass/services/policy/quota"
 	"github.com/windlass-dev/windlass/services/policy/shield/ask"
+	"github.com/windlass-dev/windlass/services/policy/shield/chain"
 	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/vault"
 )
@@ -82,7 +83,7 @@ type Service struct {
 	store   store.Store
 	now     func() time.Time // the database's
 	denials *decide.Denials
-	shields shields
+	shields chain.Shields
 	secrets *secrets
 	trail   *trail.Trail
 	audit   *audit.Service
@@ -113,7 +114,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	shields, err := newShields(cfg.Shields)
+	shields, err := chain.New(cfg.Shields)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("policy.vault: %w", err)
 	}
-	if err := shields.connect(deps, s.secrets.vault); err != nil {
+	if err := shields.Connect(ask.Deps{
+		Models: deps.Models, Egress: deps.Egress, Secrets: vault.References{Vault: s.secrets.vault}, Log: deps.Log,
+	}); err != nil {
 		return nil, err
 	}
 	if err := s.connect(cfg, deps); err != nil {
@@ -302,6 +305,11 @@ func (s *Service) Run(ctx context.Context) error {
 	err := s.grants.Run(ctx)
 	all.Wait()
 	return err
+}
+
+// CheckText implements PolicyService.
+func (s *Service) CheckText(ctx context.Context, req *policyv1.CheckTextRequest) (*policyv1.CheckTextResponse, error) {
+	return s.shields.Check(ctx, req)
 }
 
 // CheckApprovalRules implements PolicyService.

@@ -1,4 +1,5 @@
-package policy
+// Package chain runs the shields that a request names, one after another.
+package chain
 
 import (
 	"context"
@@ -11,11 +12,10 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/shield"
 	"github.com/windlass-dev/windlass/services/policy/shield/ask"
-	"github.com/windlass-dev/windlass/services/policy/vault"
 )
 
-// shields are the configured shields by name.
-type shields map[string]*configured
+// Shields are the configured shields by name.
+type Shields map[string]*configured
 
 // configured is one of them: it finds things by itself, or asks.
 type configured struct {
@@ -23,9 +23,9 @@ type configured struct {
 	asks *ask.Shield // nil: it does not
 }
 
-// newShields checks configurations. Those that ask need connect, too.
-func newShields(configs []shield.Config) (shields, error) {
-	out := shields{}
+// New checks configurations. Those that ask need Connect, too.
+func New(configs []shield.Config) (Shields, error) {
+	out := Shields{}
 	for _, c := range configs {
 		s, err := shield.New(c)
 		if err != nil {
@@ -39,27 +39,23 @@ func newShields(configs []shield.Config) (shields, error) {
 	return out, nil
 }
 
-// connect gives shields what they ask with.
-func (s shields) connect(deps Deps, v *vault.Vault) error {
-	with := ask.Deps{Models: deps.Models, Secrets: stored{v}, Log: deps.Log}
-	if deps.Egress != nil {
-		with.Egress = deps.Egress
-	}
+// Connect gives shields what they ask with.
+func (s Shields) Connect(deps ask.Deps) error {
 	for _, one := range s {
 		if !one.Asks() {
 			continue
 		}
 		var err error
-		if one.asks, err = ask.New(one.Config, with); err != nil {
+		if one.asks, err = ask.New(one.Config, deps); err != nil {
 			return fmt.Errorf("policy: %w", err)
 		}
 	}
 	return nil
 }
 
-// CheckText implements PolicyService.
-func (s *Service) CheckText(ctx context.Context, req *policyv1.CheckTextRequest) (*policyv1.CheckTextResponse, error) {
-	asked, err := s.shields.named(req.GetShields())
+// Check runs shields over texts of one stage.
+func (s Shields) Check(ctx context.Context, req *policyv1.CheckTextRequest) (*policyv1.CheckTextResponse, error) {
+	asked, err := s.named(req.GetShields())
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +203,7 @@ func (s *configured) asksBefore(a ask.Answer) *policyv1.ApprovalRule {
 	}
 }
 
-func (s shields) named(names []string) ([]*configured, error) {
+func (s Shields) named(names []string) ([]*configured, error) {
 	var found []*configured
 	var missing []string
 	for _, name := range names {
