@@ -58,10 +58,12 @@ func (p *Process) buildPolicy() error {
 	cfg.Connections.URL = p.cfg.Gateway.URL
 	execution := executionv1.NewExecutionServiceClient(sessionsConn)
 	svc, err := policy.New(cfg, policy.Deps{
-		DB: db, Groups: registryv1.NewToolGroupServiceClient(registryConn), Logins: registryv1.NewSourceServiceClient(registryConn),
-		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Egress: p.egress, Connected: connected{execution}, Bus: p.bus, Log: p.log,
-		Grants: policy.GrantDeps{Issuers: p.cfg.Identity.Issuers, Egress: p.issuers, Tokens: p.tokens, Sessions: execution},
-		Turns:  execution,
+		DB: db, Egress: p.egress, Bus: p.bus, Log: p.log,
+		Peers: policy.Peers{
+			Groups: registryv1.NewToolGroupServiceClient(registryConn), Logins: registryv1.NewSourceServiceClient(registryConn),
+			Models: inferencev1.NewInferenceServiceClient(inferenceConn), Turns: execution, Connected: connected{execution}, Sessions: execution,
+		},
+		Grants: policy.GrantDeps{Issuers: p.cfg.Identity.Issuers, Egress: p.issuers, Tokens: p.tokens},
 	})
 	if err != nil {
 		return err

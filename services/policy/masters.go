@@ -1,13 +1,16 @@
 package policy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/policy/connection"
+	"github.com/windlass-dev/windlass/services/policy/vault"
 	"github.com/windlass-dev/windlass/services/policy/vault/kms"
 )
 
@@ -26,6 +29,24 @@ type VaultConfig struct {
 	// KMSToken and KMSTokenFile authenticate calls.
 	KMSToken     secret.Value `yaml:"kms_token" doc:"Token for kms, which may use the encrypt and decrypt paths of the key."`
 	KMSTokenFile string       `yaml:"kms_token_file" doc:"File with the token for kms, instead of kms_token, such as the sink of a Vault agent: read at each call, mode 0600 or less."`
+}
+
+// open returns the vault, whose newest master key is the given one if there is one, and whether it has any.
+func (c VaultConfig) open(db *sqldb.DB, newest keyset.Master, network connection.Dialer) (v *vault.Vault, hasMaster bool, err error) {
+	masters, err := c.masters(network)
+	if err != nil {
+		return nil, false, err
+	}
+	if newest != nil {
+		masters = append([]keyset.Master{newest}, masters...)
+	}
+	v = vault.New(db, masters...)
+	if err := v.Check(context.Background()); errors.Is(err, keyset.ErrAway) {
+		return nil, false, fmt.Errorf("%w: start the service, and check the address and the token of policy.vault.kms", err)
+	} else if err != nil {
+		return nil, false, fmt.Errorf("policy.vault: %w", err)
+	}
+	return v, len(masters) > 0, nil
 }
 
 // masters returns the configured master keys, the newest first.

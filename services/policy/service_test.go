@@ -48,7 +48,7 @@ func depsOf(t *testing.T) policy.Deps {
 			t.Error(err)
 		}
 	})
-	return policy.Deps{DB: db, Groups: groups{}, Log: slog.New(slog.DiscardHandler)}
+	return policy.Deps{DB: db, Peers: policy.Peers{Groups: groups{}}, Log: slog.New(slog.DiscardHandler)}
 }
 
 func client(t *testing.T, cfg policy.Config) policyv1.PolicyServiceClient {

@@ -100,8 +100,8 @@ func (d *Decider) Compile(snapshot store.Snapshot, tenant string) (*access.Set, 
 	return d.sets.compiled(snapshot, tenant)
 }
 
-// Changed has caches of permissions forget the tenant's, after a change was committed. A lost message makes them older, not wrong: decisions
-// on tools read the revision, and permissions expire.
+// Changed has caches of permissions forget the tenant's, after a change was committed. A lost message makes them older, not wrong:
+// decisions on tools read the revision, and permissions expire.
 func (d *Decider) Changed(ctx context.Context, tenant string) {
 	d.sets.changed(tenant)
 	if d.bus == nil {

@@ -58,7 +58,8 @@ func (d *Denials) Record(ctx context.Context, p *policyv1.Principal, permission,
 	made := store.Decision{
 		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Actor: Actor(ctx), Kind: store.Permission,
 		Resource: permission, Method: method, Rule: v.Rule, Reason: v.Reason,
-		PolicyRevision: r.Revision, Policies: strings.Join(v.Policies, ","), InputHash: r.Input.Hash, Latency: time.Since(began).Truncate(time.Microsecond),
+		PolicyRevision: r.Revision, Policies: strings.Join(v.Policies, ","), InputHash: r.Input.Hash,
+		Latency: time.Since(began).Truncate(time.Microsecond),
 	}
 	d.mu.Lock()
 	if last, ok := d.recent.Get(key); ok && at.Sub(last.Time) < time.Second {

@@ -1,5 +1,5 @@
-// Package decide decides what a principal may do: by the rules of the configuration, by the access policies of its tenant, and with approval
-// rules. It records each decision.
+// Package decide decides what a principal may do, by the rules of the configuration and the access policies of its tenant, and which of its
+// calls require an approval. It records each decision.
 package decide
 
 import (

@@ -9,8 +9,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/eventlog"
-	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
-	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -30,15 +28,4 @@ func Config(retention time.Duration) eventlog.Config {
 		Source: Source, Retention: retention, Interval: eventlog.Interval,
 		Subject: func(tenant string) string { return contract.DomainEventSubject(tenant, "policy") },
 	}
-}
-
-// Server implements EventLogService.
-type Server struct {
-	policyeventsv1.UnimplementedEventLogServiceServer
-	Log *eventlog.Log
-}
-
-// ReadEvents implements EventLogService.
-func (s *Server) ReadEvents(ctx context.Context, req *registryv1.ReadEventsRequest) (*registryv1.ReadEventsResponse, error) {
-	return s.Log.ReadEvents(ctx, req) //nolint:wrapcheck // for the caller
 }

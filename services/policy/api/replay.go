@@ -1,17 +1,15 @@
-package policy
+package api
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/decide"
@@ -38,7 +36,7 @@ func (s *accessPolicies) ReplayDecisions(ctx context.Context, req *policyv1.Repl
 	if err != nil {
 		return nil, err
 	}
-	filter := store.Filter{Since: timeOf(req.GetStartTime()), Until: timeOf(req.GetEndTime())}
+	filter := store.Filter{Since: timestamp.Time(req.GetStartTime()), Until: timestamp.Time(req.GetEndTime())}
 	resp := &policyv1.ReplayDecisionsResponse{}
 	for {
 		found, err := s.store.List(ctx, run.tenant, filter, after, replayAtOnce)
@@ -64,13 +62,6 @@ func (s *accessPolicies) ReplayDecisions(ctx context.Context, req *policyv1.Repl
 			return resp, nil
 		}
 	}
-}
-
-func timeOf(ts *timestamppb.Timestamp) time.Time {
-	if ts == nil {
-		return time.Time{}
-	}
-	return ts.AsTime()
 }
 
 // replay decides recorded decisions again, with the stored policies and with a draft.
@@ -161,6 +152,6 @@ func (r *replay) decide(d store.Decision, resp *policyv1.ReplayDecisionsResponse
 		return
 	}
 	resp.Differences = append(resp.Differences, &policyv1.DecisionDifference{
-		Decision: toProto(d), Allowed: v.Allowed, AllowedNow: with(r.now).Allowed, Rule: v.Rule, Policies: v.Policies, Reason: v.Reason,
+		Decision: decisionToProto(d), Allowed: v.Allowed, AllowedNow: with(r.now).Allowed, Rule: v.Rule, Policies: v.Policies, Reason: v.Reason,
 	})
 }

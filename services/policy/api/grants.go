@@ -1,4 +1,3 @@
-// Package api serves grants.
 package api
 
 import (
@@ -19,16 +18,11 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/grant/store"
 )
 
-// Server implements GrantService.
-type Server struct {
+// grants implements GrantService.
+type grants struct {
 	policyv1.UnimplementedGrantServiceServer
 	grants *grant.Service
-	now    func() time.Time
-}
-
-// New serves grants. now is the database's time.
-func New(grants *grant.Service, now func() time.Time) *Server {
-	return &Server{grants: grants, now: now}
+	now    func() time.Time // the database's
 }
 
 func userOf(p *policyv1.Principal) grant.User {
@@ -37,16 +31,16 @@ func userOf(p *policyv1.Principal) grant.User {
 
 func caller(ctx context.Context) grant.User { return userOf(authn.From(ctx)) }
 
-// cursor is the last grant of a page.
-type cursor struct {
+// grantCursor is the last grant of a page.
+type grantCursor struct {
 	Us int64  `json:"us"`
 	ID string `json:"id"`
 }
 
 // ListGrants implements GrantService.
-func (s *Server) ListGrants(ctx context.Context, req *policyv1.ListGrantsRequest) (*policyv1.ListGrantsResponse, error) {
+func (s *grants) ListGrants(ctx context.Context, req *policyv1.ListGrantsRequest) (*policyv1.ListGrantsResponse, error) {
 	const list = "grants"
-	var after cursor
+	var after grantCursor
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
 		return nil, err
@@ -56,7 +50,7 @@ func (s *Server) ListGrants(ctx context.Context, req *policyv1.ListGrantsRequest
 		return nil, fmt.Errorf("list grants: %w", err)
 	}
 	resp := &policyv1.ListGrantsResponse{}
-	found, resp.NextPageToken = page.Trim(found, size, list, func(g store.Grant) any { return cursor{sqldb.Micros(g.Created), g.ID} })
+	found, resp.NextPageToken = page.Trim(found, size, list, func(g store.Grant) any { return grantCursor{sqldb.Micros(g.Created), g.ID} })
 	for _, g := range found {
 		resp.Grants = append(resp.Grants, s.toProto(g))
 	}
@@ -64,17 +58,17 @@ func (s *Server) ListGrants(ctx context.Context, req *policyv1.ListGrantsRequest
 }
 
 // GetGrant implements GrantService.
-func (s *Server) GetGrant(ctx context.Context, req *policyv1.GetGrantRequest) (*policyv1.Grant, error) {
+func (s *grants) GetGrant(ctx context.Context, req *policyv1.GetGrantRequest) (*policyv1.Grant, error) {
 	return s.answer(s.grants.Get(ctx, caller(ctx), req.GetGrantId()))
 }
 
 // RevokeGrant implements GrantService.
-func (s *Server) RevokeGrant(ctx context.Context, req *policyv1.RevokeGrantRequest) (*policyv1.Grant, error) {
+func (s *grants) RevokeGrant(ctx context.Context, req *policyv1.RevokeGrantRequest) (*policyv1.Grant, error) {
 	return s.answer(s.grants.Revoke(ctx, caller(ctx), req.GetGrantId()))
 }
 
 // RenewGrants implements GrantService.
-func (s *Server) RenewGrants(ctx context.Context, _ *policyv1.RenewGrantsRequest) (*policyv1.RenewGrantsResponse, error) {
+func (s *grants) RenewGrants(ctx context.Context, _ *policyv1.RenewGrantsRequest) (*policyv1.RenewGrantsResponse, error) {
 	renewed, resumed, err := s.grants.Renew(ctx, caller(ctx), callertoken.From(ctx))
 	if err != nil {
 		return nil, err
@@ -83,18 +77,18 @@ func (s *Server) RenewGrants(ctx context.Context, _ *policyv1.RenewGrantsRequest
 }
 
 // CreateGrant implements GrantService.
-func (s *Server) CreateGrant(ctx context.Context, req *policyv1.CreateGrantRequest) (*policyv1.CreateGrantResponse, error) {
+func (s *grants) CreateGrant(ctx context.Context, req *policyv1.CreateGrantRequest) (*policyv1.CreateGrantResponse, error) {
 	err := s.grants.Create(ctx, userOf(req.GetPrincipal()), req.GetTurnId(), req.GetParentTurnId(), req.GetToken())
 	return &policyv1.CreateGrantResponse{}, err
 }
 
 // EndGrants implements GrantService.
-func (s *Server) EndGrants(ctx context.Context, req *policyv1.EndGrantsRequest) (*policyv1.EndGrantsResponse, error) {
+func (s *grants) EndGrants(ctx context.Context, req *policyv1.EndGrantsRequest) (*policyv1.EndGrantsResponse, error) {
 	return &policyv1.EndGrantsResponse{}, s.grants.End(ctx, req.GetTenant(), req.GetTurnIds())
 }
 
 // RedeemGrant implements GrantService.
-func (s *Server) RedeemGrant(ctx context.Context, req *policyv1.RedeemGrantRequest) (*policyv1.RedeemGrantResponse, error) {
+func (s *grants) RedeemGrant(ctx context.Context, req *policyv1.RedeemGrantRequest) (*policyv1.RedeemGrantResponse, error) {
 	t, err := s.grants.Redeem(ctx, grant.Redemption{
 		User: userOf(req.GetPrincipal()), TurnID: req.GetTurnId(), Sealed: req.GetToken(), Source: req.GetSource(), Issuer: req.GetIssuer(),
 		Target: exchange.Target{Audience: req.GetAudience(), Resource: req.GetResource(), Scopes: req.GetScopes()}, Fresh: req.GetFresh(),
@@ -105,14 +99,14 @@ func (s *Server) RedeemGrant(ctx context.Context, req *policyv1.RedeemGrantReque
 	return &policyv1.RedeemGrantResponse{AccessToken: t.Value.Reveal(), ExpireTime: timestamppb.New(t.Expires)}, nil
 }
 
-func (s *Server) answer(g store.Grant, err error) (*policyv1.Grant, error) {
+func (s *grants) answer(g store.Grant, err error) (*policyv1.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
 	return s.toProto(g), nil
 }
 
-func (s *Server) toProto(g store.Grant) *policyv1.Grant {
+func (s *grants) toProto(g store.Grant) *policyv1.Grant {
 	state, now := policyv1.GrantState_GRANT_STATE_ACTIVE, s.now()
 	switch {
 	case !g.Revoked.IsZero():

@@ -1,4 +1,3 @@
-// Package api serves ConnectionService.
 package api
 
 import (
@@ -13,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/connection"
@@ -20,44 +20,24 @@ import (
 	decisions "github.com/windlass-dev/windlass/services/policy/store"
 )
 
-// Recorder records decisions.
-type Recorder interface {
-	// Add commits a decision before it returns.
-	Add(ctx context.Context, d decisions.Decision, in *decisions.Input) error
-}
-
-// Server implements ConnectionService.
-type Server struct {
+// connections implements ConnectionService.
+type connections struct {
 	policyv1.UnimplementedConnectionServiceServer
-
 	connections *connection.Connections
-	recorder    Recorder
-	now         func() time.Time
-}
-
-// New returns a server.
-func New(c *connection.Connections, r Recorder, now func() time.Time) *Server {
-	return &Server{connections: c, recorder: r, now: now}
+	store       decisions.Store
+	now         func() time.Time // the database's
 }
 
 // record keeps who used or changed whose connection.
-func (s *Server) record(ctx context.Context, tenant, subject, method, source, reason string) error {
-	return s.recorder.Add(ctx, decisions.Decision{
+func (s *connections) record(ctx context.Context, tenant, subject, method, source, reason string) error {
+	return s.store.Add(ctx, decisions.Decision{
 		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: subject, Kind: decisions.Secret, Resource: "connection:" + source,
 		Method: method, Allowed: true, Reason: reason,
 	}, nil)
 }
 
-// role refuses callers that are no role of the mesh, whatever they may do.
-func role(ctx context.Context, permission string) error {
-	if authn.From(ctx).GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE {
-		return fault.Denied(permission, "")
-	}
-	return nil
-}
-
 // BeginConnection implements ConnectionService.
-func (s *Server) BeginConnection(ctx context.Context, req *policyv1.BeginConnectionRequest) (*policyv1.ConnectionAttempt, error) {
+func (s *connections) BeginConnection(ctx context.Context, req *policyv1.BeginConnectionRequest) (*policyv1.ConnectionAttempt, error) {
 	p := authn.From(ctx)
 	if p.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE {
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "a service cannot log in at a source")
@@ -72,7 +52,9 @@ func (s *Server) BeginConnection(ctx context.Context, req *policyv1.BeginConnect
 }
 
 // GetConnectionAttempt implements ConnectionService.
-func (s *Server) GetConnectionAttempt(ctx context.Context, req *policyv1.GetConnectionAttemptRequest) (*policyv1.ConnectionAttempt, error) {
+func (s *connections) GetConnectionAttempt(ctx context.Context, req *policyv1.GetConnectionAttemptRequest) (
+	*policyv1.ConnectionAttempt, error,
+) {
 	a, expired, err := s.connections.Attempt(ctx, authn.Tenant(ctx), authn.From(ctx).GetSubject(), req.GetAttemptId())
 	if err != nil {
 		return nil, err
@@ -81,7 +63,9 @@ func (s *Server) GetConnectionAttempt(ctx context.Context, req *policyv1.GetConn
 }
 
 // ListConnections implements ConnectionService.
-func (s *Server) ListConnections(ctx context.Context, req *policyv1.ListConnectionsRequest) (*policyv1.ListConnectionsResponse, error) {
+func (s *connections) ListConnections(ctx context.Context, req *policyv1.ListConnectionsRequest) (
+	*policyv1.ListConnectionsResponse, error,
+) {
 	subject := authn.From(ctx).GetSubject()
 	list := "connections|" + subject
 	var after store.After
@@ -98,22 +82,24 @@ func (s *Server) ListConnections(ctx context.Context, req *policyv1.ListConnecti
 		return store.After{Source: c.Source, ID: c.SourceID}
 	})
 	for _, c := range found {
-		resp.Connections = append(resp.Connections, toProto(c))
+		resp.Connections = append(resp.Connections, connectionToProto(c))
 	}
 	return resp, nil
 }
 
 // GetConnection implements ConnectionService.
-func (s *Server) GetConnection(ctx context.Context, req *policyv1.GetConnectionRequest) (*policyv1.Connection, error) {
+func (s *connections) GetConnection(ctx context.Context, req *policyv1.GetConnectionRequest) (*policyv1.Connection, error) {
 	found, err := s.connections.Get(ctx, authn.Tenant(ctx), authn.From(ctx).GetSubject(), req.GetSource())
 	if err != nil {
 		return nil, err
 	}
-	return toProto(found), nil
+	return connectionToProto(found), nil
 }
 
 // DeleteConnection implements ConnectionService.
-func (s *Server) DeleteConnection(ctx context.Context, req *policyv1.DeleteConnectionRequest) (*policyv1.DeleteConnectionResponse, error) {
+func (s *connections) DeleteConnection(ctx context.Context, req *policyv1.DeleteConnectionRequest) (
+	*policyv1.DeleteConnectionResponse, error,
+) {
 	tenant, subject := authn.Tenant(ctx), authn.From(ctx).GetSubject()
 	revoked, err := s.connections.Delete(ctx, tenant, subject, req.GetSource())
 	if err != nil {
@@ -124,10 +110,10 @@ func (s *Server) DeleteConnection(ctx context.Context, req *policyv1.DeleteConne
 }
 
 // DescribeConnectionAttempt implements ConnectionService.
-func (s *Server) DescribeConnectionAttempt(ctx context.Context, req *policyv1.DescribeConnectionAttemptRequest) (
+func (s *connections) DescribeConnectionAttempt(ctx context.Context, req *policyv1.DescribeConnectionAttemptRequest) (
 	*policyv1.DescribeConnectionAttemptResponse, error,
 ) {
-	if err := role(ctx, "policy.connections.authorize"); err != nil {
+	if err := onlyRoles(ctx, "policy.connections.authorize"); err != nil {
 		return nil, err
 	}
 	a, consent, err := s.connections.Show(ctx, req.GetTicket(), browser(req.GetBrowser()))
@@ -142,10 +128,10 @@ func (s *Server) DescribeConnectionAttempt(ctx context.Context, req *policyv1.De
 }
 
 // DecideConnectionAttempt implements ConnectionService.
-func (s *Server) DecideConnectionAttempt(ctx context.Context, req *policyv1.DecideConnectionAttemptRequest) (
+func (s *connections) DecideConnectionAttempt(ctx context.Context, req *policyv1.DecideConnectionAttemptRequest) (
 	*policyv1.DecideConnectionAttemptResponse, error,
 ) {
-	if err := role(ctx, "policy.connections.authorize"); err != nil {
+	if err := onlyRoles(ctx, "policy.connections.authorize"); err != nil {
 		return nil, err
 	}
 	d, err := s.connections.Decide(ctx, req.GetTicket(), browser(req.GetBrowser()), req.GetConsent(), req.GetAllow())
@@ -158,10 +144,10 @@ func (s *Server) DecideConnectionAttempt(ctx context.Context, req *policyv1.Deci
 }
 
 // CompleteConnectionAttempt implements ConnectionService.
-func (s *Server) CompleteConnectionAttempt(ctx context.Context, req *policyv1.CompleteConnectionAttemptRequest) (
+func (s *connections) CompleteConnectionAttempt(ctx context.Context, req *policyv1.CompleteConnectionAttemptRequest) (
 	*policyv1.CompleteConnectionAttemptResponse, error,
 ) {
-	if err := role(ctx, "policy.connections.authorize"); err != nil {
+	if err := onlyRoles(ctx, "policy.connections.authorize"); err != nil {
 		return nil, err
 	}
 	a, err := s.connections.Complete(ctx, connection.Response{
@@ -177,10 +163,10 @@ func (s *Server) CompleteConnectionAttempt(ctx context.Context, req *policyv1.Co
 }
 
 // ResolveConnection implements ConnectionService.
-func (s *Server) ResolveConnection(ctx context.Context, req *policyv1.ResolveConnectionRequest) (
+func (s *connections) ResolveConnection(ctx context.Context, req *policyv1.ResolveConnectionRequest) (
 	*policyv1.ResolveConnectionResponse, error,
 ) {
-	if err := role(ctx, "policy.connections.resolve"); err != nil {
+	if err := onlyRoles(ctx, "policy.connections.resolve"); err != nil {
 		return nil, err
 	}
 	t, err := s.connections.Token(ctx, connection.Wanted{
@@ -196,7 +182,7 @@ func (s *Server) ResolveConnection(ctx context.Context, req *policyv1.ResolveCon
 		fmt.Sprintf("version %d read by %s", t.Version, authn.From(ctx).GetSubject())); err != nil {
 		return nil, err
 	}
-	return &policyv1.ResolveConnectionResponse{AccessToken: t.Access, Version: t.Version, ExpireTime: timestamp(t.Expires)}, nil
+	return &policyv1.ResolveConnectionResponse{AccessToken: t.Access, Version: t.Version, ExpireTime: timestamp.Of(t.Expires)}, nil
 }
 
 // browser converts who a browser is known as. Services have no browsers.
@@ -207,17 +193,10 @@ func browser(p *policyv1.Principal) connection.Browser {
 	return connection.Browser{Known: true, Local: authn.IsLocal(p), Tenant: p.GetTenant(), Subject: p.GetSubject()}
 }
 
-func timestamp(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
-}
-
-func toProto(c store.Connection) *policyv1.Connection {
+func connectionToProto(c store.Connection) *policyv1.Connection {
 	out := &policyv1.Connection{
 		Source: c.Source, SourceId: c.SourceID, Issuer: c.Issuer, Scopes: c.Scopes, Version: c.Version, CreateTime: timestamppb.New(c.Created),
-		UpdateTime: timestamppb.New(c.Updated), ExpireTime: timestamp(c.Expires), Refreshable: c.Refreshable,
+		UpdateTime: timestamppb.New(c.Updated), ExpireTime: timestamp.Of(c.Expires), Refreshable: c.Refreshable,
 		State: policyv1.ConnectionState_CONNECTION_STATE_CONNECTED,
 	}
 	if c.Ended {

@@ -1,4 +1,4 @@
-package policy
+package api
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/secret"
@@ -37,8 +36,8 @@ type secrets struct {
 // decision returns the record of who used or changed a secret.
 func (s *secrets) decision(ctx context.Context, tenant, method, name, reason string) store.Decision {
 	return store.Decision{
-		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Actor: decide.Actor(ctx), Kind: store.Secret,
-		Resource: name, Method: method, Allowed: true, Reason: reason,
+		Tenant: tenant, ID: ids.New(ids.Decision), Time: s.now(), Subject: authn.From(ctx).GetSubject(), Actor: decide.Actor(ctx),
+		Kind: store.Secret, Resource: name, Method: method, Allowed: true, Reason: reason,
 	}
 }
 
@@ -147,8 +146,8 @@ func (s *secrets) RotateSecrets(ctx context.Context, _ *policyv1.RotateSecretsRe
 
 // ResolveSecret implements SecretService.
 func (s *secrets) ResolveSecret(ctx context.Context, req *policyv1.ResolveSecretRequest) (*policyv1.ResolveSecretResponse, error) {
-	if p := authn.From(ctx); p.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE { // not even one who may do everything
-		return nil, fault.Denied("policy.secrets.resolve", "")
+	if err := onlyRoles(ctx, "policy.secrets.resolve"); err != nil {
+		return nil, err
 	}
 	value, found, err := s.vault.Value(ctx, req.GetTenant(), req.GetName())
 	if err != nil {

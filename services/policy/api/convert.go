@@ -1,4 +1,4 @@
-package policy
+package api
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
-func toProto(d store.Decision) *policyv1.Decision {
+func decisionToProto(d store.Decision) *policyv1.Decision {
 	out := &policyv1.Decision{
 		Id: d.ID, CreateTime: timestamppb.New(d.Time), Subject: d.Subject, Kind: enum.Parse[policyv1.DecisionKind](d.Kind), Resource: d.Resource,
 		Allowed: d.Allowed, Reason: d.Reason, Rule: d.Rule, TurnId: d.TurnID, CallId: d.CallID, ArgumentsHash: d.ArgumentsHash,

@@ -1,5 +1,4 @@
-// Package audit serves the audit trail.
-package audit
+package api
 
 import (
 	"context"
@@ -13,36 +12,33 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
+	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
-// Service implements AuditService.
-type Service struct {
+// audit implements AuditService.
+type audit struct {
 	policyv1.UnimplementedAuditServiceServer
-
 	trail *trail.Trail
-	flush func(context.Context) error
-	now   func() time.Time
+	store store.Store
+	now   func() time.Time // the database's
 }
 
-// New returns the service over a trail. flush waits until decisions that are written later are there; now is the clock of the database.
-func New(t *trail.Trail, flush func(context.Context) error, now func() time.Time) *Service {
-	return &Service{trail: t, flush: flush, now: now}
-}
-
-// settle adds to the caller's chain what was committed before, so that callers find what they did.
-func (s *Service) settle(ctx context.Context) error {
-	if err := s.flush(ctx); err != nil {
+// settle adds to the caller's chain what was committed before, so that callers find what they did. It waits for decisions that are written
+// later.
+func (s *audit) settle(ctx context.Context) error {
+	if err := s.store.Flush(ctx); err != nil {
 		return err
 	}
 	return s.trail.ExtendTenant(ctx, authn.Tenant(ctx))
 }
 
 // ListAuditRecords implements AuditService.
-func (s *Service) ListAuditRecords(ctx context.Context, req *policyv1.ListAuditRecordsRequest) (*policyv1.ListAuditRecordsResponse, error) {
+func (s *audit) ListAuditRecords(ctx context.Context, req *policyv1.ListAuditRecordsRequest) (*policyv1.ListAuditRecordsResponse, error) {
 	f := trail.Filter{
-		Since: timeOf(req.GetSince()), Until: timeOf(req.GetUntil()), Subject: req.GetSubject(), Action: req.GetAction(),
+		Since: timestamp.Time(req.GetSince()), Until: timestamp.Time(req.GetUntil()), Subject: req.GetSubject(), Action: req.GetAction(),
 		Resource: req.GetResource(), TurnID: req.GetTurnId(), OldestFirst: req.GetOldestFirst(),
 	}
 	if o := req.GetOutcome(); o != policyv1.AuditOutcome_AUDIT_OUTCOME_UNSPECIFIED {
@@ -71,20 +67,13 @@ func (s *Service) ListAuditRecords(ctx context.Context, req *policyv1.ListAuditR
 		resp.NextPageToken = page.Encode(list, found.Position)
 	}
 	for _, r := range found.Records {
-		resp.Records = append(resp.Records, toProto(r))
+		resp.Records = append(resp.Records, recordToProto(r))
 	}
 	return resp, nil
 }
 
-func timeOf(ts *timestamppb.Timestamp) time.Time {
-	if ts == nil {
-		return time.Time{}
-	}
-	return ts.AsTime()
-}
-
 // VerifyAudit implements AuditService.
-func (s *Service) VerifyAudit(ctx context.Context, req *policyv1.VerifyAuditRequest) (*policyv1.VerifyAuditResponse, error) {
+func (s *audit) VerifyAudit(ctx context.Context, req *policyv1.VerifyAuditRequest) (*policyv1.VerifyAuditResponse, error) {
 	if (req.GetSeq() == 0) != (req.GetHash() == "") {
 		return nil, fault.Invalid("hash", "seq and hash belong together: give both or neither")
 	}
@@ -105,13 +94,12 @@ func (s *Service) VerifyAudit(ctx context.Context, req *policyv1.VerifyAuditRequ
 }
 
 // RecordAudit implements AuditService.
-func (s *Service) RecordAudit(ctx context.Context, req *policyv1.RecordAuditRequest) (*policyv1.RecordAuditResponse, error) {
-	caller := authn.From(ctx)
-	if caller.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE { // not even one who may do everything
-		return nil, fault.Denied("policy.audit.record", "")
+func (s *audit) RecordAudit(ctx context.Context, req *policyv1.RecordAuditRequest) (*policyv1.RecordAuditResponse, error) {
+	if err := onlyRoles(ctx, "policy.audit.record"); err != nil {
+		return nil, err
 	}
 	p := req.GetPrincipal()
-	r := trail.New(p.GetTenant(), s.now(), p.GetSubject(), caller.GetSubject(), req.GetAction(), req.GetResource(),
+	r := trail.New(p.GetTenant(), s.now(), p.GetSubject(), authn.From(ctx).GetSubject(), req.GetAction(), req.GetResource(),
 		enum.Name(req.GetOutcome()), req.GetReason(),
 		trail.Links{TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), RequestID: req.GetRequestId()})
 	if r.Tenant == "" {
@@ -126,7 +114,7 @@ func (s *Service) RecordAudit(ctx context.Context, req *policyv1.RecordAuditRequ
 	return &policyv1.RecordAuditResponse{Id: r.ID}, nil
 }
 
-func toProto(r trail.Record) *policyv1.AuditRecord {
+func recordToProto(r trail.Record) *policyv1.AuditRecord {
 	return &policyv1.AuditRecord{
 		Id: r.ID, Seq: uint64(r.Seq), Time: timestamppb.New(r.Time), Tenant: r.Tenant, Subject: r.Subject, Actor: r.Actor, Action: r.Action,
 		Resource: r.Resource, Outcome: enum.Parse[policyv1.AuditOutcome](r.Outcome), Reason: r.Reason, TurnId: r.Links.TurnID,
