@@ -24,12 +24,15 @@ type Config struct {
 
 // Service reads conversations. It is safe for concurrent use.
 type Service struct {
-	cfg   Config
-	store *store.Store
+	cfg    Config
+	store  *store.Store
+	recent *recent
 }
 
 // New returns the service.
-func New(cfg Config, s *store.Store) *Service { return &Service{cfg: cfg, store: s} }
+func New(cfg Config, s *store.Store) *Service {
+	return &Service{cfg: cfg, store: s, recent: newRecent()}
+}
 
 // Message decodes a message.
 func Message(row store.Message) (*turnv1.Message, error) {

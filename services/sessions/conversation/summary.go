@@ -28,14 +28,18 @@ func (h *summary) size() uint32 {
 	return uint32(len(h.messages))
 }
 
-// covers reports whether a message was compacted.
-func (h *summary) covers(m store.Message) bool {
-	return h != nil && !m.Point().After(h.to)
+// end returns the point behind which the conversation is not covered by a summary.
+func (h *summary) end() store.Point {
+	if h == nil {
+		return store.Beginning()
+	}
+	return h.to
 }
 
 // reader reads a conversation: a store, or the transaction that is open.
 type reader interface {
 	Compaction(ctx context.Context, tenant, session string, seq uint32) (store.Compaction, error)
+	Conversation(ctx context.Context, tenant, session string, after store.Point, upTo int64, limit int) ([]store.Message, error)
 	ConversationBack(ctx context.Context, tenant, session string, before store.Point, limit int) ([]store.Message, error)
 }
 
@@ -59,33 +63,6 @@ func readSummary(
 	}
 	messages, err := replacement(c, ses.ID, read)
 	return &summary{to: row.To, inTurn: row.To.TurnSeq == t.Place && t.Place != 0, messages: messages}, err
-}
-
-// backwards calls each for the messages of the conversation up to the turn, from its end back, until a summary covers the rest or
-// enough reports true after a page. It reports whether there may be more.
-func backwards(
-	ctx context.Context, r reader, t store.Turn, sum *summary, each func(store.Message, *turnv1.Message), enough func() bool,
-) (more bool, err error) {
-	for point := store.EndOf(t.Place); ; {
-		rows, err := r.ConversationBack(ctx, t.Tenant, t.SessionID, point, windowPage)
-		if err != nil {
-			return false, err
-		}
-		for _, row := range rows {
-			if sum.covers(row) {
-				return false, nil
-			}
-			m, err := Message(row)
-			if err != nil {
-				return false, err
-			}
-			each(row, m)
-			point = row.Point()
-		}
-		if len(rows) < windowPage || enough() {
-			return len(rows) == windowPage, nil
-		}
-	}
 }
 
 // Compaction decodes a compaction.
@@ -130,9 +107,13 @@ func (h *summary) before(messages []*turnv1.Message) []*turnv1.Message {
 	if h == nil {
 		return messages
 	}
+	kept := make(map[string]bool, len(h.messages))
+	for _, m := range h.messages {
+		kept[m.GetId()] = true
+	}
 	out := slices.Clone(h.messages)
 	for _, m := range messages {
-		if !slices.ContainsFunc(h.messages, func(k *turnv1.Message) bool { return k.GetId() == m.GetId() }) {
+		if !kept[m.GetId()] {
 			out = append(out, m)
 		}
 	}

@@ -1,6 +1,8 @@
 package conversation
 
 import (
+	"slices"
+
 	"github.com/windlass-dev/windlass/libs/tokens"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -20,14 +22,19 @@ func (s *Service) ConversationTokens(tx *journal.Tx, t store.Turn) (total int64,
 			total += MessageTokens(m)
 		}
 	}
+	tail, err := s.tail(ctx, tx, t, DefaultWindow, sum)
+	if err != nil {
+		return 0, err
+	}
 	size := 0
-	_, err = backwards(ctx, tx, t, sum, func(row store.Message, m *turnv1.Message) {
-		if size <= DefaultWindow { // Window leaves out what is older
-			total += MessageTokens(m)
+	for _, m := range slices.Backward(tail.messages) {
+		if size > DefaultWindow { // Window leaves out what is older
+			break
 		}
-		size += len(row.Data)
-	}, func() bool { return size > DefaultWindow })
-	return total, err
+		total += m.tokens
+		size += m.size
+	}
+	return total, nil
 }
 
 // MessageTokens estimates how many tokens a message takes.

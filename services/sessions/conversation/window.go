@@ -37,10 +37,12 @@ func (s *Service) Window(ctx context.Context, t store.Turn, ses store.Session, l
 	if err != nil {
 		return Window{}, err
 	}
-	messages, more, err := s.tail(ctx, t, limit, sum)
+	tail, err := s.tail(ctx, s.store, t, limit, sum)
 	if err != nil {
 		return Window{}, err
 	}
+	s.keep(t, limit, tail)
+	messages, more := tail.list(), !tail.begins(sum.end())
 	var input *turnv1.Message // when the turn alone is too long
 	if !slices.ContainsFunc(messages, func(m *turnv1.Message) bool { return m.GetSeq() == t.InputSeq }) {
 		if input, err = s.input(ctx, t); err != nil {
@@ -64,18 +66,6 @@ func countInputs(messages []*turnv1.Message, t store.Turn) uint32 {
 		}
 	}
 	return max(n, t.Inputs)
-}
-
-// tail reads the conversation up to the turn, from its end back until limit bytes are read or a summary covers the rest, and
-// reports whether there is more.
-func (s *Service) tail(ctx context.Context, t store.Turn, limit int, sum *summary) (out []*turnv1.Message, more bool, err error) {
-	size := 0
-	more, err = backwards(ctx, s.store, t, sum, func(row store.Message, m *turnv1.Message) {
-		out = append(out, m)
-		size += len(row.Data)
-	}, func() bool { return size > limit })
-	slices.Reverse(out)
-	return out, more, err
 }
 
 // input reads the message that a turn began with, nil when it is not there.

@@ -94,11 +94,17 @@ func (s *sessionReader) Message(ctx context.Context, tenant, id string) (Message
 	return rows.One(ctx, s.DB.Reader(), scanMessage, "SELECT "+messageColumns+" FROM messages WHERE tenant = $1 AND id = $2", tenant, id)
 }
 
+const conversation = "SELECT " + messageColumns + ` FROM messages WHERE tenant = $1 AND session_id = $2
+	AND (turn_seq, place, seq) > ($3, $4, $5) AND seq <= $6 ORDER BY turn_seq, place, seq LIMIT $7`
+
 // Conversation lists a session's conversation in its order, after a point, without messages whose seq is above upTo.
 func (s *sessionReader) Conversation(ctx context.Context, tenant, session string, p Point, upTo int64, limit int) ([]Message, error) {
-	return rows.All(ctx, s.DB.Reader(), scanMessage, "SELECT "+messageColumns+` FROM messages WHERE tenant = $1 AND session_id = $2
-		AND (turn_seq, place, seq) > ($3, $4, $5) AND seq <= $6 ORDER BY turn_seq, place, seq LIMIT $7`,
-		tenant, session, int64(p.TurnSeq), p.Place, p.Seq, upTo, limit)
+	return rows.All(ctx, s.DB.Reader(), scanMessage, conversation, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, upTo, limit)
+}
+
+// Conversation is the same for a locked session.
+func (tx *sessionTx) Conversation(ctx context.Context, tenant, session string, p Point, upTo int64, limit int) ([]Message, error) {
+	return sqldb.All(ctx, tx, scanMessage, conversation, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, upTo, limit)
 }
 
 // AddMessages stores messages of one session, at their places, or at those of their seqs. The session must be locked, or made in
