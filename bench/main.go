@@ -68,6 +68,9 @@ func (b *bench) result(ctx context.Context) (result, error) {
 	if b.options.hostile {
 		return b.hostile(ctx)
 	}
+	if b.options.session > 0 {
+		return b.session(ctx)
+	}
 	if b.options.against != "" || b.options.secured {
 		return b.compare(ctx)
 	}

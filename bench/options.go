@@ -49,6 +49,8 @@ type options struct {
 	// hostile measures hostile inputs instead, those whose name contains only; foe is the address that answers come from.
 	hostile   bool
 	only, foe string
+	// session is how many turns are made in one session instead, to see what they cost while the conversation grows; 0 = none.
+	session int
 	// args are the flags as they were given.
 	args []string
 }
@@ -96,6 +98,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.BoolVar(&o.apart, "two-requests", false, "make each turn by one request and watch it by another, as an EventSource has to")
 	f.BoolVar(&o.hostile, "hostile", false, "only measure hostile inputs at every entry point, and their effect on turns")
 	f.StringVar(&o.only, "only", "", "with -hostile: only the inputs whose entrance and name hold this `text`")
+	f.IntVar(&o.session, "session", 0, "only make so many turns in one session, and measure what they cost while the conversation grows")
 	f.BoolVar(&o.verbose, "v", false, "show what the mesh says")
 	if err := f.Parse(args); err != nil {
 		return options{}, err
@@ -154,6 +157,8 @@ func (o *options) validate(rest []string) error {
 		return errors.New("-security measures separate processes on SQLite: leave out -hostile, -against, -postgres, -split and -all")
 	case o.against != "" && (o.hostile || o.postgres != "" || len(o.deployments) > 1 || o.deployments[0] != embeddedMesh):
 		return errors.New("-against measures windlass up on SQLite: leave out -hostile, -postgres, -split and -all")
+	case o.session < 0 || o.session > 0 && (o.hostile || o.secured || o.against != "" || len(o.deployments) > 1):
+		return errors.New("-session measures one build and deployment: leave out -hostile, -security, -against and -all")
 	case o.only != "" && !o.hostile:
 		return errors.New("-only belongs to -hostile")
 	case o.postgres != "" && len(o.deployments) > 1:

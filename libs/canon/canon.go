@@ -3,6 +3,7 @@ package canon
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -127,36 +128,62 @@ func AppendValue(out []byte, v any, number func(json.Number) string) []byte {
 	}
 }
 
-// compareUTF16 orders keys as RFC 8785 requires: by UTF-16 code units, which differs from byte order beyond U+FFFF.
+// compareUTF16 orders keys as RFC 8785 requires: by UTF-16 code units. That is the order of bytes, except between characters above U+FFFF and
+// those from U+E000, whose first byte is private or above.
 func compareUTF16(a, b string) int {
-	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+	const private = 0xEE
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] == b[i]:
+		case a[i] < private || b[i] < private:
+			return cmp.Compare(a[i], b[i])
+		default:
+			return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+		}
+	}
+	return cmp.Compare(len(a), len(b))
 }
 
 // appendString escapes no more than JSON requires.
 func appendString(out []byte, s string) []byte {
 	const hexDigits = "0123456789abcdef"
 	out = append(out, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			out = append(out, '\\', byte(r))
-		case r == '\b':
+	plain := 0 // where the part begins that is not appended yet
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			_, size := utf8.DecodeRuneInString(s[i:])
+			if size == 1 { // invalid
+				out = utf8.AppendRune(append(out, s[plain:i]...), utf8.RuneError)
+				plain = i + 1
+			}
+			i += size
+			continue
+		}
+		i++
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		out = append(out, s[plain:i-1]...)
+		plain = i
+		switch c {
+		case '"', '\\':
+			out = append(out, '\\', c)
+		case '\b':
 			out = append(out, '\\', 'b')
-		case r == '\f':
+		case '\f':
 			out = append(out, '\\', 'f')
-		case r == '\n':
+		case '\n':
 			out = append(out, '\\', 'n')
-		case r == '\r':
+		case '\r':
 			out = append(out, '\\', 'r')
-		case r == '\t':
+		case '\t':
 			out = append(out, '\\', 't')
-		case r < 0x20:
-			out = append(out, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
 		default:
-			out = utf8.AppendRune(out, r)
+			out = append(out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	return append(out, '"')
+	return append(append(out, s[plain:]...), '"')
 }
 
 func literal(n json.Number) string { return n.String() }

@@ -161,3 +161,12 @@ func ParseValue(text []byte) (*structpb.Value, error) {
 
 // Canonical returns the form of a value that Hash is made of: values with the same meaning have the same.
 func Canonical(v any) string { return string(AppendValue(nil, v, canonical)) }
+
+// CanonicalText is Canonical of the value that a JSON text holds.
+func CanonicalText(text []byte) (string, error) {
+	v, err := parse(text)
+	if err != nil {
+		return "", err
+	}
+	return Canonical(v), nil
+}

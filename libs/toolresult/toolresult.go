@@ -73,6 +73,32 @@ func same(text string, data any) bool {
 	if s, ok := data.(string); ok && s == text {
 		return true
 	}
-	v, err := canon.ParseValue([]byte(text))
-	return err == nil && canon.Canonical(canon.FromValue(v)) == canon.Canonical(data)
+	if !mayBe(text, data) {
+		return false
+	}
+	meaning, err := canon.CanonicalText([]byte(text))
+	return err == nil && meaning == canon.Canonical(data)
+}
+
+// mayBe reports whether a text begins as JSON of the type of data does. Models read each result in each call: what is no JSON is not parsed.
+func mayBe(text string, data any) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	if text == "" {
+		return false
+	}
+	first := text[0]
+	switch data.(type) {
+	case map[string]any:
+		return first == '{'
+	case []any:
+		return first == '['
+	case string:
+		return first == '"'
+	case nil:
+		return first == 'n'
+	case bool:
+		return first == 't' || first == 'f'
+	default:
+		return first == '-' || first >= '0' && first <= '9'
+	}
 }

@@ -84,8 +84,8 @@ func resultText(r *turnv1.ToolResult, content []*turnv1.ContentPart) string {
 // ArgumentsObject returns a call's arguments as a JSON object, whatever the model wrote: providers reject anything else in a conversation.
 // Invalid text is put under "invalid_json", so that the model sees its mistake.
 func ArgumentsObject(written string) json.RawMessage {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(written), &object); err == nil && object != nil {
+	trimmed := strings.TrimLeft(written, " \t\r\n")
+	if strings.HasPrefix(trimmed, "{") && json.Valid([]byte(written)) {
 		return json.RawMessage(written)
 	}
 	if strings.TrimSpace(written) == "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // DefaultModel is used when only a key is known.
@@ -104,8 +105,11 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 
 // send writes the request and waits for the beginning of the answer.
 func (c *call) send(ctx context.Context) (resp *http.Response, err error) {
-	err = c.provider.client.Post(ctx, "v1/messages", c.params(), &resp,
-		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+	body, err := wire.JSON(c.body())
+	if err != nil {
+		return nil, err
+	}
+	err = c.provider.client.Post(ctx, "v1/messages", body, &resp, option.WithHeader("Accept", "text/event-stream"))
 	return resp, err
 }
 

@@ -1,12 +1,8 @@
 package anthropic
 
 import (
-	"encoding/base64"
 	"regexp"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -42,26 +38,25 @@ func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	}
 }
 
-// params builds the request.
-func (c *call) params() sdk.MessageNewParams {
+// body builds the request.
+func (c *call) body() body {
 	req := c.req
 	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, terms)
-	out := sdk.MessageNewParams{Model: req.Model, MaxTokens: defaultMaxTokens, Messages: c.messages(req.Messages)}
+	out := body{
+		Model: req.Model, MaxTokens: defaultMaxTokens, Messages: c.messages(req.Messages), Temperature: req.Temperature, Stream: true,
+	}
 	if req.MaxOutputTokens > 0 {
-		out.MaxTokens = int64(req.MaxOutputTokens)
+		out.MaxTokens = req.MaxOutputTokens
 	}
 	if strings.TrimSpace(req.Instructions) != "" {
-		out.System = []sdk.TextBlockParam{{Text: req.Instructions}}
-	}
-	if req.Temperature != nil {
-		out.Temperature = sdk.Float(*req.Temperature)
+		out.System = []any{textBlock(req.Instructions)}
 	}
 	for _, t := range c.tools {
-		tool := &sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](t.Schema)}
-		if t.Description != "" {
-			tool.Description = sdk.String(t.Description)
+		made := tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema}
+		if made.InputSchema == nil {
+			made.InputSchema = noParameters
 		}
-		out.Tools = append(out.Tools, sdk.ToolUnionParam{OfTool: tool})
+		out.Tools = append(out.Tools, made)
 	}
 	if len(out.Tools) == 0 {
 		c.former(&out)
@@ -70,7 +65,7 @@ func (c *call) params() sdk.MessageNewParams {
 }
 
 // former defines the tools of earlier calls in a request that offers none: the API refuses calls of tools that are not defined.
-func (c *call) former(out *sdk.MessageNewParams) {
+func (c *call) former(out *body) {
 	known := map[string]bool{}
 	for _, m := range c.req.Messages {
 		for _, tc := range m.GetToolCalls() {
@@ -79,24 +74,22 @@ func (c *call) former(out *sdk.MessageNewParams) {
 				continue
 			}
 			known[name] = true
-			out.Tools = append(out.Tools, sdk.ToolUnionParam{OfTool: &sdk.ToolParam{
-				Name: name, Description: sdk.String("Not available now."), InputSchema: sdk.ToolInputSchemaParam{Properties: map[string]any{}},
-			}})
+			out.Tools = append(out.Tools, tool{Name: name, Description: "Not available now.", InputSchema: noParameters})
 		}
 	}
 	if len(known) > 0 {
-		out.ToolChoice = sdk.ToolChoiceUnionParam{OfNone: &sdk.ToolChoiceNoneParam{}}
+		out.ToolChoice = &toolChoice{Type: "none"}
 	}
 }
 
 // messages builds the conversation. Tool results and the user message after them are one message: the API requires all results right after
 // their calls, and before any text.
-func (c *call) messages(conversation []*turnv1.Message) []sdk.MessageParam {
-	var out []sdk.MessageParam
-	var open []sdk.ContentBlockParamUnion // of the user's message being built
+func (c *call) messages(conversation []*turnv1.Message) []message {
+	out := make([]message, 0, len(conversation))
+	var open []any // blocks of the user's message being built
 	flush := func() {
 		if len(open) > 0 {
-			out, open = append(out, sdk.NewUserMessage(open...)), nil
+			out, open = append(out, message{Role: "user", Content: open}), nil
 		}
 	}
 	for _, m := range conversation {
@@ -108,7 +101,7 @@ func (c *call) messages(conversation []*turnv1.Message) []sdk.MessageParam {
 		case turnv1.Role_ROLE_ASSISTANT:
 			if blocks := c.assistant(m); len(blocks) > 0 {
 				flush()
-				out = append(out, sdk.NewAssistantMessage(blocks...))
+				out = append(out, message{Role: "assistant", Content: blocks})
 			}
 		}
 	}
@@ -117,23 +110,25 @@ func (c *call) messages(conversation []*turnv1.Message) []sdk.MessageParam {
 }
 
 // content builds blocks. It omits blank text, which the API rejects.
-func content(parts []*turnv1.ContentPart) []sdk.ContentBlockParamUnion {
-	var out []sdk.ContentBlockParamUnion
+func content(parts []*turnv1.ContentPart) []any {
+	var out []any
 	for _, p := range parts {
 		if b := p.GetBlob(); provider.IsImage(b.GetMediaType()) {
-			out = append(out, sdk.NewImageBlockBase64(b.GetMediaType(), base64.StdEncoding.EncodeToString(b.GetData())))
+			out = append(out, imageBlock(b))
 		} else if text := provider.PartText(p); strings.TrimSpace(text) != "" {
-			out = append(out, sdk.NewTextBlock(text))
+			out = append(out, textBlock(text))
 		}
 	}
 	return out
 }
 
 // assistant has the reasoning only as the provider sent it, with its signatures, and only beside calls: there it is wanted back.
-func (c *call) assistant(m *turnv1.Message) []sdk.ContentBlockParamUnion {
-	calls := make([]sdk.ContentBlockParamUnion, 0, len(m.GetToolCalls()))
+func (c *call) assistant(m *turnv1.Message) []any {
+	calls := make([]any, 0, len(m.GetToolCalls()))
 	for _, tc := range m.GetToolCalls() {
-		calls = append(calls, sdk.NewToolUseBlock(c.ids.Call(tc), provider.ArgumentsObject(tc.GetArgumentsJson()), c.names.Wire(tc.GetTool())))
+		calls = append(calls, contentBlock{
+			Type: "tool_use", ID: c.ids.Call(tc), Name: c.names.Wire(tc.GetTool()), Input: provider.ArgumentsObject(tc.GetArgumentsJson()),
+		})
 	}
 	if blocks := c.returns(m, calls); blocks != nil {
 		return blocks
@@ -142,18 +137,14 @@ func (c *call) assistant(m *turnv1.Message) []sdk.ContentBlockParamUnion {
 }
 
 // result keeps images; everything else is text.
-func (c *call) result(r *turnv1.ToolResult) sdk.ContentBlockParamUnion {
-	block := sdk.ToolResultBlockParam{ToolUseID: c.ids.Result(r)}
-	if r.GetIsError() {
-		block.IsError = sdk.Bool(true)
-	}
+func (c *call) result(r *turnv1.ToolResult) contentBlock {
+	out := contentBlock{Type: "tool_result", ToolUseID: c.ids.Result(r), IsError: r.GetIsError()}
 	images, text := provider.ResultParts(r)
 	for _, b := range images {
-		image := sdk.NewImageBlockBase64(b.GetMediaType(), base64.StdEncoding.EncodeToString(b.GetData()))
-		block.Content = append(block.Content, sdk.ToolResultBlockParamContentUnion{OfImage: image.OfImage})
+		out.Content = append(out.Content, imageBlock(b))
 	}
 	if text != "" {
-		block.Content = append(block.Content, sdk.ToolResultBlockParamContentUnion{OfText: &sdk.TextBlockParam{Text: text}})
+		out.Content = append(out.Content, textBlock(text))
 	}
-	return sdk.ContentBlockParamUnion{OfToolResult: &block}
+	return out
 }

@@ -3,9 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
@@ -21,7 +18,7 @@ type part struct {
 }
 
 // returns gives back to the provider the blocks of a message with calls, in the order in which it sent them; nil if there are none for it.
-func (c *call) returns(m *turnv1.Message, calls []sdk.ContentBlockParamUnion) []sdk.ContentBlockParamUnion {
+func (c *call) returns(m *turnv1.Message, calls []any) []any {
 	v := m.GetVerbatim()
 	var parts []part
 	if v.GetIssuer() != c.provider.issuer || c.manner.Plain || len(calls) == 0 || json.Unmarshal(v.GetOpaque(), &parts) != nil {
@@ -32,7 +29,7 @@ func (c *call) returns(m *turnv1.Message, calls []sdk.ContentBlockParamUnion) []
 		whole += p.Text
 	}
 	c.returned = true
-	var out, said []sdk.ContentBlockParamUnion
+	var out, said []any
 	add := func(text string) {
 		said = append(said, content([]*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}})...)
 	}
@@ -43,7 +40,7 @@ func (c *call) returns(m *turnv1.Message, calls []sdk.ContentBlockParamUnion) []
 	for _, p := range parts {
 		switch {
 		case p.Block != nil:
-			out = append(append(out, said...), param.Override[sdk.ContentBlockParamUnion](p.Block))
+			out = append(append(out, said...), p.Block)
 			said = nil
 		case p.Call && len(calls) > 0:
 			out, calls, said = append(append(out, said...), calls[0]), calls[1:], nil

@@ -2,13 +2,8 @@ package openai
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"regexp"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -56,21 +51,19 @@ func (c *call) terms() provider.Terms {
 	return provider.Terms{Form: toolschema.Form{Subset: google}, MaxDescription: maxDescription}
 }
 
-// params builds the request.
-func (c *call) params() (sdk.ChatCompletionNewParams, error) {
+// body builds the request.
+func (c *call) body() body {
 	req := c.req
-	out := sdk.ChatCompletionNewParams{
-		Model:         req.Model,
-		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
-	}
+	out := body{Model: req.Model, Temperature: req.Temperature, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
+	out.Messages = make([]any, 0, len(req.Messages)+1)
 	if req.Instructions != "" {
-		out.Messages = append(out.Messages, sdk.SystemMessage(req.Instructions))
+		out.Messages = append(out.Messages, message{Role: "system", Content: req.Instructions})
 	}
 	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, c.terms())
 	for _, m := range req.Messages {
 		switch m.GetRole() {
 		case turnv1.Role_ROLE_USER:
-			out.Messages = append(out.Messages, userMessage(m.GetContent()))
+			out.Messages = append(out.Messages, message{Role: "user", Content: userContent(m.GetContent())})
 		case turnv1.Role_ROLE_ASSISTANT:
 			if am, ok := c.assistantMessage(m); ok {
 				out.Messages = append(out.Messages, am)
@@ -80,86 +73,59 @@ func (c *call) params() (sdk.ChatCompletionNewParams, error) {
 		}
 	}
 	for _, t := range c.tools {
-		definition, err := json.Marshal(function{t.Name, t.Description, t.Schema})
-		if err != nil {
-			return out, err
-		}
-		out.Tools = append(out.Tools, sdk.ChatCompletionFunctionTool(
-			param.Override[shared.FunctionDefinitionParam](json.RawMessage(definition))))
+		out.Tools = append(out.Tools, tool{Type: typeFunction, Function: function{t.Name, t.Description, t.Schema}})
 	}
-	if req.Temperature != nil {
-		out.Temperature = sdk.Float(*req.Temperature)
+	if n := max(req.MaxOutputTokens, 0); c.provider.official { // OpenAI's newer models reject the old name, most other servers only know that
+		out.MaxCompletionTokens = n
+	} else {
+		out.MaxTokens = n
 	}
-	if n := int64(req.MaxOutputTokens); n > 0 {
-		if c.provider.official { // OpenAI's newer models reject the old name, most other servers only know that
-			out.MaxCompletionTokens = sdk.Int(n)
-		} else {
-			out.MaxTokens = sdk.Int(n)
-		}
-	}
-	return out, nil
+	return out
 }
 
-// function is a tool's definition with its schema unchanged: the SDK's own type would reorder it.
-type function struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters,omitempty"`
-}
-
-// userMessage is plain text, or parts if there are images.
-func userMessage(content []*turnv1.ContentPart) sdk.ChatCompletionMessageParamUnion {
+// userContent is plain text, or parts if there are images.
+func userContent(content []*turnv1.ContentPart) any {
 	images := false
 	for _, c := range content {
 		images = images || provider.IsImage(c.GetBlob().GetMediaType())
 	}
 	if !images {
-		return sdk.UserMessage(provider.Text(content))
+		return provider.Text(content)
 	}
-	var parts []sdk.ChatCompletionContentPartUnionParam
+	var parts []contentPart
 	for _, c := range content {
 		if b := c.GetBlob(); provider.IsImage(b.GetMediaType()) {
-			parts = append(parts, sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{
-				URL: "data:" + b.GetMediaType() + ";base64," + base64.StdEncoding.EncodeToString(b.GetData()),
-			}))
+			url := "data:" + b.GetMediaType() + ";base64," + base64.StdEncoding.EncodeToString(b.GetData())
+			parts = append(parts, contentPart{Type: "image_url", Image: &imageURL{url}})
 		} else if text := provider.PartText(c); text != "" {
-			parts = append(parts, sdk.TextContentPart(text))
+			parts = append(parts, contentPart{Type: "text", Text: text})
 		}
 	}
-	return sdk.UserMessage(parts)
+	return parts
 }
 
 // assistantMessage has the reasoning only in the fields in which the provider wants it back. An empty message is omitted.
-func (c *call) assistantMessage(m *turnv1.Message) (sdk.ChatCompletionMessageParamUnion, bool) {
-	out := &sdk.ChatCompletionAssistantMessageParam{}
+func (c *call) assistantMessage(m *turnv1.Message) (any, bool) {
+	out := message{Role: "assistant"}
 	text := provider.Text(m.GetContent())
 	if text != "" {
-		out.Content.OfString = sdk.String(text)
+		out.Content = text
 	}
 	back := c.returns(m)
 	for i, tc := range m.GetToolCalls() {
-		made := &sdk.ChatCompletionMessageFunctionToolCallParam{
-			ID: c.ids.Call(tc),
-			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
-				Name: c.names.Wire(tc.GetTool()), Arguments: string(provider.ArgumentsObject(tc.GetArgumentsJson())),
-			},
-		}
-		if fields := back.call(i); len(fields) > 0 {
-			made.SetExtraFields(fields)
-		}
-		out.ToolCalls = append(out.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: made})
+		made := madeCall{ID: c.ids.Call(tc), Type: typeFunction, Function: madeFunction{
+			Name: c.names.Wire(tc.GetTool()), Arguments: string(provider.ArgumentsObject(tc.GetArgumentsJson())),
+		}}
+		out.ToolCalls = append(out.ToolCalls, wire.With(made, back.Calls[i]))
 	}
-	if len(back.Message) > 0 {
-		out.SetExtraFields(anyFields(back.Message))
-	}
-	return sdk.ChatCompletionMessageParamUnion{OfAssistant: out}, text != "" || len(out.ToolCalls) > 0
+	return wire.With(out, back.Message), text != "" || len(out.ToolCalls) > 0
 }
 
 // resultMessage marks a failed call in its text: the API has no other way.
-func (c *call) resultMessage(r *turnv1.ToolResult) sdk.ChatCompletionMessageParamUnion {
+func (c *call) resultMessage(r *turnv1.ToolResult) message {
 	text := provider.ResultText(r)
 	if r.GetIsError() {
 		text = "Error: " + text
 	}
-	return sdk.ToolMessage(text, c.ids.Result(r))
+	return message{Role: "tool", Content: text, ToolCallID: c.ids.Result(r)}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // DefaultModel is used when only a key is known.
@@ -117,13 +118,12 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 
 // send writes the request and waits for the beginning of the answer.
 func (c *call) send(ctx context.Context) (*http.Response, error) {
-	params, err := c.params()
+	body, err := wire.JSON(c.body())
 	if err != nil {
 		return nil, err
 	}
 	var resp *http.Response
-	err = c.provider.client.Post(ctx, "chat/completions", params, &resp,
-		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+	err = c.provider.client.Post(ctx, "chat/completions", body, &resp, option.WithHeader("Accept", "text/event-stream"))
 	return resp, err
 }
 

@@ -18,16 +18,6 @@ type opaque struct {
 	Calls map[int]map[string]json.RawMessage `json:"calls,omitempty"`
 }
 
-func (o opaque) call(index int) map[string]any { return anyFields(o.Calls[index]) }
-
-func anyFields(fields map[string]json.RawMessage) map[string]any {
-	out := make(map[string]any, len(fields))
-	for name, raw := range fields {
-		out[name] = raw
-	}
-	return out
-}
-
 // returns gives back to the provider what it sent with a message that has calls. Messages without calls go without: some servers refuse
 // their reasoning.
 func (c *call) returns(m *turnv1.Message) opaque {
