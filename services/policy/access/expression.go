@@ -9,6 +9,7 @@ import (
 	"cel.dev/cel-go/cel"
 
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/exact"
 )
 
 // expressionCost limits the work of one evaluation, in CEL's own units.
@@ -16,9 +17,13 @@ const expressionCost = 20_000
 
 // environment declares what expressions can use: the principal, with its type.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
+	principal, err := exact.Types(&policyv1.Principal{})
+	if err != nil {
+		return nil, err
+	}
 	return cel.NewEnv(
+		principal,
 		cel.CrossTypeNumericComparisons(true),
-		cel.Types(&policyv1.Principal{}),
 		cel.Variable("principal", cel.ObjectType("windlass.policy.v1.Principal")),
 	)
 })

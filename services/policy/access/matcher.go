@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/exact"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -125,6 +126,9 @@ func scalar(v *structpb.Value) (string, bool) {
 	case *structpb.Value_BoolValue:
 		return strconv.FormatBool(k.BoolValue), true
 	case *structpb.Value_NumberValue:
+		if digits, rounded := exact.Integer(v); rounded {
+			return digits, true
+		}
 		return strconv.FormatFloat(k.NumberValue, 'f', -1, 64), true
 	}
 	return "", false

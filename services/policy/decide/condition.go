@@ -7,6 +7,8 @@ import (
 	"cel.dev/cel-go/cel"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/services/policy/exact"
 )
 
 const (
@@ -29,7 +31,12 @@ type compiled struct {
 }
 
 func newConditions() (*conditions, error) {
+	integers, err := exact.Types()
+	if err != nil {
+		return nil, fmt.Errorf("prepare conditions: %w", err)
+	}
 	env, err := cel.NewEnv(
+		integers,
 		cel.CrossTypeNumericComparisons(true),
 		cel.Variable("arguments", cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable("tool", cel.StringType),

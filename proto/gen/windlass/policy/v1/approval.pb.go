@@ -32,7 +32,7 @@ type ApprovalRule struct {
 	Tools []string `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Effect classes; empty = all classes.
 	Effects []v1.EffectClass `protobuf:"varint,3,rep,packed,name=effects,proto3,enum=windlass.turn.v1.EffectClass" json:"effects,omitempty"`
-	// Condition in CEL, for example "arguments.amount > 100"; empty = no condition. It can use `arguments` (numbers are doubles), `tool`,
+	// Condition in CEL, for example "arguments.amount > 100"; empty = no condition. It can use `arguments` (integers are exact), `tool`,
 	// `effect` ("read", "idempotent", "once"), `principal.subject`, `principal.roles` and `principal.claims`. A condition that cannot be
 	// evaluated matches: if an argument is missing or has another type, approval is required. Use `has(arguments.x)` to test whether an
 	// argument is present.
