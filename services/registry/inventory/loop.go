@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/windlass-dev/windlass/libs/lane"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -25,9 +26,8 @@ func (s *Syncer) Run(ctx context.Context) error {
 }
 
 func (s *Syncer) loop(ctx context.Context) {
-	var syncs errgroup.Group
-	syncs.SetLimit(parallel)
-	defer func() { _ = syncs.Wait() }() // the syncs report their errors themselves
+	syncs := lane.New(lane.Config{Size: parallel, Beside: parallelSlow, Patience: syncPatience, Free: s.plan.room})
+	defer syncs.Wait()
 	tick := time.NewTicker(min(s.cfg.FirstRetry, s.cfg.Every))
 	defer tick.Stop()
 	var round time.Time // when the next full round is
@@ -39,8 +39,8 @@ func (s *Syncer) loop(ctx context.Context) {
 			s.learn(ctx)
 		}
 		for id, tenant := range s.plan.take(now, full) {
-			if !syncs.TryGo(func() error { s.visit(ctx, tenant, id); return nil }) {
-				s.plan.postpone(id, now) // all workers are busy; retry on the next tick
+			if !syncs.TryGo(func() { s.visit(ctx, tenant, id) }) {
+				s.plan.postpone(id, now) // all workers are busy; retry when one is free
 			}
 		}
 		select {

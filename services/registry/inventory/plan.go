@@ -16,7 +16,8 @@ type plan struct {
 	cfg     Config
 	mu      sync.Mutex
 	entries map[string]*entry // by source id
-	wake    chan struct{}     // holds a token when a source became due
+	wake    chan struct{}     // holds a token when a source became due, or can be synced at last
+	waiting bool              // sources were postponed since the last take
 }
 
 type entry struct {
@@ -85,12 +86,22 @@ func (p *plan) soon(id string, fresh bool) {
 	}
 }
 
-// postpone makes a source due at the next tick.
+// postpone makes a source due when there is room for its sync.
 func (p *plan) postpone(id string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.waiting = true
 	if e, ok := p.entries[id]; ok && e.due.IsZero() {
 		e.due = now
+	}
+}
+
+// room is called when more syncs can run than before.
+func (p *plan) room() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting {
+		p.poke()
 	}
 }
 
@@ -135,6 +146,7 @@ func (p *plan) take(now time.Time, all bool) map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken := map[string]string{}
+	p.waiting = false
 	for id, e := range p.entries {
 		due := !e.due.IsZero() && !now.Before(e.due)
 		if e.running == 0 && (due || (all && e.due.IsZero())) {

@@ -19,8 +19,13 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// parallel limits concurrent syncs.
-const parallel = 8
+// parallel limits concurrent syncs, and parallelSlow those beside them that take longer than syncPatience: sources that do not answer must
+// not delay those that do.
+const (
+	parallel     = 8
+	parallelSlow = 64
+	syncPatience = time.Second
+)
 
 // Store is the part of the store that the syncer uses.
 type Store interface {
