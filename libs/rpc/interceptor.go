@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -25,7 +26,8 @@ import (
 // unary is the whole chain of a unary call within the process: recover, map errors, authenticate, authorize, set a deadline, validate,
 // handle.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
-	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
+	call := ctx
+	defer func() { err = s.finish(ctx, info.FullMethod, recover(), ended(call, err)) }()
 	ctx, err = s.admit(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
@@ -51,7 +53,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // stream is the same chain for streams, which unary calls over the network are too; it validates each received message.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	ctx := requested(ss)
-	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
+	defer func() { err = s.finish(ctx, info.FullMethod, recover(), ended(ss.Context(), err)) }()
 	if ctx, err = s.admit(ctx, info.FullMethod); err != nil {
 		return err
 	}
@@ -113,6 +115,15 @@ func requested(ss grpc.ServerStream) context.Context {
 	ctx, id := telemetry.WithRequestID(ctx, own)
 	_ = ss.SetHeader(metadata.Pairs(telemetry.RequestMetadata, id)) // fails only after the header was sent
 	return ctx
+}
+
+// ended returns the error of a call whose caller ended it as such: the cause that the caller gave is not an error of the handler. Within a
+// process a handler sees that cause.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || fault.As(err) != nil || errors.Is(err, ctx.Err()) || !errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
 // finish converts all errors to statuses, and logs those that are our fault.

@@ -36,8 +36,8 @@ type permitted struct {
 // streamUser is whose streams are counted.
 type streamUser struct{ tenant, subject string }
 
-// maxUserStreams bounds the open streams of one user in a process.
-const maxUserStreams = 10_000
+// defaultUserStreams bounds the open streams of one user in a process.
+const defaultUserStreams = 10_000
 
 type permittedStream struct {
 	//nolint:containedctx // of the call
@@ -62,7 +62,8 @@ func (p *permitted) hold(ctx context.Context, method string) (context.Context, c
 	user := streamUser{who.GetTenant(), who.GetSubject()}
 	if !p.add(s, user) {
 		end(context.Canceled)
-		return nil, nil, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "you have %d open streams", maxUserStreams).
+		return nil, nil, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "you have %d open streams",
+			p.server.cfg.UserStreams).
 			Hint("Close streams that are not read any more.")
 	}
 	p.begin.Do(func() { go p.watch(p.server.stopping) })
@@ -76,7 +77,7 @@ func (p *permitted) hold(ctx context.Context, method string) (context.Context, c
 func (p *permitted) add(s *permittedStream, user streamUser) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.principal.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_USER && p.users[user] >= maxUserStreams {
+	if s.principal.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_USER && p.users[user] >= p.server.cfg.UserStreams {
 		return false
 	}
 	p.open[s] = struct{}{}

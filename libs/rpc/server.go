@@ -72,6 +72,8 @@ type ServerConfig struct {
 	Requests *quota.Counter
 	// Admission bounds what callers hold whose credentials are not accepted; the zero value = admission.Defaults.
 	Admission admission.Limits
+	// UserStreams bounds the open streams of one user, beside those that need no permission; 0 = 10,000.
+	UserStreams int
 	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }
@@ -112,6 +114,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.DefaultTimeout <= 0 {
 		cfg.DefaultTimeout = 90 * time.Second
 	}
+	cfg.UserStreams = cmp.Or(cfg.UserStreams, defaultUserStreams)
 	v, err := Validator()
 	if err != nil {
 		return nil, err

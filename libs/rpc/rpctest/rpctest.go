@@ -28,6 +28,8 @@ func (AllowAll) RecordDenied(context.Context, *policyv1.Principal, string, strin
 type options struct {
 	authorizer rpc.Authorizer
 	principal  *policyv1.Principal
+	log        *slog.Logger
+	streams    int
 }
 
 // Option configures ServeAs.
@@ -39,6 +41,12 @@ func WithAuthorizer(a rpc.Authorizer) Option { return func(o *options) { o.autho
 // WithPrincipal sets the calling principal; the default is authn.Local(). Nil calls without a token.
 func WithPrincipal(p *policyv1.Principal) Option { return func(o *options) { o.principal = p } }
 
+// WithLog sets the log of the server, which else logs nothing.
+func WithLog(log *slog.Logger) Option { return func(o *options) { o.log = log } }
+
+// WithUserStreams sets rpc.ServerConfig.UserStreams.
+func WithUserStreams(n int) Option { return func(o *options) { o.streams = n } }
+
 // Serve serves the registered services until the test ends, and returns a connection that calls as the local user.
 func Serve(t testing.TB, role string, register func(grpc.ServiceRegistrar)) rpc.Conn {
 	t.Helper()
@@ -48,7 +56,7 @@ func Serve(t testing.TB, role string, register func(grpc.ServiceRegistrar)) rpc.
 // ServeAs is Serve with options.
 func ServeAs(t testing.TB, role string, register func(grpc.ServiceRegistrar), opts ...Option) rpc.Conn {
 	t.Helper()
-	o := options{authorizer: AllowAll{}, principal: authn.Local()}
+	o := options{authorizer: AllowAll{}, principal: authn.Local(), log: slog.New(slog.DiscardHandler)}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -56,7 +64,7 @@ func ServeAs(t testing.TB, role string, register func(grpc.ServiceRegistrar), op
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: o.authorizer})
+	srv, err := rpc.NewServer(rpc.ServerConfig{Log: o.log, Keyring: ring, Authorizer: o.authorizer, UserStreams: o.streams})
 	if err != nil {
 		t.Fatal(err)
 	}
