@@ -113,7 +113,7 @@ func eventDetail(ev *turnv1.Event) string {
 	case *turnv1.Event_MessageReset:
 		return d.MessageReset.GetReason()
 	case *turnv1.Event_MessageCompleted:
-		return Message(d.MessageCompleted.GetMessage())
+		return strings.Join(append([]string{Message(d.MessageCompleted.GetMessage())}, d.MessageCompleted.GetWarnings()...), "; warning: ")
 	case *turnv1.Event_MessageDelta:
 		return d.MessageDelta.GetText()
 	case *turnv1.Event_ReasoningDelta:

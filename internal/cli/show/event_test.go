@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/internal/cli/app"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -34,5 +35,28 @@ func TestAnExhaustedBudgetIsUsedUp(t *testing.T) {
 	}}})
 	if want := "tool calls of turn: 1 of 1 used, 1 of it by what runs now (trn_1)"; text != want {
 		t.Errorf("%q, want %q", text, want)
+	}
+}
+
+// A model that is asked several times in a turn is offered the same tools each time.
+func TestWhatAModelWasNotOfferedIsShownOnce(t *testing.T) {
+	var out strings.Builder
+	v := NewView(&app.App{Out: &out})
+	ev := &turnv1.Event{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{
+		Message: &turnv1.Message{Role: turnv1.Role_ROLE_ASSISTANT, Content: []*turnv1.ContentPart{
+			{Part: &turnv1.ContentPart_Text{Text: "hello"}},
+		}},
+		Warnings: []string{"the tool x is not offered"},
+	}}}
+	for range 2 {
+		if err := v.Event(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "hello\n(warning: the tool x is not offered)\nhello\n"; out.String() != want {
+		t.Errorf("it shows %q, want %q", out.String(), want)
+	}
+	if line := EventLine(ev); !strings.Contains(line, "hello; warning: the tool x is not offered") {
+		t.Errorf("the event is shown as %q", line)
 	}
 }

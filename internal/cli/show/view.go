@@ -22,14 +22,16 @@ type View struct {
 	calls map[string]*turnv1.ToolCallStarted
 	// head is the call whose card's head was printed last, with nothing below it.
 	head string
-	err  error
+	// warned are the warnings that were shown: each model call repeats its own.
+	warned map[string]bool
+	err    error
 }
 
 // NewView returns a View that writes to the output of a.
 func NewView(a *app.App) *View {
 	return &View{
 		out: a.Out, live: a.Terminal, colour: a.Colour(),
-		calls: map[string]*turnv1.ToolCallStarted{},
+		calls: map[string]*turnv1.ToolCallStarted{}, warned: map[string]bool{},
 	}
 }
 
@@ -50,6 +52,7 @@ func (v *View) Event(ev *turnv1.Event) error {
 		}
 	case *turnv1.Event_MessageCompleted:
 		v.message(d.MessageCompleted.GetMessage())
+		v.warn(d.MessageCompleted.GetWarnings())
 	case *turnv1.Event_ToolCallStarted:
 		v.calls[d.ToolCallStarted.GetCallId()] = d.ToolCallStarted
 		if v.live {
@@ -89,6 +92,16 @@ func (v *View) message(m *turnv1.Message) {
 	v.write(output.Text(rest))
 	v.fresh()
 	v.text = ""
+}
+
+// warn shows what a model was not offered, once.
+func (v *View) warn(warnings []string) {
+	for _, w := range warnings {
+		if !v.warned[w] {
+			v.warned[w] = true
+			v.remark("warning: " + w)
+		}
+	}
 }
 
 // outcome shows how a tool call ended: the foot of its card, or all of it on one line.
