@@ -32,15 +32,7 @@ func TestReceiversThatDoNotAnswerHoldUpNobody(t *testing.T) {
 				good.next(t)
 			}
 			told()
-			over := make(chan struct{})
-			dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				select {
-				case <-over:
-				case <-r.Context().Done():
-				}
-			}))
-			t.Cleanup(func() { close(over); dead.Close() })
+			dead := silent(t)
 			for i := range 4 {
 				k.webhook(&sessionsv1.Webhook{Url: fmt.Sprint(dead.URL, "/", i)})
 			}
@@ -49,6 +41,36 @@ func TestReceiversThatDoNotAnswerHoldUpNobody(t *testing.T) {
 			}
 		})
 	}
+}
+
+// silent is a receiver that never answers.
+func silent(t *testing.T) *httptest.Server {
+	t.Helper()
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-over:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(func() { close(over); s.Close() })
+	return s
+}
+
+// TestAFirstDeliveryDoesNotWaitForReceiversThatNeverAnswer: there are more of them than slots, and their attempts take an hour.
+func TestAFirstDeliveryDoesNotWaitForReceiversThatNeverAnswer(t *testing.T) {
+	o := hooked()
+	o.cfg.Webhooks.Timeout = time.Hour
+	k := newKit(t, o)
+	dead, good := silent(t), receive(t)
+	for i := range 40 {
+		k.webhook(&sessionsv1.Webhook{Url: fmt.Sprint(dead.URL, "/", i)})
+	}
+	k.webhook(&sessionsv1.Webhook{Url: good.URL})
+	k.agent("assistant")
+	k.end(k.turn(k.session().GetId(), "hello"), completed, "an answer")
+	good.next(t)
 }
 
 // TestAnAttemptIsOneRequest: whatever a receiver answers, and also when it answers nothing over a connection that was used before.

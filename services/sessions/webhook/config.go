@@ -18,8 +18,8 @@ type Config struct {
 	Timeout time.Duration `yaml:"timeout" doc:"Time for a receiver to respond (default 15s)."`
 	// Keep is the retention of deliveries that have ended.
 	Keep time.Duration `yaml:"keep" doc:"How long deliveries are stored after they have ended (default 168h, 7 days)."`
-	// MaxSending bounds the attempts in flight in one process.
-	MaxSending int `yaml:"max_sending" doc:"Maximum number of concurrent attempts in one process (default 32)."`
+	// MaxSending bounds the attempts in flight in one process, without those that wait for a receiver that is slow.
+	MaxSending int `yaml:"max_sending" doc:"Maximum number of concurrent attempts in one process (default 32). Those that take longer than 250 ms do not count, up to four times as many."`
 	// MaxWebhooks bounds the webhooks of a tenant.
 	MaxWebhooks int `yaml:"max_webhooks" doc:"Maximum number of webhooks of one tenant (default 100)."`
 }

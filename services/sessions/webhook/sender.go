@@ -71,7 +71,7 @@ func (s *sender) run(ctx context.Context) {
 	s.inFlight.Wait()
 }
 
-// drain sends what is due while slots are free. A slot that becomes free triggers run.
+// drain sends what is due while slots are free. A slot that becomes free triggers run, and so does an attempt that takes long.
 func (s *sender) drain(ctx context.Context) error {
 	for {
 		eligible, ok := s.slots.Next()
@@ -96,10 +96,12 @@ func (s *sender) drain(ctx context.Context) error {
 
 // start sends one delivery in the background.
 func (s *sender) start(ctx context.Context, d webhookdb.Delivery) {
-	s.slots.Acquire(d.Receiver())
+	slot := s.slots.Acquire(d.Receiver())
 	s.inFlight.Go(func() {
+		slow := time.AfterFunc(fairness.Patience, s.trigger)
+		defer slow.Stop()
 		out := s.attempt(ctx, d)
-		s.slots.Release(d.Receiver(), !out.unrelated && !out.interrupted, out.code != 0)
+		s.slots.Release(slot, !out.unrelated && !out.interrupted, out.code != 0)
 		s.trigger()
 	})
 }
