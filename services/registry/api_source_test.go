@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -346,6 +347,7 @@ func TestEndpointsBecomeTools(t *testing.T) {
 		t.Errorf("a wrong endpoint: %v", err)
 	}
 	body := args(t, map[string]any{"pet": map[string]any{"name": "${args.name}"}, "by": "windlass"})
+	body.Fields["owner"] = canon.Value(json.Number("9007199254740993")) // a constant, beyond the integers that a double holds
 	src, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
 		Name: "pets", Kind: "http", BaseUrl: api.URL + "/v2", Auth: &registryv1.SourceAuth{Kind: "bearer", Secret: "${env:WINDLASS_TOOL_SECRET}"},
 		Endpoints: []*registryv1.Endpoint{
@@ -356,6 +358,9 @@ func TestEndpointsBecomeTools(t *testing.T) {
 	if err != nil || enum.Name(src.GetState()) != "ready" || src.GetToolCount() != 2 || len(src.GetEndpoints()) != 2 {
 		t.Fatalf("created: %v, %v", src, err)
 	}
+	if owner := canon.Number(src.GetEndpoints()[1].GetBody().GetFields()["owner"]); owner != "9007199254740993" {
+		t.Errorf("the source has the constant %s", owner)
+	}
 	for _, call := range [][2]string{
 		{"pets__get_pet", `{"id":"a b"}`}, {"pets__add_pet", `{"name":"Tom \"the cat\""}`},
 	} {
@@ -365,7 +370,7 @@ func TestEndpointsBecomeTools(t *testing.T) {
 	}
 	api.set(func() {
 		got := strings.Join(api.requests, "\n")
-		if got != "GET /v2/pets/a%20b \n"+`POST /v2/pets {"by":"windlass","pet":{"name":"Tom \"the cat\""}}` {
+		if got != "GET /v2/pets/a%20b \n"+`POST /v2/pets {"by":"windlass","owner":9007199254740993,"pet":{"name":"Tom \"the cat\""}}` {
 			t.Errorf("sent:\n%s", got)
 		}
 	})

@@ -203,6 +203,14 @@ func (c Config) static() ([]store.Source, error) {
 	return all, nil
 }
 
+func (e EndpointConfig) endpoint() store.Endpoint {
+	return store.Endpoint{
+		Name: e.Name, Description: e.Description, Method: e.Method, Path: e.Path, Query: e.Query, Headers: e.Headers, Body: e.Body,
+		Form: e.Form, Text: e.Text, MediaType: e.MediaType, InputSchema: e.InputSchema, OutputSchema: e.OutputSchema, Tags: e.Tags,
+		Deprecated: e.Deprecated, KeyHeader: e.KeyHeader,
+	}
+}
+
 func (c SourceConfig) source() (store.Source, error) {
 	s := store.Source{Tenant: cmp.Or(c.Tenant, authn.DefaultTenant), Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
@@ -215,7 +223,7 @@ func (c SourceConfig) source() (store.Source, error) {
 		KeyHeader: c.KeyHeader, Agents: c.Agents,
 	}, Document: cmp.Or(c.Document, c.DescriptorSet)}
 	for _, e := range c.Endpoints {
-		s.Spec.Endpoints = append(s.Spec.Endpoints, store.Endpoint(e))
+		s.Spec.Endpoints = append(s.Spec.Endpoints, e.endpoint())
 	}
 	for _, w := range c.Workflows {
 		entry, err := w.source()

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -63,11 +64,7 @@ func structOf(object map[string]any) *structpb.Struct {
 	if object == nil {
 		return nil
 	}
-	s, err := structpb.NewStruct(object)
-	if err != nil {
-		return nil // it was a Struct when it came
-	}
-	return s
+	return canon.Object(object).Struct()
 }
 
 func endpointsFromProto(list []*registryv1.Endpoint) []store.Endpoint {

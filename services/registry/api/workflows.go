@@ -3,6 +3,7 @@ package api
 import (
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -48,5 +49,5 @@ func mapOf(s *structpb.Struct) map[string]any {
 	if s == nil {
 		return nil
 	}
-	return s.AsMap()
+	return canon.FromStruct(s)
 }

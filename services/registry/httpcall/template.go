@@ -36,7 +36,7 @@ type Template struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Form    map[string]string `json:"form,omitempty"`
 	// Body is a JSON object. A string in it that is one placeholder becomes the argument with its type.
-	Body map[string]any `json:"body,omitempty"`
+	Body canon.JSON `json:"body,omitempty"`
 	// Text is any other body, of MediaType. Arguments are escaped in XML and HTML, and in other text inserted as they are.
 	Text      string `json:"text,omitempty"`
 	MediaType string `json:"media_type,omitempty"`
@@ -58,7 +58,7 @@ func (t *Template) Check(found func(path string) error) error {
 			texts = append(texts, m[name])
 		}
 	}
-	texts = append(texts, leaves(t.Body)...)
+	texts = append(texts, leaves(map[string]any(t.Body))...)
 	for _, text := range texts {
 		wrong := placeholder.Check(text, func(r placeholder.Ref) *placeholder.Error {
 			if r.Namespace != Arguments {
@@ -168,7 +168,7 @@ func (t *Template) path(args canon.Object) (string, error) {
 func (t *Template) content(args canon.Object) ([]byte, string) {
 	switch {
 	case t.Body != nil:
-		v, _ := render(t.Body, args)
+		v, _ := render(map[string]any(t.Body), args)
 		return asJSON(v), mediaTypeOr(t.MediaType, "application/json")
 	case t.Form != nil:
 		return []byte(joinPairs(fields(t.Form, args), "&")), FormURLEncoded

@@ -3,6 +3,7 @@ package store
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/credential"
 )
 
@@ -119,12 +120,12 @@ type Endpoint struct {
 	Path         string            `json:"path"`
 	Query        map[string]string `json:"query,omitempty"`
 	Headers      map[string]string `json:"headers,omitempty"`
-	Body         map[string]any    `json:"body,omitempty"`
+	Body         canon.JSON        `json:"body,omitempty"`
 	Form         map[string]string `json:"form,omitempty"`
 	Text         string            `json:"text,omitempty"`
 	MediaType    string            `json:"media_type,omitempty"`
-	InputSchema  map[string]any    `json:"input_schema,omitempty"`
-	OutputSchema map[string]any    `json:"output_schema,omitempty"`
+	InputSchema  canon.JSON        `json:"input_schema,omitempty"`
+	OutputSchema canon.JSON        `json:"output_schema,omitempty"`
 	Tags         []string          `json:"tags,omitempty"`
 	Deprecated   bool              `json:"deprecated,omitempty"`
 	KeyHeader    string            `json:"key_header,omitempty"`
@@ -150,18 +151,18 @@ type Temporal struct {
 
 // WorkflowTool is a Temporal workflow that is a tool; its fields are those of the API.
 type WorkflowTool struct {
-	Name             string         `json:"name"`
-	Description      string         `json:"description,omitempty"`
-	Type             string         `json:"workflow_type,omitempty"`
-	TaskQueue        string         `json:"task_queue"`
-	InputSchema      map[string]any `json:"input_schema,omitempty"`
-	OutputSchema     map[string]any `json:"output_schema,omitempty"`
-	Positional       []string       `json:"positional,omitempty"`
-	Mode             string         `json:"mode,omitempty"`
-	ID               string         `json:"workflow_id,omitempty"`
-	ExecutionTimeout uint32         `json:"execution_timeout_seconds,omitempty"`
-	Tags             []string       `json:"tags,omitempty"`
-	Effect           Effect         `json:"effect,omitempty"`
+	Name             string     `json:"name"`
+	Description      string     `json:"description,omitempty"`
+	Type             string     `json:"workflow_type,omitempty"`
+	TaskQueue        string     `json:"task_queue"`
+	InputSchema      canon.JSON `json:"input_schema,omitempty"`
+	OutputSchema     canon.JSON `json:"output_schema,omitempty"`
+	Positional       []string   `json:"positional,omitempty"`
+	Mode             string     `json:"mode,omitempty"`
+	ID               string     `json:"workflow_id,omitempty"`
+	ExecutionTimeout uint32     `json:"execution_timeout_seconds,omitempty"`
+	Tags             []string   `json:"tags,omitempty"`
+	Effect           Effect     `json:"effect,omitempty"`
 }
 
 // IsAPI reports whether the registry itself calls a kind of source: an HTTP API or a gRPC server.
