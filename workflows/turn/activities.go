@@ -192,7 +192,7 @@ func causeOf(ctx context.Context) error {
 }
 
 // toTemporal converts an error to one that tells Temporal whether to retry, and when. Error texts go into the history: they name ids
-// and reasons, never content.
+// and reasons, never content. What belongs to the life of a turn or a worker is benign: the SDK does not log it as an error.
 func toTemporal(err error) error {
 	if err == nil {
 		return nil
@@ -201,17 +201,21 @@ func toTemporal(err error) error {
 	switch {
 	case again:
 		return temporal.NewApplicationErrorWithOptions(fault.From(err).Message, fault.CodeOf(err), temporal.ApplicationErrorOptions{
-			NextRetryDelay: retry.Delay,
+			NextRetryDelay: retry.Delay, Category: temporal.ApplicationErrorCategoryBenign,
 		})
 	case errors.Is(err, step.ErrCancelled):
 		return temporal.NewCanceledError()
 	case errors.Is(err, step.ErrTurnEnded):
-		return temporal.NewApplicationErrorWithOptions("the turn has ended", typeTurnEnded, temporal.ApplicationErrorOptions{NonRetryable: true})
+		return temporal.NewApplicationErrorWithOptions("the turn has ended", typeTurnEnded, temporal.ApplicationErrorOptions{
+			NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign,
+		})
 	case step.IsFinal(err):
 		return temporal.NewApplicationErrorWithOptions(fault.From(err).Message, fault.CodeOf(err), temporal.ApplicationErrorOptions{
 			NonRetryable: true,
 		})
 	default: // the context ended: the worker is stopping, or the activity timed out
-		return temporal.NewApplicationErrorWithOptions("the worker let go of the step", typeReleased, temporal.ApplicationErrorOptions{})
+		return temporal.NewApplicationErrorWithOptions("the worker let go of the step", typeReleased, temporal.ApplicationErrorOptions{
+			Category: temporal.ApplicationErrorCategoryBenign,
+		})
 	}
 }
