@@ -128,8 +128,8 @@ func AppendValue(out []byte, v any, number func(json.Number) string) []byte {
 	}
 }
 
-// compareUTF16 orders keys as RFC 8785 requires: by UTF-16 code units. That is the order of bytes, except between characters above U+FFFF and
-// those from U+E000, whose first byte is private or above.
+// compareUTF16 orders keys as RFC 8785 requires: by UTF-16 code units. That is the order of bytes, except between characters above U+FFFF
+// and those from U+E000, whose first byte is private or above.
 func compareUTF16(a, b string) int {
 	const private = 0xEE
 	for i := range min(len(a), len(b)) {

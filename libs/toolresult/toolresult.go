@@ -80,7 +80,8 @@ func same(text string, data any) bool {
 	return err == nil && meaning == canon.Canonical(data)
 }
 
-// mayBe reports whether a text begins as JSON of the type of data does. Models read each result in each call: what is no JSON is not parsed.
+// mayBe reports whether a text begins as JSON of the type of data does. Models read each result in each call: what is no JSON is not
+// parsed.
 func mayBe(text string, data any) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	if text == "" {

@@ -33,8 +33,8 @@ func place(row store.Message) (placed, error) {
 	return placed{row.Point(), len(row.Data), MessageTokens(m), m}, err
 }
 
-// past is a conversation up to the end of a turn, as it was read. Nothing of it changes later: messages belong to turns that are over, which
-// get no more of them.
+// past is a conversation up to the end of a turn, as it was read. Nothing of it changes later: messages belong to turns that are over,
+// which get no more of them.
 type past struct {
 	// after is the point behind which all messages are there, end the place of the turn up to whose end they are.
 	after store.Point
