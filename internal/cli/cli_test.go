@@ -233,6 +233,8 @@ func TestCommands(t *testing.T) {
 		{args: "--version", out: "windlass 1.2.3\n"},
 		{args: "session list --agent support --limit 1 -o name", out: "ses_1\n"},
 		{args: "agent list --nope", code: 2, err: []string{"unknown flag"}},
+		{args: "turn list --stauts running", code: 2, err: []string{"unknown flag --stauts; did you mean --status?"}},
+		{args: "turn list --sevrer x", code: 2, err: []string{"did you mean --server?"}},
 		{args: "get frobs", code: 2, err: []string{"there are agents"}},
 		{args: "get", code: 2, err: []string{"say what to get"}},
 		{args: "turn list -o xml", code: 2, err: []string{"table, json, yaml or name"}},

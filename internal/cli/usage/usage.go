@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/libs/nearest"
 )
 
 // Argument is one word of a command's Use: "ID…" or "[RESULT]".
@@ -101,7 +102,25 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 		return app.Usage("%s %s: %s", m[2], m[1], m[3])
 	}
 	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
-		return app.Usage("unknown flag %s", m[1])
+		return app.Usage("unknown flag %s%s", m[1], nearFlag(cmd, m[1]))
 	}
 	return app.Usage("%s", err)
+}
+
+// nearFlag asks whether a flag that the command has was meant.
+func nearFlag(cmd *cobra.Command, given string) string {
+	name, long := strings.CutPrefix(given, "--")
+	if !long {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := nearest.Name(name, names); near != "" {
+		return "; did you mean --" + near + "?"
+	}
+	return ""
 }
