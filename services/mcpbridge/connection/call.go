@@ -53,7 +53,8 @@ func (c *Connection) CallTool(ctx context.Context, in Call) (*Answer, error) {
 		ctx = question.WithAsking(ctx, asking)
 	}
 
-	defer c.notices.Add(token, in.tell, cancel)()
+	remove := c.notices.Add(token, in.tell, cancel)
+	defer remove()
 	a, err := c.wire.Request(ctx, id, mcp.MethodToolsCall, params)
 	if err != nil {
 		if wire.AsError(err).Fate == wire.UnknownFate {

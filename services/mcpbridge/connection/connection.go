@@ -53,14 +53,12 @@ func (c *Connection) Conceal(request *server.Spec) { c.spec.Conceal(request) }
 // shut closes the transport.
 func (c *Connection) shut() {
 	if err := c.wire.Transport.Close(); err != nil {
-		c.debug(context.Background(), "tool server was closed with an error", err)
+		c.log.DebugContext(context.Background(), "tool server was closed with an error", "server_id", c.spec.ID, "error", c.describe(err))
 	}
 }
 
-// debug logs what goes wrong and has no consequences.
-func (c *Connection) debug(ctx context.Context, message string, err error) {
-	c.log.DebugContext(ctx, message, "server_id", c.spec.ID, "error", wire.Describe(c.spec, err))
-}
+// describe returns an error's text without secrets.
+func (c *Connection) describe(err error) string { return wire.Describe(c.spec, err) }
 
 // Ask sends a request that may be repeated, and settles its answer. Errors of the transport are *wire.Error.
 func (c *Connection) Ask(ctx context.Context, method mcp.MCPMethod, params map[string]any) (*wire.Answer, error) {
@@ -104,7 +102,7 @@ func (c *Connection) cancelRequest(id int64, reason string) {
 		ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 		defer stop()
 		if err := c.wire.Notify(ctx, mcp.MethodNotificationCancelled, map[string]any{"requestId": id, "reason": reason}); err != nil {
-			c.debug(ctx, "tool server was not notified of a cancelled call", err)
+			c.log.DebugContext(ctx, "tool server was not notified of a cancelled call", "server_id", c.spec.ID, "error", c.describe(err))
 		}
 	})
 }

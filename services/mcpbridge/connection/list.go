@@ -134,7 +134,7 @@ func (c *Connection) LearnHeaders(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.spec.ConnectTimeout)
 	defer cancel()
 	if _, err := c.ListTools(ctx); err != nil {
-		c.debug(ctx, "tools could not be listed before a call", err)
+		c.log.DebugContext(ctx, "tools could not be listed before a call", "server_id", c.spec.ID, "error", c.describe(err))
 		c.wire.Headers.Set(nil)
 	}
 }

@@ -29,7 +29,7 @@ func (c *Connection) setLogLevel(ctx context.Context, level string) {
 		return
 	}
 	if _, err := c.request(ctx, mcp.MethodSetLogLevel, map[string]any{"level": level}); err != nil {
-		c.debug(ctx, "tool server did not take a log level", err)
+		c.log.DebugContext(ctx, "tool server did not take a log level", "server_id", c.spec.ID, "error", c.describe(err))
 		return
 	}
 	c.levels.isSet, c.levels.rank = true, rank

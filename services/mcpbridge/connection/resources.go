@@ -92,7 +92,7 @@ func (s subscription) cancel(uris []string) {
 		defer cancel()
 		for _, uri := range uris {
 			if _, err := s.request(ctx, mcp.MethodResourcesUnsubscribe, map[string]any{"uri": uri}); err != nil {
-				s.debug(ctx, "subscription was not ended", err)
+				s.log.DebugContext(ctx, "subscription was not ended", "server_id", s.spec.ID, "error", s.describe(err))
 				return
 			}
 		}
