@@ -31,6 +31,7 @@ type options struct {
 	host, uiHost     string
 	codecEndpoint    string // empty: the UI shows payloads as they are stored
 	port, uiPort     int
+	tls              certificateFiles
 	headless         bool
 	dbFile           string // empty: in memory
 	namespaces       []string
@@ -80,6 +81,12 @@ func newFlagSet(opts *options) *flag.FlagSet {
 	// The variable is that of Temporal's own UI image; a parent sets it where an older program would refuse the flag.
 	f.StringVar(&opts.codecEndpoint, "ui-codec-endpoint", os.Getenv("TEMPORAL_CODEC_ENDPOINT"),
 		"`URL` at which the web UI has encrypted payloads decoded (default: TEMPORAL_CODEC_ENDPOINT)")
+	f.StringVar(&opts.tls.cert, "tls-cert", "",
+		"PEM `file` with a certificate; with it all ports, the UI's too, accept only clients with one of --tls-ca")
+	f.StringVar(&opts.tls.key, "tls-key", "", "PEM `file` with its key")
+	f.StringVar(&opts.tls.ca, "tls-ca", "",
+		"PEM `file` with the authorities of clients, and of --tls-cert; files are read again when they change")
+	f.StringVar(&opts.tls.serverName, "tls-server-name", "", "`name` in --tls-cert by which the parts of the server know each other")
 	f.BoolVar(&opts.headless, "headless", false, "no web UI")
 	f.StringVar(&opts.dbFile, "db-filename", "", "SQLite `file`; without it everything is lost at exit")
 	f.Func("namespace", "`name` of a namespace to have; may be repeated (default \"default\")", opts.addNamespace)
@@ -98,6 +105,9 @@ func newFlagSet(opts *options) *flag.FlagSet {
 func (o options) complete() (options, error) {
 	if o.uiHost == "" {
 		o.uiHost = o.host
+	}
+	if err := o.tls.check(); err != nil {
+		return options{}, err
 	}
 	if len(o.namespaces) == 0 {
 		o.namespaces = []string{defaultNamespace}

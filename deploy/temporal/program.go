@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -78,9 +79,11 @@ func (p *program) execute(args []string) int {
 
 // run starts everything in dependency order, prints the ready line, waits for the end of ctx and stops in reverse order.
 func (p *program) run(ctx context.Context, opts options) error {
-	level := new(slog.LevelVar)
-	level.Set(opts.logLevel)
-	log := newLogger(p.stderr, level, opts.logJSON)
+	log, level := p.logger(opts)
+	trusted, err := loadCertificates(opts.tls)
+	if err != nil {
+		return err
+	}
 	db, err := openDatabase(ctx, opts.dbFile)
 	if err != nil {
 		return err
@@ -89,12 +92,12 @@ func (p *program) run(ctx context.Context, opts options) error {
 	if err := ensureNamespaces(ctx, db.sql, opts.namespaces, opts.searchAttributes); err != nil {
 		return err
 	}
-	ui, err := listenUI(opts)
+	ui, err := listenUI(opts, trusted)
 	if err != nil {
 		return err
 	}
 	defer ui.close()
-	srv, err := p.startServer(opts, db, log)
+	srv, err := p.startServer(opts, db, trusted, log)
 	if err != nil {
 		return err
 	}
@@ -102,13 +105,13 @@ func (p *program) run(ctx context.Context, opts options) error {
 		ui.close() // before the server, of which it is a client
 		srv.stop(log, level)
 	}()
-	if err := waitReady(ctx, srv.address, opts.namespaces); err != nil {
+	if err := waitReady(ctx, srv.address, trusted, opts.namespaces); err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped while starting: a clean end
 		}
 		return err
 	}
-	failed, err := ui.serve(srv.address, opts.namespaces[0], opts.codecEndpoint)
+	failed, err := ui.serve(srv.address, opts)
 	if err != nil {
 		return err
 	}
@@ -125,6 +128,16 @@ func (p *program) run(ctx context.Context, opts options) error {
 	case err := <-failed:
 		return fmt.Errorf("the web UI stopped: %w", err)
 	}
+}
+
+// logger returns the log, and its level. The UI's libraries log through package log, what they say is for debugging.
+func (p *program) logger(opts options) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
+	level.Set(opts.logLevel)
+	log := newLogger(p.stderr, level, opts.logJSON)
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer())
+	return log, level
 }
 
 // announce prints the line that the parent process waits for. Nothing else is ever written to stdout.

@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
 
@@ -22,10 +21,10 @@ const (
 
 // waitReady returns when a client can use everything: the frontend answers, the namespaces exist and the history service has acquired its
 // shards.
-func waitReady(ctx context.Context, address string, namespaces []string) error {
+func waitReady(ctx context.Context, address string, trusted *certificates, namespaces []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(trusted.credentials()))
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", address, err)
 	}

@@ -18,7 +18,7 @@ type server struct {
 }
 
 // startServer returns when all services have started, shortly before they answer.
-func (p *program) startServer(opts options, db *database, log *slog.Logger) (*server, error) {
+func (p *program) startServer(opts options, db *database, trusted *certificates, log *slog.Logger) (*server, error) {
 	picked, err := p.reserve(opts.host, opts.port)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,8 @@ func (p *program) startServer(opts options, db *database, log *slog.Logger) (*se
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(opts.host, picked)),
 		temporal.WithDynamicConfigClient(tuning(opts.dynamicConfig)),
-		// Like the file that it serves, this server is open to everyone who can reach it: it listens on loopback by default.
+		// Who has a certificate may do everything, like who can read the file that this server serves.
+		temporal.WithTLSConfigFactory(trusted.provider()),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
 			return authorization.NewNoopClaimMapper()

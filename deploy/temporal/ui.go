@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,10 +24,11 @@ import (
 // ordinary error before anything else starts, and port 0 has no race.
 type webUI struct {
 	listener net.Listener // nil: headless
+	trusted  *certificates
 	server   *http.Server
 }
 
-func listenUI(opts options) (*webUI, error) {
+func listenUI(opts options, trusted *certificates) (*webUI, error) {
 	if opts.headless {
 		return &webUI{}, nil
 	}
@@ -34,7 +36,7 @@ func listenUI(opts options) (*webUI, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &webUI{listener: l}, nil
+	return &webUI{listener: l, trusted: trusted}, nil
 }
 
 // url returns the URL of the UI; empty if there is none.
@@ -43,22 +45,30 @@ func (u *webUI) url() string {
 		return ""
 	}
 	addr := u.listener.Addr().(*net.TCPAddr)
-	return "http://" + dialable(addr.IP.String(), addr.Port)
+	scheme := "http://"
+	if u.trusted != nil {
+		scheme = "https://"
+	}
+	return scheme + dialable(addr.IP.String(), addr.Port)
 }
 
 // serve starts serving. The channel receives the error that ends it, if any.
-func (u *webUI) serve(frontend, namespace, codecEndpoint string) (<-chan error, error) {
+func (u *webUI) serve(frontend string, opts options) (<-chan error, error) {
 	failed := make(chan error, 1)
 	if u.listener == nil {
 		return failed, nil
 	}
-	handler, err := uiHandler(frontend, namespace, codecEndpoint)
+	handler, err := uiHandler(frontend, opts)
 	if err != nil {
 		return nil, fmt.Errorf("web UI: %w", err)
 	}
 	u.server = &http.Server{Handler: guard(handler), ReadHeaderTimeout: 10 * time.Second}
+	listener := u.listener
+	if u.trusted != nil {
+		listener = tls.NewListener(listener, u.trusted.server("http/1.1"))
+	}
 	go func() {
-		if err := u.server.Serve(u.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := u.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
 	}()
@@ -73,18 +83,18 @@ func (u *webUI) close() {
 	}
 }
 
-// uiHandler assembles the UI's public parts as its own server does, without what a local server does not need (sign-in, TLS, another public
-// path).
-func uiHandler(frontend, namespace, codecEndpoint string) (http.Handler, error) {
+// uiHandler assembles the UI's public parts as its own server does, without what a local server does not need: sign-in, another public path.
+func uiHandler(frontend string, opts options) (http.Handler, error) {
 	settings, err := config.NewConfigProviderWithRefresh(&config.Config{
 		TemporalGRPCAddress: frontend,
-		DefaultNamespace:    namespace,
+		TLS:                 uiCredentials(opts.tls),
+		DefaultNamespace:    opts.namespaces[0],
 		EnableUI:            true,
 		DisableNewsFetch:    true, // the page must not depend on the internet
 		HideLogs:            true,
 		CORS:                config.CORS{CookieInsecure: true}, // plain HTTP
 		Codec: config.Codec{
-			Endpoint: codecEndpoint, IncludeCredentials: true, // the gateway's cookie, where people log in
+			Endpoint: opts.codecEndpoint, IncludeCredentials: true, // the gateway's cookie, where people log in
 			DefaultErrorMessage: "Windlass did not decode this workflow: is it running, and may you decode payloads?",
 		},
 	})
@@ -111,6 +121,13 @@ func uiHandler(frontend, namespace, codecEndpoint string) (http.Handler, error) 
 	}
 	route.SetRenderRoute(e, "")
 	return e, nil
+}
+
+// uiCredentials makes the UI a client of the frontend. Without a name it checks the address that it calls.
+func uiCredentials(f certificateFiles) config.TLS {
+	return config.TLS{
+		CaFile: f.ca, CertFile: f.cert, KeyFile: f.key, ServerName: f.serverName, EnableHostVerification: f.cert != "",
+	}
 }
 
 func allowOrigins(settings *config.ConfigProviderWithRefresh) echo.MiddlewareFunc {
