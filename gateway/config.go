@@ -41,6 +41,8 @@ type Config struct {
 	Login bff.Config `yaml:"login"`
 	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
 	TemporalUI, TemporalNamespace string `yaml:"-"`
+	// TemporalTarget is set by the assembly: the URL of the UI that this gateway serves at TemporalUI, to those who may use it.
+	TemporalTarget string `yaml:"-"`
 	// Issuers and Scopes are set by the assembly: the URLs of those whose tokens are accepted, and what the tokens need.
 	Issuers, Scopes []string `yaml:"-"`
 	// MCPLogin is set by the assembly: MCP clients need a token, whatever their connection says.

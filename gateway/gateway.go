@@ -67,6 +67,8 @@ type Deps struct {
 	Health map[string]Conn
 	// Payloads decodes what Windlass stores in Temporal, for the Temporal UI; nil means not served.
 	Payloads http.Handler
+	// TemporalUI reaches the URL of Config.TemporalTarget. Required if that is set.
+	TemporalUI http.RoundTripper
 	// Authorizer decides who may use what is served here and not by a role. Required.
 	Authorizer rpc.Authorizer
 	// Requests counts requests towards quotas; nil does not.
@@ -95,6 +97,8 @@ type Gateway struct {
 	resources *protected.Resources
 	handler   http.Handler
 	server    *http.Server
+	// temporalUI serves Temporal's UI; nil: not served.
+	temporalUI *http.Server
 }
 
 // New builds the gateway. It makes no calls and starts nothing.
@@ -123,12 +127,18 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.handler = g.seen.middleware(ops.Guard(names, "gateway.hosts", routes))
 	g.server = newServer(g.handler, deps.Log)
+	if g.temporalUI, err = g.newTemporalUI(names); err != nil {
+		return nil, err
+	}
 	if cfg.Scheme() == "https" {
 		files, err := meshtls.KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
 		if err != nil {
 			return nil, fmt.Errorf("gateway.tls: %w", err)
 		}
 		g.server.TLSConfig = meshtls.Public(files)
+		if g.temporalUI != nil {
+			g.temporalUI.TLSConfig = meshtls.Public(files)
+		}
 	}
 	return g, nil
 }
@@ -190,10 +200,12 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
 // Serve accepts requests on l until Stop, and then returns nil. With gateway.tls, it accepts TLS only.
-func (g *Gateway) Serve(l net.Listener) error {
-	serve := g.server.Serve
-	if g.server.TLSConfig != nil {
-		serve = func(l net.Listener) error { return g.server.ServeTLS(l, "", "") }
+func (g *Gateway) Serve(l net.Listener) error { return serveOn(g.server, l) }
+
+func serveOn(s *http.Server, l net.Listener) error {
+	serve := s.Serve
+	if s.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.ServeTLS(l, "", "") }
 	}
 	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)

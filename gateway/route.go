@@ -34,6 +34,11 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.payloads(w, r)
 		return
 	}
+	if g.temporalUI != nil && strings.HasPrefix(path, uiPath) && r.Method == http.MethodGet {
+		matched(r.Context(), uiPath)
+		g.toTemporalUI(w, r)
+		return
+	}
 	if path == console.KillPath && g.deps.Kill != nil && r.Method == http.MethodPost {
 		matched(r.Context(), path)
 		g.kill(w, r)

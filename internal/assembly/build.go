@@ -286,6 +286,9 @@ func (p *Process) buildGateway() error {
 	if conns.Login, err = newLogin(p, conns.Health[Policy]); err != nil {
 		return err
 	}
+	if err := p.reachTemporalUI(&cfg, &conns); err != nil {
+		return err
+	}
 	g, err := gateway.New(cfg, conns)
 	if err != nil {
 		return err
@@ -311,6 +314,7 @@ func (p *Process) buildGateway() error {
 		Wait: func() error { return <-done },
 		Stop: func(ctx context.Context) error { return errors.Join(withdraw(), g.Stop(ctx)) },
 	})
+	p.serveTemporalUI(g)
 	return nil
 }
 

@@ -84,6 +84,11 @@ type DatabaseConfig struct {
 type TemporalConfig struct {
 	// Address of the frontend.
 	Address string `yaml:"address" doc:"Frontend of the Temporal server, host:port. Empty in windlass up: it starts its own server."`
+	// TLS secures the connection.
+	TLS TemporalTLSConfig `yaml:"tls"`
+	// APIKey and APIKeyFile authenticate at servers that take one.
+	APIKey     secret.Value `yaml:"api_key" doc:"API key for Temporal, as of Temporal Cloud. It is sent over TLS only, and turns temporal.tls on."`
+	APIKeyFile string       `yaml:"api_key_file" doc:"File with such a key, instead of api_key; only its owner may read it (mode 0600 or less). It is read again when it changes."`
 	// Namespace of the turns.
 	Namespace string `yaml:"namespace" doc:"Temporal namespace that holds the turns."`
 	// Program of the embedded server.
@@ -94,6 +99,8 @@ type TemporalConfig struct {
 	ParkAfter time.Duration `yaml:"park_after" doc:"How long the workflow of a waiting turn stays in its worker's memory before it is parked; a parked workflow only takes rows in Temporal's database until an event wakes it. Answers within that time are the cheapest."`
 	// UI is the web UI's URL.
 	UI string `yaml:"ui" doc:"URL of the Temporal UI, to which the console links, and whose pages may call the codec endpoint of the gateway."`
+	// UIProxy has the gateway serve the UI.
+	UIProxy TemporalUIConfig `yaml:"ui_proxy"`
 	// Encrypt encrypts payloads.
 	Encrypt bool `yaml:"encrypt" doc:"Encrypt what is stored in Temporal, and refuse what is not encrypted. With false, encrypted and clear payloads are read: set it in all processes while some of them are of a version without encryption."`
 	// AcceptClear reads payloads in clear.

@@ -42,6 +42,8 @@ type Options struct {
 	Extra []net.Listener
 	// HTTP is the gateway's listener; nil makes it listen on gateway.addr.
 	HTTP net.Listener
+	// TemporalUI is the listener of Temporal's UI; nil makes the gateway listen on temporal.ui_proxy.addr.
+	TemporalUI net.Listener
 	// Issuer is the URL of an identity provider that runs in this process; "" = none.
 	Issuer string
 	// Log and Metrics come from package telemetry.
@@ -177,7 +179,6 @@ func (p *Process) connect(parts []component) error {
 	for _, c := range parts {
 		needBus, needTemporal = needBus || c.bus, needTemporal || c.temporal
 	}
-	var err error
 	if needBus {
 		if err := p.openBus(); err != nil {
 			return err
@@ -185,11 +186,12 @@ func (p *Process) connect(parts []component) error {
 		p.ready["bus"] = probe.Degrades(p.checkBus)
 	}
 	if needTemporal {
-		p.temporal, err = temporal.Dial(p.ctx, temporal.Config{
-			Address: p.cfg.Temporal.Address, Namespace: p.cfg.Temporal.Namespace, Codec: p.codec, Log: p.log,
-			Tracer: telemetry.Tracer("temporal"),
-		})
+		cfg, err := p.cfg.Temporal.Client(p.log)
 		if err != nil {
+			return err
+		}
+		cfg.Codec, cfg.Tracer = p.codec, telemetry.Tracer("temporal")
+		if p.temporal, err = temporal.Dial(p.ctx, cfg); err != nil {
 			return fmt.Errorf("temporal: %w", err)
 		}
 		p.ready["temporal"] = probe.Degrades(p.checkTemporal)

@@ -10,12 +10,15 @@ import (
 	"sync"
 )
 
-func arguments(addr, ui, file string) ([]string, error) {
+func arguments(addr, ui, file string, c Certificates) ([]string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("temporal address %q: want host:port: %w", addr, err)
 	}
 	args := []string{"--ip", host, "--port", port, "--db-filename", file, "--exit-with-parent"}
+	if c != (Certificates{}) {
+		args = append(args, "--tls-cert", c.Server, "--tls-key", c.Server, "--tls-ca", c.CA, "--tls-server-name", ServerName)
+	}
 	if ui == "" {
 		return append(args, "--headless"), nil
 	}

@@ -41,6 +41,8 @@ type Config struct {
 	CodecEndpoint string
 	// File is the database file.
 	File string
+	// Certificates make the server accept only clients with a certificate; the zero value leaves it open to all.
+	Certificates Certificates
 	// Log receives the child's messages.
 	Log *slog.Logger
 }
@@ -94,7 +96,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 // Address returns the address of the frontend.
 func (s *Server) Address() string { return s.current().ready.Address }
 
-// UI returns the URL of the web UI, empty if there is none.
+// UI returns the URL of the web UI, empty if there is none. With certificates it is an https URL for clients that have one.
 func (s *Server) UI() string { return s.current().ready.UI }
 
 // PID returns the child's present process id.
@@ -170,7 +172,7 @@ func (s *Server) supervise(ctx context.Context) {
 }
 
 func (s *Server) respawn(ctx context.Context, old ready) (*child, error) {
-	ui := strings.TrimPrefix(old.UI, "http://")
+	ui := strings.TrimPrefix(strings.TrimPrefix(old.UI, "http://"), "https://")
 	for pauses := (backoff.Policy{First: 100 * time.Millisecond, Max: 5 * time.Second}).Start(); ; {
 		c, err := s.spawn(ctx, old.Address, ui)
 		if err == nil {
@@ -188,7 +190,7 @@ func (s *Server) respawn(ctx context.Context, old ready) (*child, error) {
 }
 
 func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
-	args, err := arguments(addr, ui, s.cfg.File)
+	args, err := arguments(addr, ui, s.cfg.File, s.cfg.Certificates)
 	if err != nil {
 		return nil, err
 	}

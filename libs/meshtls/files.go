@@ -17,6 +17,8 @@ const recheck = time.Second
 // key are replaced one after the other, it keeps what it had.
 type Files struct {
 	cert, key, ca, name string
+	// system accepts the operating system's authorities: no pool.
+	system bool
 
 	mu      sync.Mutex
 	checked time.Time
@@ -54,7 +56,20 @@ func FromFiles(cert, key, ca, serverName string) (*Files, error) {
 	return f, nil
 }
 
-// Certificate implements Source.
+// ClientFiles is FromFiles for a client of servers that are not of the mesh: without a certificate it shows none, and without authorities
+// it accepts those of the operating system.
+func ClientFiles(cert, key, ca, serverName string) (*Files, error) {
+	if (cert == "") != (key == "") {
+		return nil, errors.New("cert and key go together: set both or neither")
+	}
+	f := &Files{cert: cert, key: key, ca: ca, name: serverName, system: ca == ""}
+	if err := f.read(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Certificate implements Source. It is empty for a client without one.
 func (f *Files) Certificate() (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,9 +119,11 @@ func (f *Files) read() error {
 	if err != nil {
 		return err
 	}
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-	if err != nil {
-		return fmt.Errorf("read certificate %s and key %s: %w", f.cert, f.key, err)
+	var pair tls.Certificate
+	if f.cert != "" {
+		if pair, err = tls.LoadX509KeyPair(f.cert, f.key); err != nil {
+			return fmt.Errorf("read certificate %s and key %s: %w", f.cert, f.key, err)
+		}
 	}
 	pool, err := f.authorities()
 	if err != nil {
@@ -117,6 +134,9 @@ func (f *Files) read() error {
 }
 
 func (f *Files) authorities() (*x509.CertPool, error) {
+	if f.system {
+		return nil, nil
+	}
 	pool := x509.NewCertPool()
 	if f.ca == "" {
 		return pool, nil

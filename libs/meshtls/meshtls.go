@@ -13,7 +13,7 @@ import (
 type Source interface {
 	// Certificate returns the present certificate with its key.
 	Certificate() (*tls.Certificate, error)
-	// Authorities returns those whose certificates are accepted.
+	// Authorities returns those whose certificates are accepted; nil means those of the operating system.
 	Authorities() (*x509.CertPool, error)
 	// ServerName is the name that servers' certificates must have; empty means the name or address that was dialled.
 	ServerName() string

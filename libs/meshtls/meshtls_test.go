@@ -155,7 +155,7 @@ func write(t *testing.T, dir string, d *Derived) (cert, key, ca string) {
 	cert, key, ca = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "ca.pem")
 	for name, block := range map[string]*pem.Block{
 		cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private},
-		ca: {Type: "CERTIFICATE", Bytes: d.authority.Raw},
+		ca: {Type: "CERTIFICATE", Bytes: d.authority.cert.Raw},
 	} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
@@ -212,5 +212,78 @@ func TestFilesThatCannotBeReadAreAnError(t *testing.T) {
 		if _, err := FromFiles(files[0], files[1], files[2], ""); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+func TestAClientWithoutFilesOfItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	ours := derived(t, "the secret of the mesh under test")
+	cert, key, ca := write(t, dir, ours)
+	open := func(cert, key, ca string) *Files {
+		f, err := ClientFiles(cert, key, ca, DerivedName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	public := &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: Server(ours).GetCertificate}
+	for _, row := range []struct {
+		name   string
+		server *tls.Config
+		client *Files
+		want   bool
+	}{
+		{"all files", Server(ours), open(cert, key, ca), true},
+		{"no certificate, and none is wanted", public, open("", "", ca), true},
+		{"no certificate", Server(ours), open("", "", ca), false},
+		{"the authorities of the system", public, open("", "", ""), false},
+	} {
+		if _, err := handshake(t, row.server, client(t, row.client)); (err == nil) != row.want {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+	for _, files := range [][3]string{{cert, "", ca}, {"", key, ca}, {cert, key, dir + "/none"}, {dir + "/none", key, ""}} {
+		if _, err := ClientFiles(files[0], files[1], files[2], ""); err == nil {
+			t.Errorf("%v: no error", files)
+		}
+	}
+}
+
+func TestAuthoritiesOfOnePurposeOnly(t *testing.T) {
+	secret, now := []byte("the secret of the mesh under test"), time.Now()
+	one, err := NewAuthority(secret, "one", "One")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := NewAuthority(secret, "other", "One")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := NewAuthority(secret, "one", "One")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := one.Issue(x509.Certificate{DNSNames: []string{"a.example"}}, now, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a, want := range map[*Authority]bool{one: true, again: true, other: false} {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: a.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); (err == nil) != want {
+			t.Errorf("verified: %v", err)
+		}
+	}
+	text, err := PEM(pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tls.X509KeyPair(text, text); err != nil {
+		t.Error(err)
+	}
+	if _, err := NewAuthority([]byte("short"), "one", "One"); err == nil {
+		t.Error("a secret that is too short is accepted")
 	}
 }

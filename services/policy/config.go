@@ -33,7 +33,7 @@ type Config struct {
 	// ServiceRules say what the roles of the mesh may do. A changed list must keep the mesh working.
 	ServiceRules []decide.Rule `yaml:"service_rules" doc:"What the roles of the mesh may call on each other. Change it only with good reason."`
 	// OperatorTenant is the tenant of those who run the mesh.
-	OperatorTenant string `yaml:"operator_tenant" doc:"Tenant whose users may hold the permissions about the mesh itself, which shows objects of all tenants: metrics.get, health.get, temporal.payloads.decode and policy.secrets.rotate. To users of other tenants they are denied, whatever other rules say."`
+	OperatorTenant string `yaml:"operator_tenant" doc:"Tenant whose users may hold the permissions about the mesh itself, which shows objects of all tenants: metrics.get, health.get, temporal.payloads.decode, temporal.ui.use and policy.secrets.rotate. To users of other tenants they are denied, whatever other rules say."`
 	// PermissionsMaxAge is how long servers may cache a response of GetPermissions.
 	PermissionsMaxAge time.Duration `yaml:"permissions_max_age" doc:"How long servers may cache a principal's permissions; a revocation takes at most that long to take effect everywhere."`
 	// MaxAccessPolicies limits the access policies of a tenant.

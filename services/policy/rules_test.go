@@ -79,7 +79,9 @@ func TestS13WhatConcernsTheMeshIsForOperators(t *testing.T) {
 		authorizer := newService(t, cfg).Authorizer()
 		for tenant, want := range tenants {
 			who := of(tenant, authn.User("dev:carol", "admin"))
-			for _, permission := range []string{"metrics.get", "health.get", "temporal.payloads.decode", "policy.secrets.rotate"} {
+			for _, permission := range []string{
+				"metrics.get", "health.get", "temporal.payloads.decode", "temporal.ui.use", "policy.secrets.rotate",
+			} {
 				got := must(authorizer.Decide(t.Context(), who, permission))
 				if got.Allowed != want || !want && got.DeniedBy != "policy.operator_tenant" {
 					t.Errorf("operators %q, an administrator of %s, %s: %+v", operators, tenant, permission, got)

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -28,8 +30,8 @@ type Config struct {
 	Identity string
 	// TLS is for servers that want it; nil means plain text.
 	TLS *tls.Config
-	// APIKey authenticates at servers that take one; empty means none. It needs TLS.
-	APIKey string
+	// APIKey returns the key for servers that take one, for each call; nil means none. It needs TLS.
+	APIKey func(context.Context) (string, error)
 	// Codec encrypts payloads; nil means payloads in clear.
 	Codec *Codec
 	// Log takes the SDK's messages. Required.
@@ -40,15 +42,23 @@ type Config struct {
 	Metrics client.MetricsHandler
 }
 
+// silence is how long Temporal may not answer before the log says why, and how often it does.
+const silence = 5 * time.Second
+
 // Dial connects and waits until Temporal answers, or until ctx ends. The caller closes the client.
 func Dial(ctx context.Context, cfg Config) (client.Client, error) {
 	c, err := Lazy(cfg)
 	if err != nil {
 		return nil, err
 	}
+	said := time.Now()
 	for pauses := (backoff.Policy{First: 25 * time.Millisecond, Max: time.Second}).Start(); ; {
 		if err = healthy(ctx, c); err == nil {
 			return c, nil
+		}
+		if time.Since(said) > silence && ctx.Err() == nil {
+			cfg.Log.WarnContext(ctx, "temporal does not answer; trying again", "address", cfg.Address, "error", err)
+			said = time.Now()
 		}
 		if pauses.Wait(ctx) != nil {
 			c.Close()
@@ -84,7 +94,7 @@ func options(cfg Config) (client.Options, error) {
 		return client.Options{}, errors.New("temporal: Address is required")
 	case cfg.Log == nil:
 		return client.Options{}, errors.New("temporal: Log is required")
-	case cfg.APIKey != "" && cfg.TLS == nil:
+	case cfg.APIKey != nil && cfg.TLS == nil:
 		return client.Options{}, errors.New("temporal: an API key is sent over TLS only")
 	}
 	opts := client.Options{
@@ -97,8 +107,8 @@ func options(cfg Config) (client.Options, error) {
 			DataConverter: opts.DataConverter, EncodeCommonAttributes: true, // messages and stack traces
 		})
 	}
-	if cfg.APIKey != "" {
-		opts.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey)
+	if cfg.APIKey != nil {
+		opts.Credentials = client.NewAPIKeyDynamicCredentials(cfg.APIKey)
 	}
 	if cfg.Tracer != nil {
 		var err error
@@ -109,10 +119,21 @@ func options(cfg Config) (client.Options, error) {
 	return opts, nil
 }
 
-// connection leaves out the SDK's compression where the server is near, which plain text tells: it costs more time than it saves there.
+// connection leaves out the SDK's compression where the server is near: on this machine, or where plain text is enough. There it costs more
+// time than it saves.
 func connection(cfg Config) client.ConnectionOptions {
-	if cfg.TLS == nil {
-		return client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}
+	opts := client.ConnectionOptions{TLS: cfg.TLS}
+	if cfg.TLS == nil || onThisMachine(cfg.Address) {
+		opts.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	return client.ConnectionOptions{TLS: cfg.TLS}
+	return opts
+}
+
+func onThisMachine(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }

@@ -17,6 +17,7 @@ func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestConfigIsChecked(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
+	key := func(context.Context) (string, error) { return "k", nil }
 	for _, row := range []struct {
 		name string
 		cfg  temporal.Config
@@ -24,8 +25,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}{
 		{"no address", temporal.Config{Log: log}, "Address"},
 		{"no log", temporal.Config{Address: "127.0.0.1:1"}, "Log"},
-		{"a key in plain text", temporal.Config{Address: "127.0.0.1:1", Log: log, APIKey: "k"}, "TLS"},
-		{"a key over TLS", temporal.Config{Address: "127.0.0.1:1", Log: log, APIKey: "k", TLS: &tls.Config{MinVersion: tls.VersionTLS13}}, ""},
+		{"a key in plain text", temporal.Config{Address: "127.0.0.1:1", Log: log, APIKey: key}, "TLS"},
+		{"a key over TLS", temporal.Config{Address: "127.0.0.1:1", Log: log, APIKey: key, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, err := temporal.Lazy(row.cfg)

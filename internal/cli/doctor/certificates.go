@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/assembly"
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/meshtls"
 	"github.com/windlass-dev/windlass/libs/rpc"
@@ -27,14 +29,14 @@ const (
 	day              = 24 * time.Hour
 )
 
-// Certificates checks the certificates of a configuration: that of the gateway, that of the process in the mesh, and those that the
-// processes in mesh.targets show.
+// Certificates checks the certificates of a configuration: that of the gateway, that for Temporal, that of the process in the mesh, and
+// those that the processes in mesh.targets show.
 func Certificates(ctx context.Context, file string, environ []string) []Finding {
 	cfg, err := assembly.Load(assembly.Defaults(), config.Options{File: file, Environ: environ})
 	if err != nil {
 		return []Finding{failed("configuration", err)}
 	}
-	findings := []Finding{gatewayCertificate(cfg)}
+	findings := []Finding{gatewayCertificate(cfg), temporalCertificate(cfg)}
 	network, err := cfg.Mesh.Network(nil)
 	switch {
 	case err != nil:
@@ -76,6 +78,35 @@ func gatewayCertificate(cfg assembly.Config) Finding {
 		if err := leaf.VerifyHostname(u.Hostname()); err != nil {
 			return Finding{name, Broken, err.Error(), "Replace " + own.Cert + ", or correct gateway.url."}
 		}
+	}
+	return validity(name, "", leaf, "Replace "+own.Cert+".")
+}
+
+// temporalCertificate checks temporal.tls.
+func temporalCertificate(cfg assembly.Config) Finding {
+	const name = "temporal.tls"
+	own := cfg.Temporal.TLS
+	secure, err := cfg.Temporal.Client(slog.New(slog.DiscardHandler))
+	switch {
+	case err != nil:
+		f := failed(name, err)
+		f.Todo = "Set temporal.tls.cert and temporal.tls.key to PEM files that belong together, and temporal.tls.ca to the server's authorities."
+		return f
+	case secure.TLS == nil && !authn.LoopbackName(cfg.Temporal.Address):
+		return Finding{
+			name, Warning, cfg.Temporal.Address + " is called in clear text, and without a credential",
+			"Have Temporal require certificates or API keys, and set temporal.tls or temporal.api_key.",
+		}
+	case own.Cert == "":
+		return Finding{Check: name, Outcome: OK, Detail: "this process shows no certificate"}
+	}
+	source, err := meshtls.KeyPair(own.Cert, own.Key)
+	if err != nil {
+		return failed(name, err)
+	}
+	leaf, err := leafOf(source)
+	if err != nil {
+		return failed(name, err)
 	}
 	return validity(name, "", leaf, "Replace "+own.Cert+".")
 }

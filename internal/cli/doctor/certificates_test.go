@@ -156,6 +156,24 @@ func TestCertificatesOfFiles(t *testing.T) {
 	}
 }
 
+func TestCertificateForTemporal(t *testing.T) {
+	ca := newAuthority(t, "Operator")
+	good, over := ca.issue("good", leaf()), leaf()
+	over.NotAfter = time.Now().Add(-time.Hour)
+	for _, row := range []struct{ name, yaml, want string }{
+		{"none, on this machine", "address: 127.0.0.1:7233", "ok temporal.tls: this process shows no certificate"},
+		{"none, elsewhere", "address: temporal.example:7233", "warning temporal.tls: temporal.example:7233 is called in clear text"},
+		{"an API key", "address: temporal.example:7233, api_key: k", "ok temporal.tls: this process shows no certificate"},
+		{"a good one", fmt.Sprintf("tls: {cert: %s.crt, key: %[1]s.key}", good), "ok temporal.tls: valid until "},
+		{"one that has expired", fmt.Sprintf("tls: {cert: %s.crt, key: %[1]s.key}", ca.issue("over", over)), "broken temporal.tls: it expired at "},
+		{"no key", fmt.Sprintf("tls: {cert: %s.crt}", good), "broken temporal.tls: temporal.tls: cert and key go together"},
+	} {
+		if got := check(t, "temporal: {"+row.yaml+"}\n"); !strings.Contains(got, row.want) {
+			t.Errorf("%s: %s\nwant %q", row.name, got, row.want)
+		}
+	}
+}
+
 func TestCertificatesOfProcesses(t *testing.T) {
 	const key = "a-key-for-tests-that-is-long-enough-0123456789"
 	derived := func(key string, roles ...string) meshtls.Source {

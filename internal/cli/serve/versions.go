@@ -87,10 +87,11 @@ func withTemporal(cmd *cobra.Command, a *app.App, file string,
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), askTimeout)
 	defer cancel()
-	c, err := temporal.Dial(ctx, temporal.Config{
-		Address: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace,
-		Log: slog.New(slog.DiscardHandler),
-	})
+	dial, err := cfg.Temporal.Client(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	c, err := temporal.Dial(ctx, dial)
 	if err != nil {
 		return err
 	}

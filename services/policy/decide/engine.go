@@ -33,7 +33,7 @@ type Engine struct {
 
 // ofMesh returns the permissions about the mesh itself, which shows objects of all tenants or concerns them.
 func ofMesh() []string {
-	return []string{"metrics.get", "health.get", "temporal.payloads.decode", "policy.secrets.rotate"}
+	return []string{"metrics.get", "health.get", "temporal.payloads.decode", "temporal.ui.use", "policy.secrets.rotate"}
 }
 
 // operatorsOnly is the name of the rule that denies them to users of other tenants than that of the operators: a key of the configuration.
