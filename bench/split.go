@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+
+	"github.com/windlass-dev/windlass/internal/devserver"
+	"github.com/windlass-dev/windlass/libs/secret"
 )
 
 // services lists the roles of a split mesh that others call, in start order.
@@ -15,7 +18,7 @@ func services() []string { return []string{"policy", "inference", "mcpbridge", "
 // startSplit starts each role as its own process over TCP, and the Temporal dev server.
 func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 	roles := append(services(), "worker", "gateway")
-	free, err := freeAddresses(len(roles) + 4)
+	free, err := freeAddresses(len(roles) + 5)
 	if err != nil {
 		return err
 	}
@@ -24,7 +27,7 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 	for _, r := range roles {
 		listen[r] = take()
 	}
-	busAddr, web, temporal, ui := take(), take(), take(), take()
+	busAddr, web, temporal, ui, served := take(), take(), take(), take(), take()
 	database := "sqlite:" + m.dir
 	if m.options.postgres != "" {
 		database = m.options.postgres
@@ -39,15 +42,21 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 		"inference": m.inferenceConfig(modelURL),
 		"telemetry": map[string]any{"log_level": "warn"}, // as windlass up
 	}
-	if m.options.open {
+	m.url, m.ui = "http://"+web, "http://"+ui
+	var trust []string
+	switch {
+	case m.options.open:
 		m.unsecure(cfg)
+	case m.options.secured: // not in comparisons with other builds, whose programs may have no such flags
+		if trust, err = m.secureTemporal(cfg, ui, served); err != nil {
+			return err
+		}
 	}
 	file, err := m.writeConfig(cfg)
 	if err != nil {
 		return err
 	}
-	m.url, m.ui = "http://"+web, "http://"+ui
-	if err := m.startTemporal(ctx, temporal, ui); err != nil {
+	if err := m.startTemporal(ctx, temporal, ui, trust...); err != nil {
 		return err
 	}
 	for _, r := range append([]string{"bus"}, roles...) {
@@ -85,7 +94,25 @@ func (m *mesh) policies(ctx context.Context) error {
 	return nil
 }
 
-func (m *mesh) startTemporal(ctx context.Context, addr, ui string) error {
+// secureTemporal has Temporal and its clients show certificates, and the gateway serve the UI. It returns the flags of the server.
+func (m *mesh) secureTemporal(cfg map[string]any, ui, served string) ([]string, error) {
+	key, _ := cfg["mesh"].(map[string]any)["key"].(string)
+	files, err := devserver.Issue(filepath.Join(m.dir, "temporal"), secret.New(key))
+	if err != nil {
+		return nil, err
+	}
+	m.ui = "http://" + served
+	section, _ := cfg["temporal"].(map[string]any)
+	maps.Copy(section, map[string]any{
+		"ui": m.ui, "ui_proxy": map[string]any{"addr": served, "target": "https://" + ui},
+		"tls": map[string]any{"ca": files.CA, "cert": files.Client, "key": files.Client, "server_name": devserver.ServerName},
+	})
+	return []string{
+		"--tls-cert", files.Server, "--tls-key", files.Server, "--tls-ca", files.CA, "--tls-server-name", devserver.ServerName,
+	}, nil
+}
+
+func (m *mesh) startTemporal(ctx context.Context, addr, ui string, flags ...string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("temporal's address: %w", err)
@@ -94,8 +121,9 @@ func (m *mesh) startTemporal(ctx context.Context, addr, ui string) error {
 	if err != nil {
 		return fmt.Errorf("temporal UI's address: %w", err)
 	}
-	_, err = m.start(ctx, "temporal", groupTemporal, "windlass-temporal", "--ip", host, "--port", port,
-		"--ui-ip", uiHost, "--ui-port", uiPort, "--db-filename", filepath.Join(m.dir, "temporal.db"))
+	_, err = m.start(ctx, "temporal", groupTemporal, "windlass-temporal", append([]string{
+		"--ip", host, "--port", port, "--ui-ip", uiHost, "--ui-port", uiPort, "--db-filename", filepath.Join(m.dir, "temporal.db"),
+	}, flags...)...)
 	return err
 }
 

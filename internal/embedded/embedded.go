@@ -14,10 +14,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/internal/datadir"
-	"github.com/windlass-dev/windlass/internal/devserver"
 	"github.com/windlass-dev/windlass/libs/authn/accesstoken"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/memlimit"
@@ -114,27 +112,28 @@ func Run(ctx context.Context, o Options) (err error) {
 		TokenFile: o.Config.Identity.TokenFile,
 	}
 	ready.Temporal, ready.TemporalUI = o.Config.Temporal.Address, o.Config.Temporal.UI
+	listeners := listeners{web: web, grpc: grpc}
 	if ready.Temporal == "" {
-		server, err := devserver.Start(ctx, devserver.Config{
-			Path: o.Config.Temporal.Program, Addr: o.TemporalAddr, UIAddr: o.TemporalUIAddr, File: dir.Path("temporal.db"),
-			CodecEndpoint: o.Config.Gateway.URL + gateway.PayloadsPath, Log: o.Log,
-		})
-		if err != nil {
+		var server *ownTemporal
+		if server, err = o.startTemporal(ctx, dir); err != nil {
 			return cleanStop(ctx, err)
 		}
-		defer func() { err = errors.Join(err, stop(server)) }()
-		ready.Temporal, ready.TemporalUI, ready.TemporalPID = server.Address(), server.UI(), server.PID()
-		o.Config.Temporal.Address, o.Config.Temporal.UI = ready.Temporal, ready.TemporalUI
+		defer func() { err = errors.Join(err, server.stop()) }()
+		ready.Temporal, ready.TemporalUI, ready.TemporalPID = o.Config.Temporal.Address, o.Config.Temporal.UI, server.PID()
+		listeners.temporalUI = server.ui
 	}
-	return o.mesh(ctx, ready, dir, web, grpc)
+	return o.mesh(ctx, ready, dir, listeners)
 }
 
+// listeners are those of the mesh; temporalUI is nil where the gateway does not serve that.
+type listeners struct{ web, grpc, temporalUI net.Listener }
+
 // mesh runs the roles.
-func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, web, grpc net.Listener) error {
+func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, at listeners) error {
 	opts := assembly.Options{
-		Config: o.Config, Roles: assembly.AllRoles(), Network: rpc.NewMemory(), Extra: []net.Listener{grpc}, HTTP: web,
-		Issuer: ready.Issuer,
-		Log:    o.Log, Metrics: o.Metrics, Getenv: o.Getenv, Slow: o.Slow,
+		Config: o.Config, Roles: assembly.AllRoles(), Network: rpc.NewMemory(), Extra: []net.Listener{at.grpc}, HTTP: at.web,
+		TemporalUI: at.temporalUI, Issuer: ready.Issuer,
+		Log: o.Log, Metrics: o.Metrics, Getenv: o.Getenv, Slow: o.Slow,
 	}
 	if o.Kill != nil {
 		opts.Kill = func() { o.Kill(ready) }
@@ -219,10 +218,4 @@ func cleanStop(ctx context.Context, err error) error {
 		return err
 	}
 	return nil
-}
-
-func stop(s *devserver.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
-	defer cancel()
-	return s.Stop(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/testtemporal"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -34,7 +35,7 @@ func TestPages(t *testing.T) {
 	m := &mesh{Embedded: up, real: map[string]string{
 		"http://127.0.0.1:8080": up.Client.Base, "127.0.0.1:9090": up.Ready["grpc"].(string),
 		"127.0.0.1:7233": up.Ready["temporal"].(string), "http://127.0.0.1:8233": up.Ready["temporal_ui"].(string),
-		"http://127.0.0.1:8089": up.Ready["issuer"].(string),
+		"http://127.0.0.1:8089": up.Ready["issuer"].(string), "127.0.0.1:7243": testtemporal.Server(t),
 	}}
 	for _, p := range pages(t) {
 		if strings.HasPrefix(p.path, benchPages) {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -57,13 +58,9 @@ func TestS18TurnsAreStoredAsCiphertext(t *testing.T) {
 			t.Errorf("%v: %d %s", headers, status, body)
 		}
 	}
-	settings, err := http.Get(ui + "/api/v1/settings")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer settings.Body.Close()
-	if body, err := io.ReadAll(settings.Body); err != nil || !strings.Contains(string(body), c.Base+"/temporal/codec") {
-		t.Errorf("settings of the UI: %s, %v", body, err)
+	settings := up.UI().Must("GET", "/api/v1/settings", nil)
+	if !strings.Contains(fmt.Sprint(settings), c.Base+"/temporal/codec") {
+		t.Errorf("settings of the UI: %v", settings)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestS20WebPagesOfOthers(t *testing.T) {
 	}, harness.Bin(t, "windlassd"), "bus")
 	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
 		`"clientInfo":{"name":"t","version":"1"}}}`
-	gateway, issuer := up.Client.Base, text(up.Process, "issuer")
+	gateway, issuer, ui := up.Client.Base, text(up.Process, "issuer"), text(up.Process, "temporal_ui")
 	for _, p := range []port{
 		{name: "API", url: gateway, method: "POST", path: "/v1/sessions", body: `{}`},
 		{name: "reads of the API", url: gateway, method: "GET", path: "/v1/sessions"},
@@ -46,6 +46,8 @@ func TestS20WebPagesOfOthers(t *testing.T) {
 		{name: "metrics of the gateway", url: gateway, method: "GET", path: "/metrics"},
 		{name: "console", url: gateway, method: "GET", path: "/", open: true},
 		{name: "readiness", url: gateway, method: "GET", path: "/readyz", open: true},
+		{name: "Temporal UI", url: ui, method: "GET", path: "/api/v1/namespaces/default/workflows"},
+		{name: "buttons of the Temporal UI", url: ui, method: "POST", path: "/api/v1/namespaces/default/workflows/x/terminate", body: "{}"},
 		{name: "issuer", url: issuer, method: "POST", path: "/login", body: "id=1&username=alice&password=x&decision=allow"},
 		{name: "metrics port", url: "http://" + metrics, method: "GET", path: "/metrics", open: true},
 		{name: "admin port", url: "http://" + admin, method: "GET", path: "/readyz", open: true},

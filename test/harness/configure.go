@@ -76,7 +76,9 @@ func (m *Mesh) plain() JSON {
 			"url": busURL(strings.Split(m.endpoints(partyBus), ",")), "listen": m.endpoint(partyBus),
 			"dir": filepath.Join(m.dir, "bus"), "replicas": len(m.Members(partyBus)),
 		},
-		"temporal": JSON{"address": m.endpoint(partyTemporal), "ui": "http://" + m.addr(8233)},
+		"temporal": JSON{
+			"address": m.endpoint(partyTemporal), "tls": m.temporalTLS(), "ui": "http://" + m.addr(8234), "ui_proxy": m.uiProxy(0),
+		},
 		"gateway":  JSON{"addr": m.endpoint("gateway")},
 		"identity": JSON{"token_file": m.TokenFile()},
 	}
@@ -100,6 +102,7 @@ func (m *Mesh) adapt(cfg JSON, name string) {
 	switch role {
 	case "gateway":
 		section("gateway")["addr"] = m.endpoint(name)
+		section("temporal")["ui_proxy"] = m.uiProxy(number(name))
 		section("mesh")["listen"].(JSON)[role] = m.addr(9105 + 10*number(name)) //nolint:forcetypeassert // made above
 	case "worker":
 		cfg["worker"] = JSON{"id": name}

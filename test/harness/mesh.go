@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/internal/devserver"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/testpg"
@@ -78,6 +79,7 @@ func Split(t testing.TB, o SplitOptions) *Mesh {
 	if o.Topology.Postgres {
 		m.db = testpg.Own(t)
 	}
+	m.issueCertificates()
 	m.configure()
 	if o.Faults {
 		m.allowFaults()
@@ -136,8 +138,10 @@ func (m *Mesh) Launch(name string) *Process {
 	m.t.Helper()
 	var p *Process
 	if name == partyTemporal {
+		files := m.certificates()
 		p = Launch(m.t, name, nil, Bin(m.t, "windlass-temporal"), "--ip", m.ip, "--port", "7233", "--ui-ip", m.ip, "--ui-port", "8233",
-			"--db-filename", filepath.Join(m.dir, "temporal.db"))
+			"--db-filename", filepath.Join(m.dir, "temporal.db"),
+			"--tls-cert", files.Server, "--tls-key", files.Server, "--tls-ca", files.CA, "--tls-server-name", devserver.ServerName)
 	} else {
 		env := append(slices.Clone(m.env), m.workerEnv[name]...)
 		p = Launch(m.t, name, env, m.daemon(), RoleOf(name), "--config", m.configOf(name))
@@ -209,11 +213,22 @@ func upArgs(dataDir string) []string {
 // UI speaks to the Temporal UI of a running windlass up.
 func (e *Embedded) UI() *Client {
 	url, _ := e.Ready["temporal_ui"].(string)
-	return NewClient(e.t, url)
+	file, _ := e.Ready["token_file"].(string)
+	return NewClient(e.t, url).withToken(file)
 }
 
-// UI speaks to the mesh's Temporal UI.
-func (m *Mesh) UI() *Client { return NewClient(m.t, "http://"+m.addr(8233)) }
+// UI speaks to the mesh's Temporal UI itself, as a gateway does.
+func (m *Mesh) UI() *Client {
+	m.t.Helper()
+	c := NewClient(m.t, "https://"+m.addr(8233))
+	c.HTTP.Transport.(*http.Transport).TLSClientConfig = temporalTLS(m.t, m.certificates()) //nolint:forcetypeassert // see NewClient
+	return c
+}
+
+// ServedUI speaks to the Temporal UI that the first gateway serves.
+func (m *Mesh) ServedUI() *Client {
+	return NewClient(m.t, "http://"+m.addr(8234)).withToken(m.TokenFile())
+}
 
 // Holder returns the worker that holds a step of a turn now, according to the journal.
 func (m *Mesh) Holder(turn string) string {

@@ -14,6 +14,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/windlass-dev/windlass/internal/devserver"
+	"github.com/windlass-dev/windlass/internal/embedded"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/schedule"
@@ -43,7 +45,9 @@ func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.Hist
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	c, err := temporal.Dial(ctx, temporal.Config{Address: m.addr(7233), Codec: codec(t, meshKey), Log: slog.New(slog.DiscardHandler)})
+	c, err := temporal.Dial(ctx, temporal.Config{
+		Address: m.addr(7233), TLS: temporalTLS(t, m.certificates()), Codec: codec(t, meshKey), Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,10 @@ func (e *Embedded) temporal(t testing.TB, codec func(dir string) *temporal.Codec
 	t.Helper()
 	addr, _ := e.Ready["temporal"].(string)
 	dir, _ := e.Ready["data_dir"].(string)
-	c, err := temporal.Dial(t.Context(), temporal.Config{Address: addr, Codec: codec(dir), Log: slog.New(slog.DiscardHandler)})
+	c, err := temporal.Dial(t.Context(), temporal.Config{
+		Address: addr, TLS: temporalTLS(t, devserver.InDir(filepath.Join(dir, embedded.CertificatesDir))), Codec: codec(dir),
+		Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

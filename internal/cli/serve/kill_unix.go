@@ -31,7 +31,8 @@ func withAddresses(args []string, r embedded.Ready) []string {
 		added = append(added, "--issuer-addr", strings.TrimPrefix(r.Issuer, "http://"))
 	}
 	if r.TemporalPID != 0 {
-		added = append(added, "--temporal-addr", r.Temporal, "--temporal-ui-addr", strings.TrimPrefix(r.TemporalUI, "http://"))
+		_, ui, _ := strings.Cut(r.TemporalUI, "://")
+		added = append(added, "--temporal-addr", r.Temporal, "--temporal-ui-addr", ui)
 	}
 	return append(args[:len(args):len(args)], added...)
 }

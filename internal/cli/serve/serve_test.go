@@ -43,6 +43,10 @@ func TestUpRefuses(t *testing.T) {
 		{name: "an unknown variable", env: []string{"WINDLASS_GATEWAY_ADR=x"}, code: 1, err: `did you mean "WINDLASS_GATEWAY_ADDR"?`},
 		{name: "a wrong log level", args: []string{"--log-level", "loud"}, code: 1, err: "loud"},
 		{name: "a port that is taken", args: []string{"--http-addr", taken.Addr().String()}, code: 1, err: "choose another with --http-addr"},
+		{
+			name: "certificates for its own Temporal", env: []string{"WINDLASS_TEMPORAL_TLS_CA=/ca.pem"}, code: 1, err: "set temporal.address too",
+			args: []string{"--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--issuer-addr", "off"},
+		},
 		{name: "a data directory that cannot be", args: []string{"--data-dir", "/dev/null/x"}, code: 1, err: "--data-dir"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
