@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/log"
@@ -64,7 +65,7 @@ func (l *serverLogger) SLog() *slog.Logger { return l.log }
 
 func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
 	ctx := context.Background() // Temporal's logger has no context
-	if level == slog.LevelError && callerLeft(msg, tags) {
+	if level == slog.LevelError && callerLeft(msg, tags) || strings.HasPrefix(msg, noHTTP) {
 		level = slog.LevelDebug
 	}
 	if !l.log.Enabled(ctx, level) {
@@ -76,6 +77,9 @@ func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
 	}
 	l.log.LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // the text is Temporal's
 }
+
+// noHTTP begins a warning about the frontend's HTTP API, which is off on purpose.
+const noHTTP = "HTTP API port has not been set."
 
 // callerLeft reports whether an error only means that a caller hung up: the server tells these apart only before the call, so a caller that
 // hangs up at the same moment, as all do at a stop, looks like a failure.
