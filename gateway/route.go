@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -34,11 +35,6 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.payloads(w, r)
 		return
 	}
-	if g.temporalUI != nil && strings.HasPrefix(path, uiPath) && r.Method == http.MethodGet {
-		matched(r.Context(), uiPath)
-		g.toTemporalUI(w, r)
-		return
-	}
 	if path == console.KillPath && g.deps.Kill != nil && r.Method == http.MethodPost {
 		matched(r.Context(), path)
 		g.kill(w, r)
@@ -66,7 +62,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		problem.NotFound(w, r)
 		return
 	}
-	if pattern := console.Route(path); pattern != "" {
+	if pattern := cmp.Or(console.Route(path), uiRoute(path)); pattern != "" {
 		path = pattern
 	}
 	matched(r.Context(), path)
@@ -87,6 +83,9 @@ func (g *Gateway) plain(path string) http.Handler {
 	}
 	if console.Route(path) != "" {
 		return g.console
+	}
+	if g.temporalUI != nil && strings.HasPrefix(path, uiPath) {
+		return http.HandlerFunc(g.toTemporalUI)
 	}
 	return g.ops.Handler(path)
 }

@@ -53,6 +53,14 @@ func (g *Gateway) newTemporalUI(names hostname.Names) (*http.Server, error) {
 	return newServer(g.seen.middleware(ops.Guard(names, "gateway.hosts", served)), g.deps.Log), nil
 }
 
+// uiRoute returns the pattern of a path below uiPath, "" for others.
+func uiRoute(path string) string {
+	if strings.HasPrefix(path, uiPath) {
+		return uiPath
+	}
+	return ""
+}
+
 // toTemporalUI redirects to Temporal's UI.
 func (g *Gateway) toTemporalUI(w http.ResponseWriter, r *http.Request) {
 	to, err := url.Parse(g.cfg.TemporalUI)

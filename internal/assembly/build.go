@@ -280,19 +280,25 @@ func (p *Process) buildGateway() error {
 	if err != nil {
 		return err
 	}
-	cfg.TemporalUI, cfg.TemporalNamespace = p.cfg.Temporal.UI, p.cfg.Temporal.Namespace
 	cfg.MCPLogin = p.cfg.Identity.MCPLogin
 	cfg.Issuers, cfg.Scopes = p.cfg.Identity.authorization()
 	if conns.Login, err = newLogin(p, conns.Health[Policy]); err != nil {
 		return err
 	}
-	if err := p.reachTemporalUI(&cfg, &conns); err != nil {
+	if err := reachTemporalUI(p.cfg.Temporal, &cfg, &conns); err != nil {
 		return err
 	}
 	g, err := gateway.New(cfg, conns)
 	if err != nil {
 		return err
 	}
+	addGateway(p, g)
+	serveTemporalUI(p, g)
+	return nil
+}
+
+// addGateway adds the gateway's server.
+func addGateway(p *Process, g *gateway.Gateway) {
 	var done chan error
 	withdraw := func() error { return nil }
 	p.group.Add(lifecycle.Component{
@@ -314,8 +320,6 @@ func (p *Process) buildGateway() error {
 		Wait: func() error { return <-done },
 		Stop: func(ctx context.Context) error { return errors.Join(withdraw(), g.Stop(ctx)) },
 	})
-	p.serveTemporalUI(g)
-	return nil
 }
 
 func (p *Process) httpListener() (net.Listener, error) {

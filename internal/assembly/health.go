@@ -11,7 +11,8 @@ import (
 func (p *Process) checkTemporal(ctx context.Context) error {
 	if err := temporal.Check(ctx, p.temporal); err != nil {
 		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "Temporal does not answer at %s", p.cfg.Temporal.Address).
-			Hint("Turns wait until it is back. 'windlass up' restarts its own; else check temporal.address, temporal.tls and the server's log.").Cause(err)
+			Hint("Turns wait until it is back. 'windlass up' restarts its own; else check temporal.address, temporal.tls and the server's log.").
+			Cause(err)
 	}
 	return nil
 }

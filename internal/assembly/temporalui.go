@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
-// reachTemporalUI tells the gateway how to reach the UI of Temporal that it serves, if it does.
-func (p *Process) reachTemporalUI(cfg *gateway.Config, deps *gateway.Deps) error {
-	c := p.cfg.Temporal
+// reachTemporalUI tells the gateway where the UI of Temporal is, and how to reach the one that it serves, if it does.
+func reachTemporalUI(c TemporalConfig, cfg *gateway.Config, deps *gateway.Deps) error {
+	cfg.TemporalUI, cfg.TemporalNamespace = c.UI, c.Namespace
 	if err := c.UIProxy.check(); err != nil || c.UIProxy.Target == "" {
 		return err
 	}
@@ -25,7 +25,7 @@ func (p *Process) reachTemporalUI(cfg *gateway.Config, deps *gateway.Deps) error
 }
 
 // serveTemporalUI serves the UI of Temporal, if the gateway has it.
-func (p *Process) serveTemporalUI(g *gateway.Gateway) {
+func serveTemporalUI(p *Process, g *gateway.Gateway) {
 	if p.cfg.Temporal.UIProxy.Target == "" {
 		return
 	}

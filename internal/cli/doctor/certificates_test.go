@@ -165,7 +165,7 @@ func TestCertificateForTemporal(t *testing.T) {
 		{"none, elsewhere", "address: temporal.example:7233", "warning temporal.tls: temporal.example:7233 is called in clear text"},
 		{"an API key", "address: temporal.example:7233, api_key: k", "ok temporal.tls: this process shows no certificate"},
 		{"a good one", fmt.Sprintf("tls: {cert: %s.crt, key: %[1]s.key}", good), "ok temporal.tls: valid until "},
-		{"one that has expired", fmt.Sprintf("tls: {cert: %s.crt, key: %[1]s.key}", ca.issue("over", over)), "broken temporal.tls: it expired at "},
+		{"an old one", fmt.Sprintf("tls: {cert: %s.crt, key: %[1]s.key}", ca.issue("over", over)), "broken temporal.tls: it expired at "},
 		{"no key", fmt.Sprintf("tls: {cert: %s.crt}", good), "broken temporal.tls: temporal.tls: cert and key go together"},
 	} {
 		if got := check(t, "temporal: {"+row.yaml+"}\n"); !strings.Contains(got, row.want) {
