@@ -67,6 +67,7 @@ func (g *Gateway) toTemporalUI(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		to = &url.URL{Path: "/"} // the console has checked it
 	}
+	//nolint:gosec // where it leads is configuration, only the path is the caller's
 	http.Redirect(w, r, to.JoinPath(strings.TrimPrefix(r.URL.Path, uiPath)).String(), http.StatusSeeOther)
 }
 

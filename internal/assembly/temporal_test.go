@@ -24,7 +24,7 @@ func TestHowToConnectToTemporal(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, open, empty := filepath.Join(dir, "api.key"), filepath.Join(dir, "open.key"), filepath.Join(dir, "empty.key")
-	if err := errors.Join(os.WriteFile(key, []byte("k1\n"), 0o600), os.WriteFile(open, []byte("k"), 0o644), //nolint:gosec // that is the case
+	if err := errors.Join(os.WriteFile(key, []byte("k1\n"), 0o600), os.WriteFile(open, []byte("k"), 0o644),
 		os.WriteFile(empty, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}

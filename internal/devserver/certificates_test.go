@@ -100,7 +100,7 @@ func TestCertificatesFollowFromTheKey(t *testing.T) {
 
 func TestOnlyTheOwnerReadsCertificates(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // that is the case
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	files := mustIssue(t, dir, oneKey)
