@@ -180,7 +180,7 @@ func TestLyingWebhooks(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			late := 10 * time.Second
+			late := time.Minute
 			if row.name == "late" {
 				late = 300 * time.Millisecond
 			}
@@ -191,8 +191,8 @@ func TestLyingWebhooks(t *testing.T) {
 				strings.Contains(err.Error(), "in-the-url") || strings.Contains(err.Error(), h.url) {
 				t.Errorf("closed: %v, want %q", err, row.want)
 			}
-			if h.asked.Load() != row.asked {
-				t.Errorf("asked %d times, want %d", h.asked.Load(), row.asked)
+			if n := h.asked.Load(); n > row.asked || n < row.asked && row.name != "late" { // its time may be over before it is reached
+				t.Errorf("asked %d times, want %d", n, row.asked)
 			}
 			h = newHook(t, egress.Local, shield.Config{Timeout: late, OnError: shield.Open}, row.answer)
 			got, err := h.Check(t.Context(), question("", "hello"))
