@@ -130,15 +130,15 @@ test-changed: $(TOOLS)/.gotestsum ## Run the tests that what has changed against
 	@GO=$(GO) TEST_ENV='$(TEST_ENV)' RUN_TESTS='$(RUN_TESTS)' MAKE=$(MAKE) ./scripts/test-changed.sh $(BASE)
 
 .PHONY: flaky
-flaky: $(TOOLS)/.gotestsum ## Run the concurrent half of the tests N (20) times under load, and name what failed even once (PKG for others)
-	@RACE="$(RACE)" GO=$(GO) GORACE=atexit_sleep_ms=0 ./scripts/flaky.sh $(or $(N),20) $(filter-out work,$(PKG))
+flaky: $(TOOLS)/.gotestsum ## Run the concurrent half of the tests N (20) times under load, and name what failed even once (PKG for others; RACED=1 with the race detector)
+	@RACE="$(if $(filter 1,$(RACED)),$(RACE))" GO=$(GO) GORACE=atexit_sleep_ms=0 ./scripts/flaky.sh $(or $(N),20) $(filter-out work,$(PKG))
 
 .PHONY: nightly
 nightly: ## Run what CI leaves to it: all tests with all programs under the race detector, whole matrices, fuzz targets
 	$(MAKE) test RACED=1 PARALLEL=2 TIMEOUT=2h
 	$(MAKE) chaos
 	$(MAKE) fuzz
-	$(MAKE) flaky
+	$(MAKE) flaky RACED=1
 
 # The linter vets, so that go test need not.
 .PHONY: test-work
