@@ -1,6 +1,5 @@
 #!/bin/sh
-# Tests packages, or `work`: all of go.work. Those whose tests start the programs of a mesh wait often, and are tested beside the others, as soon
-# as the programs are built. ARGS are more arguments of `go test`, RACE its flags for the race detector.
+# Tests packages, or `work`: all of go.work. ARGS are more arguments of `go test`, RACE its flags for the race detector.
 # Run it through `make test` or `make test-changed`, which set the order of the tests and what they find.
 set -eu
 
@@ -11,8 +10,8 @@ cores=$(getconf _NPROCESSORS_ONLN)
 rm -rf "$out"
 mkdir -p "$out"
 
-# Three groups: packages that start programs, and have the race detector in these (test/harness, RaceEnv); beside them those with one goroutine,
-# without the race detector unless RACED=1 asks for it everywhere, which says in a minute what is wrong; and after these the others, with it.
+# Three groups: packages with one goroutine, without the race detector unless RACED=1 asks for it everywhere, which says in a minute what is wrong;
+# those in which something is concurrent, with it; and those that start programs, and have the race detector in these (test/harness, RaceEnv).
 process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
 packages=$($go list "$@")
 started=$(printf '%s\n' "$packages" | grep -E "$process" | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
@@ -40,13 +39,15 @@ run() {
 		-vet=off -timeout "${TIMEOUT:-30m}" "$@" ${ARGS:-} || echo "$name" >>"$out/failed"
 }
 
+# The programs are built beside the first tests. Their tests have the cores for themselves: they start many processes, which answer late otherwise.
 # shellcheck disable=SC2086 # lists of packages
 {
-	[ -z "$started" ] || { programs && CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-4}" $started; } &
+	[ -z "$started" ] || programs &
 	[ -z "$plain" ] || CGO_ENABLED=0 run plain -p $((2 * cores)) $plain
 	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "^($names)\$" $heavy
 	[ -z "$raced" ] || run package -p $((2 * cores)) ${RACE:-} $raced
 	wait
+	[ -z "$started" ] || CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-4}" $started
 }
 
 echo "the slowest tests:"

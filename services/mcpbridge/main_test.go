@@ -54,7 +54,8 @@ func newBridgeThrough(t testing.TB, out *egress.Egress, change ...func(*mcpbridg
 	t.Helper()
 	cfg := mcpbridge.DefaultConfig()
 	cfg.Programs, cfg.Limits.Memory = []string{"*"}, 0 // the race detector of the test servers maps terabytes
-	cfg.DiscoverTimeout = 30 * time.Second             // starting a process can take long on a busy machine
+	// Starting a process can take long on a busy machine.
+	cfg.ConnectTimeout, cfg.DiscoverTimeout = 2*time.Minute, 2*time.Minute
 	cfg.ReconnectMin, cfg.ReconnectMax = cfg.ReconnectMin/50, cfg.ReconnectMax/100
 	for _, f := range change {
 		f(&cfg)
