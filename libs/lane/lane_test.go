@@ -1,6 +1,7 @@
 package lane_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,8 +11,8 @@ import (
 
 func TestWorkThatHangsMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		free := 0
-		l := lane.New(lane.Config{Size: 2, Beside: 3, Patience: time.Second, Free: func() { free++ }})
+		var free atomic.Int64
+		l := lane.New(lane.Config{Size: 2, Beside: 3, Patience: time.Second, Free: func() { free.Add(1) }})
 		over := make(chan struct{})
 		start := func() (n int) {
 			for l.TryGo(func() { <-over }) {
@@ -27,14 +28,14 @@ func TestWorkThatHangsMakesRoom(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
-		if free != 5 {
-			t.Errorf("told %d times that there is room", free)
+		if n := free.Load(); n != 5 {
+			t.Errorf("told %d times that there is room", n)
 		}
 		close(over)
 		l.Wait()
 		synctest.Wait()
-		if free != 10 {
-			t.Errorf("told %d times that there is room", free)
+		if n := free.Load(); n != 10 {
+			t.Errorf("told %d times that there is room", n)
 		}
 		if n := start(); n != 2 {
 			t.Errorf("at the end %d begin", n)
