@@ -64,7 +64,8 @@ var otherPaths = map[string]otherPath{
 	"/.well-known/oauth-protected-resource": gets(same, "/.well-known/oauth-protected-resource",
 		"/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource/mcp/{source}"),
 	"/v1/": unasked(inTheAPI), "/events": unasked(part), "/v1/events": unasked(part), "/events:watch": unasked(part),
-	"/mcp": unasked(inMCP), "/orchestrator": unasked(inMCP),
+	"/mcp": unasked(inMCP), "/orchestrator": unasked(inMCP), "/inbox": gets(same, "/inbox"),
+	"/temporal/ui/": unasked("it redirects to Temporal's UI, which is for operators and has tests of its own"),
 }
 
 // elsewhere are packages of the gateway that serve no paths but those of the API.

@@ -36,6 +36,8 @@ type runs struct {
 	bus   *bus.Bus
 	log   *slog.Logger
 	limit int
+	// joinTime is that of Config.
+	joinTime time.Duration
 
 	mu       sync.Mutex
 	byTurn   map[string]*run
@@ -59,12 +61,12 @@ type run struct {
 	err      error
 }
 
-func newRuns(steps advancer, b *bus.Bus, log *slog.Logger, limit int) (*runs, error) {
+func newRuns(steps advancer, b *bus.Bus, log *slog.Logger, limit int, joinTime time.Duration) (*runs, error) {
 	finished, err := lru.New[string, []*turnv1.StepOutcome](finishedKept)
 	if err != nil {
 		return nil, fmt.Errorf("turn worker: %w", err)
 	}
-	r := &runs{steps: steps, bus: b, log: log, limit: limit, byTurn: map[string]*run{}, finished: finished}
+	r := &runs{steps: steps, bus: b, log: log, limit: limit, joinTime: joinTime, byTurn: map[string]*run{}, finished: finished}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r, nil
 }

@@ -38,7 +38,7 @@ func TestAnAnswerThatMeetsTheEndOfARun(t *testing.T) {
 		}
 		return nil
 	}
-	r, err := newRuns(a, nil, slog.New(slog.DiscardHandler), 1)
+	r, err := newRuns(a, nil, slog.New(slog.DiscardHandler), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestAnAnswerThatMeetsTheEndOfARun(t *testing.T) {
 
 func TestARunThatWaitsIsForgotten(t *testing.T) {
 	a := &advances{do: func(int32) error { return step.ErrWaiting }}
-	r, err := newRuns(a, nil, slog.New(slog.DiscardHandler), 1)
+	r, err := newRuns(a, nil, slog.New(slog.DiscardHandler), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

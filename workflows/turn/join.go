@@ -14,18 +14,13 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-const (
-	// joinTime is how long a workflow waits for the eager run of its turn before it runs the steps itself. A cancel of the workflow waits
-	// until then.
-	joinTime = 400 * time.Millisecond
-	// eventsBuffer is how many events of a session can be pending; more ends the subscription.
-	eventsBuffer = 64
-)
+// eventsBuffer is how many events of a session can be pending; more ends the subscription.
+const eventsBuffer = 64
 
-// joinBriefly waits up to joinTime for the eager run of a turn, starts one if no worker runs the turn, and returns the outcomes of its
+// joinBriefly waits up to Config.JoinTime for the eager run of a turn, starts one if no worker runs the turn, and returns the outcomes of its
 // steps so far. It returns at once if the turn waits for a person. Errors are those of runner.Runner.Outcomes.
 func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
-	joining, cancel := context.WithTimeout(ctx, joinTime)
+	joining, cancel := context.WithTimeout(ctx, r.joinTime)
 	defer cancel()
 	if out, err := r.join(joining, turn, false); err == nil {
 		return out, nil

@@ -204,13 +204,13 @@ func (l *live) cancelWorkflow(run client.WorkflowRun, asked <-chan struct{}) {
 
 // TestTurnIsReadableInTemporal checks what a person sees: summaries of the steps, the turn's details, its search attributes.
 func TestTurnIsReadableInTemporal(t *testing.T) {
-	l := newLive(t, turntest.New(t, turntest.Tool("x__echo")))
+	l := newEager(t, turntest.New(t, turntest.Tool("x__echo")))
 	l.Model(turntest.CallTools("x__echo", 1))
 	run := l.begin("trn_readable", &sessionsv1.Agent{Tools: []string{"*"}})
 	l.end(run)
 	wantSummaries(t, l.history(run),
 		`"agent helper, session ses_1"`, `"join the eager run"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`,
-		`"tool x__echo`,
+		`"tool x__echo → done"`,
 		`"infer #2 → stop, 5 tokens"`, `"finish → end"`)
 	d, err := l.client.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
 	if err != nil {

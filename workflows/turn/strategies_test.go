@@ -41,13 +41,13 @@ func strategist(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingSer
 
 // TestStrategiesAreReadableInTemporal checks what a person sees of a planned turn, and that nothing of its content is kept.
 func TestStrategiesAreReadableInTemporal(t *testing.T) {
-	l := newLive(t, turntest.New(t, turntest.Tool("x__echo")))
+	l := newEager(t, turntest.New(t, turntest.Tool("x__echo")))
 	l.Model(strategist)
 	run := l.begin("trn_readable_plan", &sessionsv1.Agent{Tools: []string{"*"}, Strategy: turnv1.Strategy_STRATEGY_AUTO})
 	l.end(run)
 	h := l.history(run)
 	wantSummaries(t, h,
-		`"select strategy → plan"`, `"plan → 2 steps"`, `"infer #1 → calls x__echo, x__echo"`, `"tool x__echo`,
+		`"select strategy → plan"`, `"plan → 2 steps"`, `"infer #1 → calls x__echo, x__echo"`, `"tool x__echo → done"`,
 		`"infer #3 → gave the plan step up"`, `"plan again → 0 steps"`, `"finish → end"`)
 	if strings.Contains(h.String(), "do-not-keep") {
 		t.Error("the history holds goals or results")

@@ -37,6 +37,9 @@ type Config struct {
 	// CachedWorkflows is how many workflows this process keeps in memory; default 512. Further ones are read again from their history when
 	// something happens to them. Turns that are parked are not among them. It holds for all workers of a process: the last one counts.
 	CachedWorkflows int
+	// JoinTime is how long a workflow waits for the eager run of its turn before it runs the steps itself, and so how long its cancel may wait;
+	// default 400 ms, less than 10 s.
+	JoinTime time.Duration
 	// DrainTime is how long running steps may continue when the worker stops, before their leases are released; default 5 s.
 	DrainTime time.Duration
 	// Deployment and BuildID make this a worker with a version, in the sense of Temporal's worker versioning: a turn's workflow stays with the
@@ -98,6 +101,9 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	if cfg.DrainTime <= 0 {
 		cfg.DrainTime = 5 * time.Second
 	}
+	if cfg.JoinTime <= 0 {
+		cfg.JoinTime = 400 * time.Millisecond
+	}
 	if cfg.MaxRunning <= 0 {
 		cfg.MaxRunning = 256
 	}
@@ -105,7 +111,7 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 		cfg.CachedWorkflows = 512
 	}
 	worker.SetStickyWorkflowCacheSize(cfg.CachedWorkflows)
-	runs, err := newRuns(runner, deps.Bus, deps.Log, cfg.MaxRunning)
+	runs, err := newRuns(runner, deps.Bus, deps.Log, cfg.MaxRunning, cfg.JoinTime)
 	if err != nil {
 		return nil, err
 	}
