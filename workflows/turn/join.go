@@ -17,8 +17,8 @@ import (
 // eventsBuffer is how many events of a session can be pending; more ends the subscription.
 const eventsBuffer = 64
 
-// joinBriefly waits up to Config.JoinTime for the eager run of a turn, starts one if no worker runs the turn, and returns the outcomes of its
-// steps so far. It returns at once if the turn waits for a person. Errors are those of runner.Runner.Outcomes.
+// joinBriefly waits up to Config.JoinTime for the eager run of a turn, starts one if no worker runs the turn, and returns the outcomes of
+// its steps so far. It returns at once if the turn waits for a person. Errors are those of runner.Runner.Outcomes.
 func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
 	joining, cancel := context.WithTimeout(ctx, r.joinTime)
 	defer cancel()

@@ -37,8 +37,8 @@ type Config struct {
 	// CachedWorkflows is how many workflows this process keeps in memory; default 512. Further ones are read again from their history when
 	// something happens to them. Turns that are parked are not among them. It holds for all workers of a process: the last one counts.
 	CachedWorkflows int
-	// JoinTime is how long a workflow waits for the eager run of its turn before it runs the steps itself, and so how long its cancel may wait;
-	// default 400 ms, less than 10 s.
+	// JoinTime is how long a workflow waits for the eager run of its turn before it runs the steps itself, and so how long its cancel may
+	// wait; default 400 ms, less than 10 s.
 	JoinTime time.Duration
 	// DrainTime is how long running steps may continue when the worker stops, before their leases are released; default 5 s.
 	DrainTime time.Duration
