@@ -27,11 +27,11 @@ func (a sameAnswer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// longTalk returns n turns with a call each.
+// longTalk returns n turns with a call each, of ten ids: some providers count the calls of each answer only.
 func longTalk(n int) (out []*turnv1.Message) {
 	for i := range n {
 		call := &turnv1.ToolCall{
-			CallId: fmt.Sprintf("call_%d", i), Tool: "calc__evaluate", ArgumentsJson: fmt.Sprintf(`{"expression":"%d + 1"}`, i),
+			CallId: fmt.Sprintf("call_%d", i%10), Tool: "calc__evaluate", ArgumentsJson: fmt.Sprintf(`{"expression":"%d + 1"}`, i),
 		}
 		out = append(out, user(fmt.Sprintf("What is %d + 1?", i)))
 		out = append(out, called(fmt.Sprint(i+1), call)...)

@@ -21,20 +21,24 @@ type IDs struct {
 	form *regexp.Regexp
 	used map[string]bool
 	now  map[string]string // of the newest call with an id
+	// tried is how many ids were derived from one: those of repetitions come after them.
+	tried map[string]int
 }
 
 // NewIDs returns the ids of a request whose provider accepts those of a form.
 func NewIDs(form *regexp.Regexp) *IDs {
-	return &IDs{form: form, used: map[string]bool{}, now: map[string]string{}}
+	return &IDs{form: form, used: map[string]bool{}, now: map[string]string{}, tried: map[string]int{}}
 }
 
 // Call returns the id of a call in the request. Calls come in the order of the conversation, each before its result.
 func (d *IDs) Call(c *turnv1.ToolCall) string {
-	id := c.GetCallId()
-	for n := 0; !d.form.MatchString(id) || d.used[id]; n++ {
-		id = shortID(c.GetCallId(), n)
+	given := c.GetCallId()
+	id := given
+	for !d.form.MatchString(id) || d.used[id] {
+		id = shortID(given, d.tried[given])
+		d.tried[given]++
 	}
-	d.used[id], d.now[c.GetCallId()] = true, id
+	d.used[id], d.now[given] = true, id
 	return id
 }
 
