@@ -350,7 +350,11 @@ func (w *world) decide() {
 		w.refused(w.answer(a, yes), "failed_precondition", "answer too late")
 		return
 	}
-	w.need(w.answer(a, yes), "answer")
+	err = w.answer(a, yes)
+	if w.closedMeanwhile(id, err) {
+		return
+	}
+	w.need(err, "answer")
 	w.tell(t)
 	if rapid.Bool().Draw(w.T, "changes the decision") && w.answer(a, !yes) == nil {
 		w.Fatalf("%s took an answer and its contrary", id)
@@ -513,8 +517,8 @@ func (w *world) push(t *turn, round int) {
 			return // others may have expired too
 		}
 		err = w.answer(a, round < 20 && rapid.Bool().Draw(w.T, "yes"))
-		if fault.CodeOf(err) == "approval_resolved" && w.timeUp(id) {
-			continue // just before the answer came
+		if w.closedMeanwhile(id, err) {
+			continue
 		}
 		w.need(err, "answer at last")
 	}
@@ -525,11 +529,20 @@ func (w *world) push(t *turn, round int) {
 	<-k.done
 }
 
-// timeUp reports whether nobody has answered an approval in its time.
-func (w *world) timeUp(id string) bool {
-	a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
+// closedMeanwhile reports whether an answer was refused because its time was up, or its turn was cancelled, since the model last looked: time
+// passes while a client connects again, and workers go on.
+func (w *world) closedMeanwhile(approval string, err error) bool {
+	if fault.CodeOf(err) != "approval_resolved" {
+		return false
+	}
+	a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: approval})
 	w.need(err, "read an approval")
-	return enum.Name(a.GetStatus()) == "expired"
+	status := enum.Name(a.GetStatus())
+	if status != "expired" && status != "cancelled" {
+		w.Logf("the approval is %s", status)
+		return false
+	}
+	return true
 }
 
 func (w *world) actions() map[string]func(*rapid.T) {

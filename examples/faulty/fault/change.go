@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -51,12 +52,14 @@ func addChanging(s *server.MCPServer) {
 		})
 }
 
+const announceTime = 10 * time.Millisecond
+
 // announced makes a change between two short waits, so that its notification is neither lost in a request of the same session that is just
 // ending (mcp-go drops it there) nor overtaken by the result.
 func announced(ctx context.Context, change func()) error {
-	if err := toolserver.Settle(ctx); err != nil {
+	if err := toolserver.Pause(ctx, announceTime); err != nil {
 		return err
 	}
 	change()
-	return toolserver.Settle(ctx)
+	return toolserver.Pause(ctx, announceTime)
 }

@@ -132,7 +132,7 @@ func progress(ctx context.Context, req mcp.CallToolRequest, in progressInput) (p
 		return progressOutput{}, nil
 	}
 	for i := range in.Count {
-		err := toolserver.Notify(ctx, string(mcp.MethodNotificationProgress), map[string]any{
+		err := toolserver.Progress(ctx, map[string]any{
 			"progressToken": req.Params.Meta.ProgressToken,
 			"progress":      i + 1,
 			"total":         in.Count,

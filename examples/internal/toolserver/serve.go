@@ -51,7 +51,9 @@ func Serve(ctx context.Context, s *server.MCPServer, httpAddr string, in io.Read
 	stdio := server.NewStdioServer(s)
 	stdio.SetErrorLogger(log.New(os.Stderr, "", 0))
 	server.WithWorkerPoolSize(stdioWorkers)(stdio)
-	if err := stdio.Listen(ctx, in, out); err != nil && !errors.Is(err, context.Canceled) {
+	written := &lines{Writer: out}
+	stdio.SetContextFunc(written.in)
+	if err := stdio.Listen(ctx, in, written); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("serve stdio: %w", err)
 	}
 	return nil
