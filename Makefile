@@ -111,7 +111,7 @@ test-examples: bin/windlass-temporal
 # What CI and `make test` have in common. Of the tests that start programs, one of RACED starts them with the race detector (1: all, 0: none);
 # which ones, and the order of all tests, depends on SEED, the day. So results are kept for a day, and every day tries another order.
 SEED  ?= $(shell date -u +%Y%m%d)
-RACED ?= 6
+RACED ?= 24
 # How many of the tests that start programs run at a time. They wait for much of their time.
 PARALLEL ?= 4
 

@@ -14,7 +14,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testmain.Shuffle()
+	if driver := os.Getenv(driverEnv); driver != "" {
+		os.Exit(driveScenario(driver))
+	}
 	testmain.Shuffle()
 	code := m.Run()
 	if owner.end(code != 0) {
