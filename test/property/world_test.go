@@ -529,8 +529,8 @@ func (w *world) push(t *turn, round int) {
 	<-k.done
 }
 
-// closedMeanwhile reports whether an answer was refused because its time was up, or its turn was cancelled, since the model last looked: time
-// passes while a client connects again, and workers go on.
+// closedMeanwhile reports whether an answer was refused because its time was up, or its turn was cancelled, since the model last looked:
+// time passes while a client connects again, and workers go on.
 func (w *world) closedMeanwhile(approval string, err error) bool {
 	if fault.CodeOf(err) != "approval_resolved" {
 		return false

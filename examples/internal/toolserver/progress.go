@@ -21,8 +21,8 @@ const (
 	settleLimit = time.Second
 )
 
-// outbox counts the notifications of progress that are sent to a client and those that are written to it: mcp-go writes them and the result from different
-// goroutines, so a result may overtake them, and then they are lost.
+// outbox counts the notifications of progress that are sent to a client and those that are written to it: mcp-go writes them and the result
+// from different goroutines, so a result may overtake them, and then they are lost.
 type outbox struct {
 	mu            sync.Mutex
 	sent, written int
