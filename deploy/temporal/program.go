@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/server/common/headers"
 )
 
@@ -80,6 +81,7 @@ func (p *program) execute(args []string) int {
 // run starts everything in dependency order, prints the ready line, waits for the end of ctx and stops in reverse order.
 func (p *program) run(ctx context.Context, opts options) error {
 	log, level := p.logger(opts)
+	worker.SetBinaryChecksum(version + "-" + headers.ServerVersion) // the SDK reads the whole program for it otherwise
 	trusted, err := loadCertificates(opts.tls)
 	if err != nil {
 		return err

@@ -111,6 +111,7 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 		cfg.CachedWorkflows = 512
 	}
 	worker.SetStickyWorkflowCacheSize(cfg.CachedWorkflows)
+	nameBinary()
 	runs, err := newRuns(runner, deps.Bus, deps.Log, cfg.MaxRunning, cfg.JoinTime)
 	if err != nil {
 		return nil, err
