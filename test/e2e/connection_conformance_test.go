@@ -114,7 +114,7 @@ func driveScenario(driver string) int {
 	if err != nil {
 		panic(err)
 	}
-	res, err := http.Post(driver, "application/json", bytes.NewReader(body)) //nolint:noctx // the suite ends it
+	res, err := http.Post(driver, "application/json", bytes.NewReader(body))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -16,7 +16,7 @@ import (
 
 // Many people leave a page open. A stream on which nothing happens costs little, and each of them still gets what happens then.
 func TestIdleStreamsAreCheap(t *testing.T) {
-	const streams, most = 5000, 64 << 10
+	const streams, most = 1500, 64 << 10
 	m := harness.Split(t, harness.SplitOptions{Plain: true, Config: harness.JSON{"gateway": harness.JSON{"heartbeat": "5m"}}})
 	m.Client.Must("POST", "/v1/agents", harness.JSON{"id": "a"})
 	sessions := make([]string, 100)
