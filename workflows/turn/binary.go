@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// nameBinary tells the SDK what to call this program where a worker has no build ID: by its size and the time when it was built. Otherwise the
-// SDK reads the whole program for its checksum, which takes a quarter of the processor time of a start.
+// nameBinary tells the SDK what to call this program where a worker has no build ID: by the time when it was built, and its size. Otherwise
+// the SDK reads the whole program for its checksum, which takes a quarter of the processor time of a start.
 func nameBinary() {
 	path, err := os.Executable()
 	if err != nil {
