@@ -10,8 +10,8 @@ cores=$(getconf _NPROCESSORS_ONLN)
 rm -rf "$out"
 mkdir -p "$out"
 
-# Three groups: packages with one goroutine, without the race detector unless RACED=1 asks for it everywhere, which says in a minute what is wrong;
-# those in which something is concurrent, with it; and those that start programs, and have the race detector in these (test/harness, RaceEnv).
+# Tests in order: without the race detector, which says in a minute or two what is wrong; those for which nothing or something runs at the same time,
+# with it (RACED=1: all); and those that start programs, and have the race detector in these (test/harness, RaceEnv).
 process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
 packages=$($go list "$@")
 started=$(printf '%s\n' "$packages" | grep -E "$process" | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
@@ -22,11 +22,19 @@ concurrent=$(./scripts/concurrent.sh | sed "s|^|$module/|")
 [ "${WINDLASS_TEST_RACE:-}" != 1 ] || concurrent=$others
 raced=$(printf '%s\n' "$others" | grep -xF "$concurrent" || true)
 plain=$(printf '%s\n' "$others" | grep -vxF "$concurrent" || true)
+# In these, the files of tests that start goroutines have the race detector, and all tests run without it: most are about one request at a time.
+partly='/(gateway|internal/issuer|libs/bus|services/(mcpbridge|policy|registry|sessions|sessions/store))$'
+some=
+if [ -n "${RACE:-}" ] && [ "${WINDLASS_TEST_RACE:-}" != 1 ]; then
+	some=$(printf '%s\n' "$raced" | grep -E "$partly" || true)
+	raced=$(printf '%s\n' "$raced" | grep -vE "$partly" || true)
+	plain=$(printf '%s\n' "$some" "$plain" | sed '/^$/d')
+fi
 # Tests of megabytes, and of thousands at once, in the packages that are tested with the race detector: files that it leaves out hold them.
 large=$(git ls-files '*_test.go' | xargs grep -lx '//go:build !race' || true)
 heavy=$([ -z "${RACE:-}" ] || printf '%s\n' "$large" | xargs -n1 dirname | sort -u | sed "s|^|$module/|" | grep -xF "$raced" || true)
-# shellcheck disable=SC2086 # names of files
-names=$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $large /dev/null | tr '\n' '|' | sed 's/|$//')
+# tests lists the tests of files, as a regular expression.
+tests() { sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' "$@" /dev/null | sort -u | tr '\n' '|' | sed 's/|$//'; }
 
 programs() { "${MAKE:-make}" --no-print-directory test-programs || { echo programs >>"$out/failed"; return 1; }; }
 
@@ -44,8 +52,9 @@ run() {
 {
 	[ -z "$started" ] || programs &
 	[ -z "$plain" ] || CGO_ENABLED=0 run plain -p $((2 * cores)) $plain
-	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "^($names)\$" $heavy
-	[ -z "$raced" ] || run package -p $((2 * cores)) ${RACE:-} $raced
+	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "^($(tests $large))\$" $heavy
+	[ -z "$some" ] || run some -p "$cores" $RACE -run "^($(tests $(./scripts/concurrent.sh $(printf '%s\n' $some | sed "s|^$module/||"))))\$" $some &
+	[ -z "$raced" ] || run package -p "$cores" ${RACE:-} $raced
 	wait
 	[ -z "$started" ] || CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-4}" $started
 }

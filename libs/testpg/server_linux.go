@@ -45,7 +45,7 @@ func start(durable bool, within []string) (*server, error) {
 	}
 	cred, err := credential(dir)
 	if err == nil {
-		err = initdb(bin, dir, cred)
+		err = cluster(bin, dir, cred)
 	}
 	for attempt := 0; err == nil; attempt++ {
 		s := &server{bin: bin, dir: dir, cred: cred, durable: durable, within: within}
@@ -101,15 +101,30 @@ func credential(dir string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-func initdb(bin, dir string, cred *syscall.Credential) error {
-	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "postgres",
-		"--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
-	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w: %s", err, out)
+// cluster makes the folder "data" of a server. It is a copy of one that initdb made on this machine before, which takes an eighth of the time.
+func cluster(bin, dir string, cred *syscall.Credential) error {
+	uid := os.Geteuid()
+	if cred != nil {
+		uid = int(cred.Uid)
 	}
-	return nil
+	kept := filepath.Join(os.TempDir(), fmt.Sprintf("windlass-initdb-%d-%d", version(filepath.Join(bin, "initdb")), uid))
+	run := func(program string, args ...string) error {
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, out)
+		}
+		return nil
+	}
+	if info, err := os.Lstat(kept); err == nil && info.IsDir() && info.Sys().(*syscall.Stat_t).Uid == uint32(uid) {
+		return run("cp", "-a", kept, "data")
+	}
+	err := run(filepath.Join(bin, "initdb"), "-D", "data", "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+	if err == nil { // whoever is first keeps it; where it cannot be kept, the next one runs initdb
+		_ = run("sh", "-c", `cp -a data keep && mv -T keep "$0" || rm -rf keep`, kept)
+	}
+	return err
 }
 
 // launch runs the server and waits until it answers.

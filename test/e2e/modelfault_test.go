@@ -79,6 +79,9 @@ func calls(ids ...string) string {
 	return says(`{"tool_calls":[` + strings.Join(list, ",") + `]}`)
 }
 
+// patience is how long the mesh waits for a model that says nothing: longer than a busy machine keeps one that does from saying it.
+const patience = 6 * time.Second
+
 func modelFaults() []modelFault {
 	fine := harness.Answer{Words: strings.SplitAfter(whole, " ")}
 	many := make([]string, 64)
@@ -100,11 +103,11 @@ func modelFaults() []modelFault {
 		{name: "503 for ever", answers: []harness.Answer{refuses(503, "Retry-After-Ms", "20")}, code: "model_unavailable", asked: 5},
 		{
 			name: "no first token", answers: []harness.Answer{hangs(), fine}, output: whole, asked: 2, counted: 1, resets: 1,
-			wait: [2]time.Duration{time.Second, time.Minute},
+			wait: [2]time.Duration{patience, time.Minute},
 		},
 		{
 			name: "silence in the middle", answers: []harness.Answer{hangs("half ", "of "), fine}, output: whole, asked: 2, counted: 1, resets: 1,
-			wait: [2]time.Duration{500 * time.Millisecond, time.Minute},
+			wait: [2]time.Duration{patience, time.Minute},
 		},
 		{
 			name: "a cut stream", answers: []harness.Answer{openai(says(`{"content":"half of "}`)), fine}, output: whole, asked: 2, counted: 1,
@@ -153,7 +156,8 @@ func TestModelFaults(t *testing.T) {
 		fake.rows[row.name] = row
 	}
 	model := harness.NewModel(t, fake.answer)
-	up := harness.Up(t, t.TempDir(), append(model.Env(), "WINDLASS_INFERENCE_FIRST_TOKEN_TIMEOUT=1s", "WINDLASS_INFERENCE_IDLE_TIMEOUT=500ms"))
+	up := harness.Up(t, t.TempDir(), append(model.Env(),
+		"WINDLASS_INFERENCE_FIRST_TOKEN_TIMEOUT="+patience.String(), "WINDLASS_INFERENCE_IDLE_TIMEOUT="+patience.String()))
 	up.Client.Must("POST", "/v1/agents", harness.JSON{"id": "faults", "tools": []string{"mesh__uuid"}})
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
