@@ -67,6 +67,7 @@ var rooms = []struct {
 	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "bundle"}},
 	{"services/sessions", "proto/gen/windlass/execution/v1", []string{".", "api"}},
 	{"services/mcpbridge", "proto/gen/windlass/mcpbridge/v1", []string{"api", "server", "result", "redact", "watch"}},
+	{"services/inference", "proto/gen/windlass/inference/v1", []string{"api", "provider"}},
 	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store", "services/sessions/agentspec"}},
 }
 
@@ -165,7 +166,7 @@ func TestRulesBite(t *testing.T) {
 		{name: "pgx in a store", dir: "services/policy/store", imports: "github.com/jackc/pgx/v5/pgconn", refused: true},
 		{name: "SQLite in a store", dir: "services/policy/store", imports: "modernc.org/sqlite", refused: true},
 		{name: "an SDK in a provider", dir: "services/inference/provider/openai", imports: "github.com/openai/openai-go/v3"},
-		{name: "an SDK beside the providers", dir: "services/inference", imports: "github.com/openai/openai-go/v3", refused: true},
+		{name: "an SDK beside the providers", dir: "services/inference/catalog", imports: "github.com/openai/openai-go/v3", refused: true},
 		{name: "Temporal in dispatch", dir: "services/sessions/dispatch", imports: "go.temporal.io/sdk/client"},
 		{name: "Temporal in the source of workflows", dir: "services/registry/workflow", imports: "go.temporal.io/api/common/v1"},
 		{name: "Temporal elsewhere in the registry", dir: "services/registry/upstream", imports: "go.temporal.io/api/common/v1", refused: true},
@@ -178,6 +179,7 @@ func TestRulesBite(t *testing.T) {
 		{name: "API messages where they are served", dir: "services/sessions/api", imports: own + "proto/gen/windlass/sessions/v1"},
 		{name: "API messages in the domain", dir: "services/sessions/schedule", imports: own + "proto/gen/windlass/sessions/v1", refused: true},
 		{name: "API messages on the wire", dir: "services/mcpbridge/wire", imports: own + "proto/gen/windlass/mcpbridge/v1", refused: true},
+		{name: "API messages in a model call", dir: "services/inference/modelcall", imports: own + "proto/gen/windlass/inference/v1", refused: true},
 		{name: "API messages elsewhere", dir: "workflows/turn", imports: own + "proto/gen/windlass/sessions/v1"},
 		{name: "stored messages in the store", dir: "services/sessions/store", imports: own + "proto/gen/windlass/sessions/store/v1"},
 		{name: "stored messages beside it", dir: "services/sessions", imports: own + "proto/gen/windlass/sessions/store/v1", refused: true},

@@ -1,129 +1,24 @@
 package inference
 
 import (
-	"errors"
-	"fmt"
-	"net/url"
-	"regexp"
 	"time"
 
-	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/config"
-	"github.com/windlass-dev/windlass/libs/providerdata"
-	"github.com/windlass-dev/windlass/libs/secret"
-)
-
-// Kinds of providers.
-const (
-	// OpenAI is OpenAI's chat completions API, which many servers implement.
-	OpenAI = "openai"
-	// Anthropic is Anthropic's messages API.
-	Anthropic = "anthropic"
-	// Scripted is the built-in deterministic model.
-	Scripted = "scripted"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/modelcall"
 )
 
 // Config configures the inference service.
 type Config struct {
-	// DefaultModel is used if a request names no model.
-	DefaultModel string `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first one found."`
-	// Providers are the configured providers.
-	Providers []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
-	// Detect also looks for providers in the environment and on this machine.
-	Detect bool `yaml:"detect" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY and a local Ollama where they are found."`
-	// Prices are the prices of models; the first match applies.
-	Prices []PriceConfig `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies; a model without a match counts as free."`
-	// Models are the limits of models; the first match applies.
-	Models []ModelConfig `yaml:"models" doc:"Limits of models. The first entry that matches a model applies, before what is known for its family. A conversation that outgrows the window is compacted."`
-	// Currency is the currency of prices and costs.
-	Currency string `yaml:"currency" doc:"Currency of prices, costs and money budgets, three letters."`
-	// FirstTokenTimeout bounds the wait for the first piece of an answer.
-	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" doc:"How long a model may take until the first piece of its answer. Raise it for models that think long in silence."`
-	// IdleTimeout bounds the silence between pieces.
-	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long a model may be silent in the middle of an answer."`
-	// MaxResponse limits the bytes read per answer. Each token comes with a few hundred bytes around it.
-	MaxResponse config.Size `yaml:"max_response" doc:"Maximum bytes read per answer; each token comes with a few hundred bytes around it."`
-}
-
-// ProviderConfig is one provider.
-type ProviderConfig struct {
-	// Name is the part of a model's name before the slash.
-	Name string `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
-	// Kind is the API that it implements.
-	Kind string `yaml:"kind" doc:"API of the provider: openai (chat completions, also of Ollama, vLLM and others), anthropic, or scripted."`
-	// BaseURL is its address.
-	BaseURL string `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:11434/v1. Empty: the public one of this kind."`
-	// APIKey is its key.
-	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
-	// Tenant owns the stored secret; empty = default.
-	Tenant string `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`
-	// APIKeyFrom is the key of the provider data of a request that has the API's key.
-	APIKeyFrom string `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
-	// Models are the known ones; other names are passed on too.
-	Models []string `yaml:"models" doc:"Models to list, the preferred first. Other names are passed on as well. Empty: the provider is asked."`
-	// Headers are sent with each request.
-	Headers map[string]secret.Value `yaml:"headers" doc:"Headers sent with each request."`
+	// Config says which providers and models there are.
+	catalog.Config `yaml:",inline"`
+	// Limits bound model calls.
+	modelcall.Limits `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults, which detect providers.
 func DefaultConfig() Config {
-	return Config{Detect: true, Currency: "USD", FirstTokenTimeout: 30 * time.Second, IdleTimeout: 20 * time.Second, MaxResponse: 64 << 20}
-}
-
-var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-
-// validate returns all mistakes at once.
-func (c Config) validate() error {
-	var errs []error
-	if c.FirstTokenTimeout <= 0 || c.IdleTimeout <= 0 || c.MaxResponse <= 0 {
-		errs = append(errs, errors.New("first_token_timeout, idle_timeout and max_response must be positive"))
+	return Config{
+		Config: catalog.Config{Detect: true, Currency: "USD"},
+		Limits: modelcall.Limits{FirstTokenTimeout: 30 * time.Second, IdleTimeout: 20 * time.Second, MaxResponse: 64 << 20},
 	}
-	names := map[string]bool{builtin: true}
-	for i, p := range c.Providers {
-		if err := p.validate(); err != nil {
-			errs = append(errs, fmt.Errorf("providers[%d]: %w", i, err))
-		}
-		if names[p.Name] {
-			errs = append(errs, fmt.Errorf("providers[%d]: the name %q is taken", i, p.Name))
-		}
-		names[p.Name] = true
-	}
-	for i, p := range c.Prices {
-		if err := p.validate(); err != nil {
-			errs = append(errs, fmt.Errorf("prices[%d]: %w", i, err))
-		}
-	}
-	for i, m := range c.Models {
-		if err := m.validate(); err != nil {
-			errs = append(errs, fmt.Errorf("models[%d]: %w", i, err))
-		}
-	}
-	if c.Currency != "" && !currencyName.MatchString(c.Currency) {
-		errs = append(errs, fmt.Errorf("currency %q: three capital letters, for example USD", c.Currency))
-	}
-	return errors.Join(errs...)
-}
-
-func (p ProviderConfig) validate() error {
-	if !providerName.MatchString(p.Name) {
-		return fmt.Errorf("name %q: lower-case letters, digits, dots, dashes, 63 at most", p.Name)
-	}
-	switch p.Kind {
-	case OpenAI, Anthropic, Scripted:
-	default:
-		return fmt.Errorf("kind %q: it must be openai, anthropic or scripted", p.Kind)
-	}
-	if p.Tenant != "" && !authn.ValidTenant(p.Tenant) {
-		return fmt.Errorf("tenant %q: use up to 63 letters, digits, hyphens and underscores", p.Tenant)
-	}
-	if p.APIKeyFrom != "" && (!providerdata.ValidKey(p.APIKeyFrom) || p.Kind == Scripted) {
-		return fmt.Errorf("api_key_from %q: letters, digits, \"_\", \".\" and \"-\", at most 128; not for scripted", p.APIKeyFrom)
-	}
-	if p.BaseURL != "" {
-		u, err := url.Parse(p.BaseURL)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return errors.New("base_url must be an http or https URL")
-		}
-	}
-	return nil
 }

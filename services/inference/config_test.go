@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/inference/inferencetest"
 )
 
 func TestConfigLoads(t *testing.T) {
@@ -23,16 +24,18 @@ providers:
 		t.Fatal(err)
 	}
 	var got inference.Config
-	err = config.Load(config.Options{Defaults: inference.DefaultConfig(), File: file, Environ: []string{"ROUTER_KEY=" + testKey}, Into: &got})
+	err = config.Load(config.Options{
+		Defaults: inference.DefaultConfig(), File: file, Environ: []string{"ROUTER_KEY=" + inferencetest.Key}, Into: &got,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := got.Providers[0]
 	if got.FirstTokenTimeout != 10*time.Second || got.IdleTimeout != 20*time.Second || !got.Detect || got.MaxResponse != 1<<20 ||
-		p.APIKey.Reveal() != testKey || p.Headers["X-Title"].Reveal() != "Windlass" || p.Models[0] != "some/model" {
+		p.APIKey.Reveal() != inferencetest.Key || p.Headers["X-Title"].Reveal() != "Windlass" || p.Models[0] != "some/model" {
 		t.Errorf("%+v", got)
 	}
-	client := serve(t, got, map[string]string{"OLLAMA_HOST": "127.0.0.1:9"})
+	client := inferencetest.Serve(t, got, map[string]string{"OLLAMA_HOST": "127.0.0.1:9"})
 	if client == nil {
 		t.Error("no client")
 	}

@@ -5,42 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 
-	"github.com/windlass-dev/windlass/libs/egress"
-	"github.com/windlass-dev/windlass/libs/envref"
-	"github.com/windlass-dev/windlass/libs/page"
-	"github.com/windlass-dev/windlass/libs/providerdata"
-	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	"github.com/windlass-dev/windlass/libs/probe"
+	"github.com/windlass-dev/windlass/services/inference/api"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/modelcall"
 )
 
-// Deps holds the service's dependencies; all fields are required.
-type Deps struct {
-	// Egress dials the providers.
-	Egress *egress.Egress
-	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
-	ProviderData *providerdata.Sealer
-	// Vault has stored secrets; nil, which is allowed, refuses references to them.
-	Vault envref.Vault
-	// Log receives the detected providers at start, and internal errors.
-	Log *slog.Logger
-	// Getenv reads the environment, as os.Getenv does.
-	Getenv func(string) string
-}
+// Deps holds the service's dependencies.
+type Deps = catalog.Deps
 
-// Service implements InferenceService. It is safe for concurrent use.
+// Service serves windlass.inference.v1. It is safe for concurrent use.
 type Service struct {
-	inferencev1.UnimplementedInferenceServiceServer
-
-	cfg     Config
-	catalog *catalog
-	sealer  *providerdata.Sealer
-	vault   envref.Vault
-	meter   *meter
-	log     *slog.Logger
+	catalog *catalog.Catalog
+	calls   *modelcall.Caller
 }
 
 // New validates configuration and dependencies and detects providers; ctx bounds the detection.
@@ -48,56 +28,24 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if deps.Egress == nil || deps.Log == nil || deps.Getenv == nil {
 		return nil, errors.New("inference needs Egress, Log and Getenv")
 	}
-	if err := cfg.validate(); err != nil {
+	if err := errors.Join(cfg.Limits.Validate(), cfg.Config.Validate()); err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	found, err := detect(ctx, cfg, deps)
+	models, err := catalog.New(ctx, cfg.Config, int64(cfg.MaxResponse), deps)
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	s := &Service{cfg: cfg, sealer: deps.ProviderData, vault: deps.Vault, log: deps.Log}
-	if s.catalog, err = newCatalog(cfg, found, deps); err != nil {
+	calls, err := modelcall.New(cfg.Limits, models)
+	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	if s.meter, err = newMeter(); err != nil {
-		return nil, fmt.Errorf("inference: %w", err)
-	}
-	deps.Log.InfoContext(ctx, "models ready", "default_model", s.catalog.byDefault, "providers", s.catalog.names())
-	return s, nil
+	deps.Log.InfoContext(ctx, "models ready", "default_model", models.DefaultModel(), "providers", models.Names())
+	return &Service{catalog: models, calls: calls}, nil
 }
 
 // Register adds the service to a server.
-func (s *Service) Register(r grpc.ServiceRegistrar) { inferencev1.RegisterInferenceServiceServer(r, s) }
+func (s *Service) Register(r grpc.ServiceRegistrar) { api.Register(r, s.catalog, s.calls) }
 
-// ResolveModel implements InferenceService.
-func (s *Service) ResolveModel(_ context.Context, req *inferencev1.ResolveModelRequest) (*inferencev1.Model, error) {
-	m, err := s.catalog.resolve(req.GetModel(), codes.NotFound)
-	if err != nil {
-		return nil, err
-	}
-	return s.modelToProto(m), nil
-}
-
-// modelCursor is the last model of a page.
-type modelCursor struct{ Name string }
-
-// ListModels implements InferenceService.
-func (s *Service) ListModels(ctx context.Context, req *inferencev1.ListModelsRequest) (*inferencev1.ListModelsResponse, error) {
-	var after modelCursor
-	size, err := page.Request("models", req.GetPageSize(), req.GetPageToken(), 100, &after)
-	if err != nil {
-		return nil, err
-	}
-	resp := &inferencev1.ListModelsResponse{}
-	for _, m := range s.catalog.list(ctx) {
-		if after.Name != "" && (m.isDefault || m.full() <= after.Name) && !(after.Name == s.catalog.byDefault && !m.isDefault) {
-			continue
-		}
-		if len(resp.GetModels()) == size {
-			resp.NextPageToken = page.Encode("models", modelCursor{resp.GetModels()[size-1].GetName()})
-			break
-		}
-		resp.Models = append(resp.Models, s.modelToProto(m))
-	}
-	return resp, nil
-}
+// Checks returns a check of each provider that is called over the network: "model openai". A provider passes if it answers the list of its
+// models or the last call, whatever the answer, except that it refuses the key.
+func (s *Service) Checks() map[string]probe.Check { return s.catalog.Checks() }

@@ -24,11 +24,8 @@ const (
 // errOmitted continues "its input schema".
 var errOmitted = errors.New("is refused by the provider, in simpler forms too")
 
-// maxLessons limits what is remembered, MaxRefusals how often one call is written again.
-const (
-	maxLessons  = 4096
-	MaxRefusals = 6
-)
+// maxLessons limits what is remembered.
+const maxLessons = 4096
 
 // Lessons are what a provider's refusals say about requests: a tool whose definition it does not accept, or that it does not take back
 // what it sent beside a call. A request is written again without that, and later ones avoid it. Lessons last as long as the process.
@@ -72,18 +69,20 @@ type Manner struct {
 	refused bool
 }
 
-// Manner returns how calls of a model are written, as far as it is known.
-func (l *Lessons) Manner(model string) *Manner {
+// manner returns how calls of a model are written, as far as it is known.
+func (l *Lessons) manner(model string) *Manner {
 	plain, _ := l.models.Get(model)
 	return &Manner{Plain: plain}
 }
 
-// Sent is what a refused request held.
+// Sent is what a request held.
 type Sent struct {
 	// Tools are those that were offered.
 	Tools []Tool
 	// Returned are the names of fields that were returned to the provider as it sent them.
 	Returned []string
+	// Warnings say what of the request was not offered.
+	Warnings []string
 }
 
 // Learn reports whether a refusal says what to avoid, and changes the manner: the request can be written again. Only a refusal of the
@@ -108,8 +107,8 @@ func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
 	return false
 }
 
-// Worked remembers a manner in which a call was accepted.
-func (l *Lessons) Worked(req Request, m *Manner) {
+// worked remembers a manner in which a call was accepted.
+func (l *Lessons) worked(req Request, m *Manner) {
 	if m.refused {
 		l.models.Add(req.Model, true)
 	}

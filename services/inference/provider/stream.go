@@ -24,19 +24,15 @@ var answers = sse.Config{MaxEvent: 8 << 20, MaxEvents: 180_000, MaxLines: 1_000_
 // maxErrorBody limits what is read of a body that is not a stream.
 const maxErrorBody = 64 << 10
 
-// Events reads a response's events and calls each for them, including comments (events without data). It closes the body. It returns each's
-// error unchanged; io.EOF from each ends the reading without an error. failure reads the failure in a body of another type. The batch is
-// flushed before Events waits for more, and at the end.
-func (id Identity) Events(
-	ctx context.Context, resp *http.Response, failure func(body []byte) (Failure, bool), model string, batch *Batch,
-	each func(sse.Event) error,
-) (err error) {
+// events has r read a response's events, including comments (events without data). It closes the body. It returns r's error unchanged;
+// io.EOF from r ends the reading without an error. The batch is flushed before events waits for more, and at the end.
+func (id Identity) events(ctx context.Context, resp *http.Response, model string, batch *Batch, r Reader) (err error) {
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
 	defer func() { err = cmp.Or(err, batch.Flush()) }()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "text/event-stream" && media != "" {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-		if f, ok := failure(body); ok && err == nil {
+		if f, ok := r.Failure(body); ok && err == nil {
 			return id.Fault(model, f)
 		}
 		return Broken("%s answered %s instead of a stream of events", id.Name, media).
@@ -63,7 +59,7 @@ func (id Identity) Events(
 		if tooManyValues(e.Data) {
 			return Excessive("the answer of %s has an event of more than %d values", id.Name, maxValues)
 		}
-		if err := each(e); errors.Is(err, io.EOF) {
+		if err := r.Event(e); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

@@ -98,8 +98,14 @@ type block struct {
 	some  bool            // arguments arrived
 }
 
-// event handles one event; io.EOF ends the reading. Unknown types are ignored.
-func (s *stream) event(e sse.Event) error {
+// Ended implements provider.Reader.
+func (s *stream) Ended() bool { return s.reason != "" }
+
+// Failure implements provider.Reader.
+func (*stream) Failure(body []byte) (provider.Failure, bool) { return failureOf(body) }
+
+// Event implements provider.Reader. Unknown types are ignored.
+func (s *stream) Event(e sse.Event) error {
 	data := bytes.TrimSpace(e.Data)
 	if len(data) == 0 {
 		return s.emit(provider.Delta{})
@@ -216,8 +222,8 @@ func (s *stream) stop(index int) error {
 	return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, Arguments: string(b.input)}})
 }
 
-// finish returns the end, or an error if the stream stopped early.
-func (s *stream) finish() (provider.Finished, error) {
+// Finish implements provider.Reader. A stream that stopped early is an error.
+func (s *stream) Finish() (provider.Finished, error) {
 	if s.reason == "" {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
 	}

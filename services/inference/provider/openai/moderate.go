@@ -22,7 +22,7 @@ func (p *Provider) Moderate(ctx context.Context, model string, texts []string, k
 	}
 	var resp *http.Response
 	if err := p.client.Post(ctx, "moderations", map[string]any{"model": model, "input": texts}, &resp); err != nil {
-		return nil, p.failed(ctx, model, err)
+		return nil, p.id.Failed(ctx, model, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
 	var body json.RawMessage

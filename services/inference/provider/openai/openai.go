@@ -16,30 +16,23 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-// DefaultModel is used when only a key is known.
-const DefaultModel = "gpt-5.4-mini"
+// defaultModel is used when only a key is known.
+const defaultModel = "gpt-5.4-mini"
 
 // defaultBaseURL is OpenAI's own API.
 const defaultBaseURL = "https://api.openai.com/v1/"
 
-// Config is one provider; Identity and HTTP are required.
-type Config struct {
-	// Identity is for errors. New adds to its secrets.
-	provider.Identity
-	// BaseURL is the API's address; empty means OpenAI's own.
-	BaseURL string
-	// APIKey is sent as bearer token; zero sends none.
-	APIKey secret.Value
-	// Headers are sent with each request.
-	Headers map[string]secret.Value
-	// HTTP is the client, without its own timeout.
-	HTTP *http.Client
+// Kind implements provider.Kind.
+type Kind struct{}
+
+// Traits implements provider.Kind.
+func (Kind) Traits() provider.Traits {
+	return provider.Traits{Name: "openai", DefaultModel: defaultModel, EnvPrefix: "OPENAI"}
 }
 
 // Provider implements provider.Provider.
@@ -52,8 +45,8 @@ type Provider struct {
 	lessons  *provider.Lessons
 }
 
-// New returns a provider. It reads no environment and does not connect.
-func New(cfg Config) (*Provider, error) {
+// New implements provider.Kind.
+func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 	if cfg.HTTP == nil || cfg.Name == "" {
 		return nil, errors.New("openai needs Name and HTTP")
 	}
@@ -101,23 +94,12 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	if !req.APIKey.IsZero() {
 		p = p.with(req.APIKey)
 	}
-	m := p.lessons.Manner(req.Model)
-	for n := 0; ; n++ {
-		c := p.newCall(req, m)
-		resp, err := c.send(ctx) //nolint:bodyclose // receive closes it
-		if err == nil {
-			p.lessons.Worked(req, m)
-			return c.receive(ctx, resp, emit)
-		}
-		refused, ok := errors.AsType[*provider.RefusedError](err)
-		if !ok || n == provider.MaxRefusals || !p.lessons.Learn(req, m, c.sent(), refused.Failure) {
-			return provider.Finished{}, p.failed(ctx, req.Model, err)
-		}
-	}
+	write := func(m *provider.Manner) provider.Attempt { return p.newCall(req, m) }
+	return p.lessons.Generate(ctx, p.id, req, write, emit)
 }
 
-// send writes the request and waits for the beginning of the answer.
-func (c *call) send(ctx context.Context) (*http.Response, error) {
+// Send implements provider.Attempt.
+func (c *call) Send(ctx context.Context) (*http.Response, error) {
 	body, err := wire.JSON(c.body())
 	if err != nil {
 		return nil, err
@@ -127,48 +109,24 @@ func (c *call) send(ctx context.Context) (*http.Response, error) {
 	return resp, err
 }
 
-// receive reads the answer.
-func (c *call) receive(ctx context.Context, resp *http.Response, emit func(provider.Delta) error) (provider.Finished, error) {
-	batch := provider.NewBatch(emit)
-	s := &stream{provider: c.provider, names: c.names, model: c.req.Model, emit: batch.Emit}
-	if err := c.provider.id.Events(ctx, resp, failureOf, c.req.Model, batch, s.event); err != nil {
-		if !s.ended() || fault.As(err) == nil {
-			return provider.Finished{}, err
-		}
-		// The answer is complete: errors after its end do not matter.
-	}
-	end, err := s.finish()
-	end.Warnings = c.warnings
-	return end, err
+// Reader implements provider.Attempt.
+func (c *call) Reader(emit func(provider.Delta) error) provider.Reader {
+	return &stream{provider: c.provider, names: c.names, model: c.req.Model, emit: emit}
 }
 
-// sent says what the request held that a provider may refuse.
-func (c *call) sent() provider.Sent {
-	return provider.Sent{Tools: c.tools, Returned: slices.Sorted(maps.Keys(c.returned))}
+// Sent implements provider.Attempt.
+func (c *call) Sent() provider.Sent {
+	return provider.Sent{Tools: c.tools, Returned: slices.Sorted(maps.Keys(c.returned)), Warnings: c.warnings}
 }
 
 // Models implements provider.Provider.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	var listed struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
 	var resp *http.Response
 	if err := p.client.Get(ctx, "models", nil, &resp); err != nil {
-		return nil, p.failed(ctx, "", err)
+		return nil, p.id.Failed(ctx, "", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
-	if err := json.NewDecoder(resp.Body).Decode(&listed); err != nil {
-		return nil, provider.Broken("the model list of %s cannot be read", p.id.Name).Cause(err)
-	}
-	names := make([]string, 0, len(listed.Data))
-	for _, m := range listed.Data {
-		if m.ID != "" && (!p.official || chats(m.ID)) {
-			names = append(names, m.ID)
-		}
-	}
-	return names, nil
+	names, err := p.id.ReadModels(resp)
+	return slices.DeleteFunc(names, func(name string) bool { return p.official && !chats(name) }), err
 }
 
 // chats reports, judging by its name, whether a model of OpenAI's own is for conversations: the list does not say, and most are not.
@@ -187,14 +145,6 @@ func chats(name string) bool {
 		}
 	}
 	return false
-}
-
-// failed maps an error of the SDK.
-func (p *Provider) failed(ctx context.Context, model string, err error) error {
-	if refused, ok := errors.AsType[*provider.RefusedError](err); ok {
-		return p.id.Fault(model, refused.Failure)
-	}
-	return p.id.Transport(ctx, err)
 }
 
 // failureOf reads the failure in an event: {"error": …} in an object or a list, vLLM's {"object": "error", …}, or an object that is no

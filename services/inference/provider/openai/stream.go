@@ -41,11 +41,14 @@ type slot struct {
 // maxPending limits the argument bytes before the name of their call.
 const maxPending = 1 << 20
 
-// ended reports whether the answer is complete.
-func (s *stream) ended() bool { return s.reason != "" || s.done && s.some }
+// Ended implements provider.Reader.
+func (s *stream) Ended() bool { return s.reason != "" || s.done && s.some }
 
-// event handles one event; io.EOF ends the reading.
-func (s *stream) event(e sse.Event) error {
+// Failure implements provider.Reader.
+func (*stream) Failure(body []byte) (provider.Failure, bool) { return failureOf(body) }
+
+// Event implements provider.Reader.
+func (s *stream) Event(e sse.Event) error {
 	data := bytes.TrimSpace(e.Data)
 	switch {
 	case len(data) == 0:
@@ -198,14 +201,14 @@ func (s *stream) slot(tc toolCall) *slot {
 	return c
 }
 
-// finish returns the end, or an error if the stream stopped early.
-func (s *stream) finish() (provider.Finished, error) {
+// Finish implements provider.Reader. A stream that stopped early is an error.
+func (s *stream) Finish() (provider.Finished, error) {
 	for _, c := range s.calls {
 		if !c.begun {
 			return provider.Finished{}, provider.Broken("%s asked for a tool without naming it", s.provider.id.Name)
 		}
 	}
-	if !s.ended() {
+	if !s.Ended() {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
 	}
 	reason := s.reason

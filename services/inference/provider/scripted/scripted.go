@@ -23,13 +23,21 @@ const ModelName = "scripted"
 // rememberedFailures limits how many steps "fail:once" remembers.
 const rememberedFailures = 4096
 
+// Kind implements provider.Kind.
+type Kind struct{}
+
+// Traits implements provider.Kind.
+func (Kind) Traits() provider.Traits {
+	return provider.Traits{Name: "scripted", DefaultModel: ModelName, BuiltIn: true}
+}
+
 // Provider implements provider.Provider.
 type Provider struct {
 	failed *lru.Cache[string, struct{}]
 }
 
-// New returns the provider.
-func New() (*Provider, error) {
+// New implements provider.Kind.
+func (Kind) New(provider.Config) (provider.Provider, error) {
 	failed, err := lru.New[string, struct{}](rememberedFailures)
 	if err != nil {
 		return nil, err

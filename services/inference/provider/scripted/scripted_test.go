@@ -19,7 +19,7 @@ func FuzzGenerate(f *testing.F) {
 	f.Add("What is (19 + 23) * 2? Use the tool.", `{"properties":{"expression":{"type":"string"}},"required":["expression"]}`)
 	f.Add("Remember: a, b; c = 5 'd'",
 		`{"properties":{"n":{"type":"integer"},"l":{"type":"array","items":{"type":"string"}}},"required":["n","l"]}`)
-	model, err := scripted.New()
+	model, err := scripted.Kind{}.New(provider.Config{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func FuzzGenerate(f *testing.F) {
 }
 
 // play returns what the model says and the arguments of its calls.
-func play(t *testing.T, model *scripted.Provider, req provider.Request) (said, arguments string) {
+func play(t *testing.T, model provider.Provider, req provider.Request) (said, arguments string) {
 	t.Helper()
 	_, err := model.Generate(t.Context(), req, func(d provider.Delta) error {
 		said += d.Reasoning + d.Text

@@ -1,0 +1,102 @@
+// Package api serves InferenceService: it checks requests and converts between messages and what the other packages do.
+package api
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/page"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/modelcall"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+// server implements InferenceService.
+type server struct {
+	inferencev1.UnimplementedInferenceServiceServer
+
+	catalog *catalog.Catalog
+	calls   *modelcall.Caller
+}
+
+// Register adds the service to a server.
+func Register(r grpc.ServiceRegistrar, models *catalog.Catalog, calls *modelcall.Caller) {
+	inferencev1.RegisterInferenceServiceServer(r, &server{catalog: models, calls: calls})
+}
+
+// ResolveModel implements InferenceService.
+func (s *server) ResolveModel(_ context.Context, req *inferencev1.ResolveModelRequest) (*inferencev1.Model, error) {
+	m, err := s.catalog.Resolve(req.GetModel(), codes.NotFound)
+	if err != nil {
+		return nil, err
+	}
+	return s.modelToProto(m), nil
+}
+
+// modelCursor is the last model of a page.
+type modelCursor struct{ Name string }
+
+// ListModels implements InferenceService.
+func (s *server) ListModels(ctx context.Context, req *inferencev1.ListModelsRequest) (*inferencev1.ListModelsResponse, error) {
+	var after modelCursor
+	size, err := page.Request("models", req.GetPageSize(), req.GetPageToken(), 100, &after)
+	if err != nil {
+		return nil, err
+	}
+	resp := &inferencev1.ListModelsResponse{}
+	for _, m := range s.catalog.List(ctx) {
+		if after.Name != "" && (m.Default || m.FullName() <= after.Name) && !(after.Name == s.catalog.DefaultModel() && !m.Default) {
+			continue
+		}
+		if len(resp.GetModels()) == size {
+			resp.NextPageToken = page.Encode("models", modelCursor{resp.GetModels()[size-1].GetName()})
+			break
+		}
+		resp.Models = append(resp.Models, s.modelToProto(m))
+	}
+	return resp, nil
+}
+
+// Generate implements InferenceService.
+func (s *server) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+	m, err := s.catalog.Resolve(req.GetModel(), codes.InvalidArgument)
+	if err != nil {
+		return err
+	}
+	return s.calls.Generate(stream.Context(), m, requestFromProto(req), receiver{stream})
+}
+
+// receiver sends an answer to the caller.
+type receiver struct {
+	stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]
+}
+
+// Piece implements modelcall.Receiver.
+func (r receiver) Piece(d provider.Delta) error { return r.stream.Send(deltaToProto(d)) }
+
+// Finish implements modelcall.Receiver.
+func (r receiver) Finish(a *modelcall.Answer) error { return r.stream.Send(answerToProto(a)) }
+
+// Moderate implements InferenceService.
+func (s *server) Moderate(ctx context.Context, req *inferencev1.ModerateRequest) (*inferencev1.ModerateResponse, error) {
+	m, err := s.catalog.Resolve(req.GetModel(), codes.InvalidArgument)
+	if err != nil {
+		return nil, err
+	}
+	judge := s.calls.Moderate
+	if req.GetForm() == inferencev1.ModerationForm_MODERATION_FORM_GUARD {
+		judge = s.calls.Guard
+	}
+	found, err := judge(ctx, m, req.GetTurnId(), req.GetTexts())
+	if err != nil {
+		return nil, err
+	}
+	out := &inferencev1.ModerateResponse{}
+	for _, f := range found {
+		out.Results = append(out.Results, &inferencev1.ModerationResult{Flagged: f.Flagged, Categories: f.Categories})
+	}
+	return out, nil
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/modelcall"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+func (s *server) modelToProto(m catalog.Model) *inferencev1.Model {
+	window, output := s.catalog.Window(m)
+	return &inferencev1.Model{
+		Name: m.FullName(), Provider: m.Provider.Name, Default: m.Default, SupportsTools: true, Price: s.catalog.Price(m),
+		ContextWindow: window, MaxOutputTokens: output,
+	}
+}
+
+func requestFromProto(req *inferencev1.GenerateRequest) provider.Request {
+	return provider.Request{
+		Instructions: req.GetInstructions(), Messages: req.GetMessages(), Tools: req.GetTools(),
+		MaxOutputTokens: int(req.GetMaxOutputTokens()), Temperature: req.Temperature, TurnID: req.GetTurnId(), Step: req.GetStep(),
+	}
+}
+
+// deltaToProto returns the stream message for a piece that is not empty.
+func deltaToProto(d provider.Delta) *inferencev1.GenerateResponse {
+	switch {
+	case d.Text != "":
+		return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_TextDelta{TextDelta: d.Text}}
+	case d.Reasoning != "":
+		return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_ReasoningDelta{ReasoningDelta: d.Reasoning}}
+	default:
+		return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_ToolCallDelta{ToolCallDelta: &inferencev1.ToolCallDelta{
+			Index: int32(d.Call.Index), CallId: d.Call.ID, Tool: d.Call.Tool, ArgumentsDelta: d.Call.Arguments,
+		}}}
+	}
+}
+
+func answerToProto(a *modelcall.Answer) *inferencev1.GenerateResponse {
+	u := a.Usage
+	return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: &inferencev1.Finished{
+		FinishReason: a.Reason, Text: a.Text, Reasoning: a.Reasoning, ToolCalls: a.Calls, Model: a.Model, Verbatim: a.Verbatim,
+		Warnings: a.Warnings, UsageEstimated: a.UsageEstimated,
+		Usage: &turnv1.Usage{
+			InputTokens: int32(u.Input), OutputTokens: int32(u.Output), CachedInputTokens: int32(u.CachedInput),
+			ReasoningTokens: int32(u.Reasoning), ModelCalls: 1,
+		},
+	}}}
+}

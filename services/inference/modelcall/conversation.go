@@ -1,0 +1,186 @@
+// Package modelcall makes model calls: one conversation, streamed, under a watch, or the moderation of texts.
+package modelcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/telemetry"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+// Limits bound model calls.
+type Limits struct {
+	// FirstTokenTimeout bounds the wait for the first piece of an answer.
+	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" doc:"How long a model may take until the first piece of its answer. Raise it for models that think long in silence."`
+	// IdleTimeout bounds the silence between pieces.
+	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long a model may be silent in the middle of an answer."`
+	// MaxResponse limits the bytes read per answer. Each token comes with a few hundred bytes around it.
+	MaxResponse config.Size `yaml:"max_response" doc:"Maximum bytes read per answer; each token comes with a few hundred bytes around it."`
+}
+
+// Validate returns an error unless all limits are positive.
+func (l Limits) Validate() error {
+	if l.FirstTokenTimeout <= 0 || l.IdleTimeout <= 0 || l.MaxResponse <= 0 {
+		return errors.New("first_token_timeout, idle_timeout and max_response must be positive")
+	}
+	return nil
+}
+
+// Caller calls models. It is safe for concurrent use.
+type Caller struct {
+	limits  Limits
+	catalog *catalog.Catalog
+	meter   *meter
+}
+
+// New returns a caller of the models in a catalog. The limits must be valid.
+func New(limits Limits, models *catalog.Catalog) (*Caller, error) {
+	m, err := newMeter()
+	return &Caller{limits: limits, catalog: models, meter: m}, err
+}
+
+// Receiver receives an answer. An error of it ends the call and is returned.
+type Receiver interface {
+	// Piece takes the next piece, which is not empty.
+	Piece(d provider.Delta) error
+	// Finish takes the whole answer, after its pieces.
+	Finish(a *Answer) error
+}
+
+// Generate makes one model call. It sets the model and the key of the request. Failures are those that InferenceService.Generate lists.
+func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Request, to Receiver) error {
+	key, callers, err := c.catalog.Key(ctx, m, req.TurnID)
+	if err != nil {
+		return err
+	}
+	req.Model, req.APIKey = m.Name, key
+	call := &conversation{
+		caller: c, model: m, callers: callers, req: req, to: to, answer: newCollector(min(int(c.limits.MaxResponse), maxAnswer)),
+	}
+	return call.run(ctx)
+}
+
+// conversation is one model call under way.
+type conversation struct {
+	caller  *Caller
+	model   catalog.Model
+	callers bool // the key is that of the request
+	req     provider.Request
+	to      Receiver
+	answer  *collector
+
+	started  time.Time
+	first    time.Duration // until the first piece, 0 while there is none
+	watch    *time.Timer
+	finished *Answer
+}
+
+var (
+	errNoFirstToken = errors.New("no first token in time")
+	errSilent       = errors.New("silent for too long")
+)
+
+// run calls the provider under a watch: the call's context ends when the model is silent for too long.
+func (c *conversation) run(parent context.Context) (err error) {
+	c.started = time.Now()
+	ctx, span := telemetry.Tracer("services/inference").Start(parent, "chat "+c.model.Name,
+		trace.WithSpanKind(trace.SpanKindClient), describe(c.model, c.req))
+	defer span.End()
+	defer func() {
+		if parent.Err() == nil && !c.callers { // that a caller's key is refused says nothing about the provider
+			c.model.Provider.NoteResult(err)
+		}
+		c.caller.meter.record(parent, c.model, c.first, c.finished, err)
+		conclude(span, c.finished, err)
+	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.watch = time.AfterFunc(c.caller.limits.FirstTokenTimeout, func() { cancel(errNoFirstToken) })
+	defer func() { c.watch.Stop() }()
+
+	if err := faultpoint.Fail(faultpoint.ModelAsked); err != nil {
+		return err
+	}
+	end, err := c.model.Provider.Generate(ctx, c.req, func(d provider.Delta) error {
+		return c.take(ctx, cancel, d)
+	})
+	if err != nil {
+		return c.explain(parent, ctx, err)
+	}
+	if err := parent.Err(); err != nil {
+		return err
+	}
+	faultpoint.Hit(faultpoint.ModelDone)
+	for _, d := range c.answer.rest() {
+		if err := c.take(ctx, cancel, d); err != nil {
+			return c.explain(parent, ctx, err)
+		}
+	}
+	if err := c.answer.check(end); err != nil {
+		return err
+	}
+	c.finished = c.answer.finish(end, c.req)
+	c.finished.Model = c.model.FullName()
+	return c.to.Finish(c.finished)
+}
+
+// take passes a piece on and winds the watch up again. A piece that says nothing is a sign of life only once the answer has
+// begun. The watch stands still while a slow reader makes us wait.
+func (c *conversation) take(ctx context.Context, cancel context.CancelCauseFunc, d provider.Delta) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	d, err := c.answer.add(d)
+	if err != nil {
+		return err
+	}
+	empty := d == provider.Delta{}
+	if empty && c.first == 0 {
+		return nil
+	}
+	c.watch.Stop()
+	if c.first == 0 {
+		c.first = time.Since(c.started)
+		c.watch = time.AfterFunc(c.caller.limits.IdleTimeout, func() { cancel(errSilent) })
+		c.watch.Stop()
+	}
+	if !empty {
+		if err := c.to.Piece(d); err != nil {
+			return err
+		}
+		faultpoint.Hit(faultpoint.ModelSaid)
+	}
+	c.watch.Reset(c.caller.limits.IdleTimeout)
+	return nil
+}
+
+// explain tells the end of the caller's patience and ours from the provider's failures.
+func (c *conversation) explain(parent, ctx context.Context, err error) error {
+	if cause := parent.Err(); cause != nil {
+		return cause
+	}
+	limits := c.caller.limits
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errNoFirstToken):
+		return fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "%s did not begin to answer within %s",
+			c.model.FullName(), limits.FirstTokenTimeout).Hint("Try again, or raise inference.first_token_timeout.").Cause(err)
+	case errors.Is(cause, errSilent):
+		return fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "%s was silent for %s in the middle of its answer",
+			c.model.FullName(), limits.IdleTimeout).Hint("Try again, or raise inference.idle_timeout.").Cause(err)
+	}
+	if fault.As(err) == nil {
+		return fmt.Errorf("%s: %w", c.model.FullName(), err)
+	}
+	return err
+}

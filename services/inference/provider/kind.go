@@ -1,0 +1,41 @@
+package provider
+
+import (
+	"net/http"
+
+	"github.com/windlass-dev/windlass/libs/secret"
+)
+
+// Kind is a kind of provider: the API that it speaks. Each kind is a package below this one; package catalog has the table of them.
+type Kind interface {
+	// Traits returns what tells the kind from others. It is constant.
+	Traits() Traits
+	// New returns a provider. It reads no environment and does not connect. Built-in kinds ignore cfg.
+	New(cfg Config) (Provider, error)
+}
+
+// Traits are what tells one kind from another before there is a provider.
+type Traits struct {
+	// Name is the kind's name in the configuration, without a slash.
+	Name string
+	// DefaultModel is the model to prefer at the kind's own address.
+	DefaultModel string
+	// EnvPrefix is the beginning of the variables PREFIX_API_KEY, PREFIX_MODEL and PREFIX_BASE_URL that providers are detected by; "" = none.
+	EnvPrefix string
+	// BuiltIn providers run in this process: they have no address, no key and only the default model.
+	BuiltIn bool
+}
+
+// Config is one provider; Identity and HTTP are required.
+type Config struct {
+	// Identity is for errors. New adds to its secrets.
+	Identity
+	// BaseURL is the API's address; empty means the kind's own.
+	BaseURL string
+	// APIKey is sent with each request; zero sends none.
+	APIKey secret.Value
+	// Headers are sent with each request.
+	Headers map[string]secret.Value
+	// HTTP is the client, without its own timeout.
+	HTTP *http.Client
+}

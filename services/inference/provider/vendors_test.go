@@ -1,0 +1,328 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const schemaOfSignature = `{"google":{"thought_signature":"c2ln"}}`
+
+func vendors() map[string]*vendor {
+	openaiCall := func(extra string) func(id, name, arguments string) string {
+		return func(id, name, arguments string) string {
+			half := len(arguments) / 2
+			return data(delta(`{"role":"assistant"`+extra+`}`),
+				delta(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}]}`, id, name, arguments[:half])),
+				delta(fmt.Sprintf(`{"tool_calls":[{"index":0,"function":{"arguments":%q}}]}`, arguments[half:])), stops("tool_calls"), done)
+		}
+	}
+	openaiSay := data(delta(`{"content":"ship it \ud83d"}`), `{"choices":[],"usage":null}`, delta(`{"content":""}`),
+		delta(`{"content":"\ude80!"}`), stops("stop"), done)
+	signed := func(id, name, arguments string) string {
+		return data(delta(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":%q,"type":"function","function":{"name":%q,"arguments":%q},"extra_content":%s}]}`,
+			id, name, arguments, schemaOfSignature)), stops("tool_calls"), done)
+	}
+	anthropicCall := func(thinks bool) func(id, name, arguments string) string {
+		return func(id, name, arguments string) string {
+			list := []string{begin}
+			at := 0
+			if thinks {
+				list = append(list, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
+					`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"I \ud83d"}}`,
+					`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"\ude80"}}`,
+					`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"EqQB"}}`, stop0)
+				at = 1
+			}
+			return events(append(list,
+				fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":%q,"name":%q,"input":{}}}`, at, id, name),
+				fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, at, arguments),
+				fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, at), ends("tool_use"), over)...)
+		}
+	}
+	anthropicSay := events(begin, textBlock, writes(`ship it \ud83d`), ping, writes(`\ude80!`), stop0, ends("end_turn"), over)
+	thinks := openaiCall(`,"reasoning_content":"I should \ud83d\ude80."`)
+	return map[string]*vendor{
+		"OpenAI":    {kind: "openai", model: "gpt-x", check: checkOpenAI, call: openaiCall(""), say: openaiSay},
+		"DeepSeek":  {kind: "openai", model: "deepseek-x", check: checkDeepSeek, call: thinks, say: openaiSay},
+		"Gemini":    {kind: "openai", model: "gemini-x", check: checkGemini, call: signed, say: openaiSay},
+		"Anthropic": {kind: "anthropic", model: "claude-x", check: checkAnthropic, call: anthropicCall(true), say: anthropicSay},
+		"Bedrock":   {kind: "anthropic", model: "claude-y", check: checkBedrock, call: anthropicCall(false), say: anthropicSay},
+	}
+}
+
+// at reads a path in JSON: names and indexes.
+func at(v any, path ...any) any {
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			o, _ := v.(map[string]any)
+			v = o[p]
+		case int:
+			list, _ := v.([]any)
+			if p >= len(list) {
+				return nil
+			}
+			v = list[p]
+		}
+	}
+	return v
+}
+
+func list(v any) []any { l, _ := v.([]any); return l }
+
+var (
+	openaiName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`)
+	propertyOf = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+)
+
+// schemaFault says what the APIs refuse of a schema at any depth.
+func schemaFault(v any, top bool) string {
+	o, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Sprintf("%v is not of type 'object'", v)
+	}
+	if top && o["type"] != "object" {
+		return fmt.Sprintf("schema must have type 'object', got %v", o["type"])
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf", "enum", "not"} {
+		if _, has := o[key]; has && top {
+			return "schema must not have " + key + " at the top level"
+		}
+	}
+	if required, has := o["required"]; has && required == nil {
+		return "None is not of type 'array'"
+	}
+	types := list(o["type"])
+	if one, ok := o["type"].(string); ok {
+		types = []any{one}
+	}
+	for _, name := range types {
+		if !slices.Contains([]any{"object", "array", "string", "number", "integer", "boolean", "null"}, name) {
+			return fmt.Sprintf("%v is not a type", name)
+		}
+	}
+	if _, has := o["items"]; !has && slices.Contains(types, any("array")) {
+		return "array schema missing items"
+	}
+	if enum, has := o["enum"]; has && len(list(enum)) == 0 {
+		return "[] should be non-empty"
+	}
+	if properties, has := o["properties"]; has {
+		named, ok := properties.(map[string]any)
+		if !ok {
+			return "properties is not of type 'object'"
+		}
+		for _, p := range named {
+			if wrong := schemaFault(p, false); wrong != "" {
+				return wrong
+			}
+		}
+	}
+	return ""
+}
+
+// conversationFault checks that each call has a valid name and id, and its result right behind it.
+func conversationFault(messages []any, name *regexp.Regexp) string {
+	open := map[string]bool{}
+	for i, m := range messages {
+		role := at(m, "role")
+		if role != "tool" && len(open) > 0 {
+			return fmt.Sprintf("messages[%d]: an assistant message with 'tool_calls' must be followed by tool messages", i)
+		}
+		for _, c := range list(at(m, "tool_calls")) {
+			called, _ := at(c, "function", "name").(string)
+			if !name.MatchString(called) {
+				return fmt.Sprintf("Invalid 'messages[%d].tool_calls[0].function.name': string does not match pattern", i)
+			}
+			id, _ := at(c, "id").(string)
+			if len(id) > 40 || id == "" {
+				return fmt.Sprintf("Invalid 'messages[%d].tool_calls[0].id': string too long. Expected maximum length 40", i)
+			}
+			open[id] = true
+			if arguments, _ := at(c, "function", "arguments").(string); !strings.Contains(arguments, bigID) {
+				return "the id was rounded: " + arguments
+			}
+		}
+		if role == "tool" {
+			id, _ := at(m, "tool_call_id").(string)
+			if !open[id] {
+				return fmt.Sprintf("messages[%d]: unknown tool_call_id", i)
+			}
+			delete(open, id)
+		}
+	}
+	return ""
+}
+
+func checkOpenAITools(body map[string]any, name *regexp.Regexp) string {
+	for _, t := range list(body["tools"]) {
+		called, _ := at(t, "function", "name").(string)
+		description, _ := at(t, "function", "description").(string)
+		switch {
+		case !name.MatchString(called):
+			return "Invalid function name " + called
+		case len([]rune(description)) > 1024:
+			return "description too long for function " + called
+		}
+		if wrong := schemaFault(at(t, "function", "parameters"), true); wrong != "" {
+			return "Invalid schema for function '" + called + "': " + wrong
+		}
+	}
+	return conversationFault(list(body["messages"]), name)
+}
+
+func checkOpenAI(body map[string]any) string {
+	for i, m := range list(body["messages"]) {
+		for key := range m.(map[string]any) {
+			if !slices.Contains([]string{"role", "content", "tool_calls", "tool_call_id"}, key) {
+				return fmt.Sprintf("Unknown parameter: 'messages[%d].%s'", i, key)
+			}
+		}
+	}
+	return checkOpenAITools(body, openaiName)
+}
+
+func checkDeepSeek(body map[string]any) string {
+	for i, m := range list(body["messages"]) {
+		thoughts, has := m.(map[string]any)["reasoning_content"]
+		switch calls := len(list(at(m, "tool_calls"))) > 0; {
+		case calls && thoughts != "I should 🚀.":
+			return fmt.Sprintf("messages[%d]: the reasoning_content in the thinking mode must be passed back to the API, got %v", i, thoughts)
+		case has && !calls:
+			return fmt.Sprintf("messages[%d]: reasoning_content is not allowed here", i)
+		}
+	}
+	return checkOpenAITools(body, openaiName)
+}
+
+func checkGemini(body map[string]any) string {
+	messages := list(body["messages"])
+	first := 0
+	for i, m := range messages {
+		if at(m, "role") == "user" {
+			first = i
+		}
+	}
+	for _, m := range messages[first:] {
+		for _, c := range list(at(m, "tool_calls")) {
+			if raw, _ := json.Marshal(at(c, "extra_content")); string(raw) != schemaOfSignature {
+				return "Function call is missing a thought_signature in functionCall parts"
+			}
+		}
+	}
+	for i, t := range list(body["tools"]) {
+		if wrong := googleFault(at(t, "function", "parameters")); wrong != "" {
+			return fmt.Sprintf("GenerateContentRequest.tools[0].function_declarations[%d].parameters: %s", i, wrong)
+		}
+	}
+	return conversationFault(messages, geminiName)
+}
+
+// googleFault says what Google's API refuses of a schema.
+func googleFault(v any) string {
+	o, ok := v.(map[string]any)
+	if v == nil {
+		return ""
+	}
+	if !ok {
+		return "is no object"
+	}
+	for key := range o {
+		if !slices.Contains([]string{
+			"type", "format", "description", "nullable", "enum", "items", "properties", "required", "anyOf", "minimum", "maximum", "title",
+			"minItems", "maxItems", "minLength", "maxLength", "pattern",
+		}, key) {
+			return "Unknown name \"" + key + "\": Cannot find field"
+		}
+	}
+	if _, list := o["type"].([]any); list {
+		return "Proto field is not repeating, cannot start list"
+	}
+	if o["type"] == "array" && len(at(o, "items").(map[string]any)) == 0 {
+		return "items: missing field"
+	}
+	if len(list(o["anyOf"])) > 0 && len(o) > 1 {
+		return "when using any_of, it must be the only field set"
+	}
+	named, _ := o["properties"].(map[string]any)
+	for _, p := range named {
+		if wrong := googleFault(p); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+func checkAnthropic(body map[string]any) string {
+	for i, m := range list(body["messages"]) {
+		blocks := list(at(m, "content"))
+		calls := slices.ContainsFunc(blocks, func(b any) bool { return at(b, "type") == "tool_use" })
+		if calls && (at(blocks, 0, "type") != "thinking" || at(blocks, 0, "signature") != "EqQB" || at(blocks, 0, "thinking") != "I 🚀") {
+			return fmt.Sprintf("messages.%d.content.0.type: Expected `thinking`, but found %v", i, at(blocks, 0))
+		}
+	}
+	return checkMessages(body)
+}
+
+func checkBedrock(body map[string]any) string {
+	for _, m := range list(body["messages"]) {
+		for _, b := range list(at(m, "content")) {
+			if at(b, "type") == "tool_use" && len(list(body["tools"])) == 0 {
+				return "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+			}
+		}
+	}
+	return checkMessages(body)
+}
+
+// checkMessages has the rules of the messages API.
+func checkMessages(body map[string]any) string {
+	for i, t := range list(body["tools"]) {
+		if name, _ := at(t, "name").(string); !openaiName.MatchString(name) {
+			return fmt.Sprintf("tools.%d.custom.name: String should match pattern", i)
+		}
+		if wrong := schemaFault(at(t, "input_schema"), true); wrong != "" {
+			return fmt.Sprintf("tools.%d.custom.input_schema: %s", i, wrong)
+		}
+		named, _ := at(t, "input_schema", "properties").(map[string]any)
+		for key := range named {
+			if !propertyOf.MatchString(key) {
+				return fmt.Sprintf("tools.%d.custom.input_schema.properties: Property keys should match pattern", i)
+			}
+		}
+	}
+	used, role := map[string]bool{}, "assistant"
+	for i, m := range list(body["messages"]) {
+		if at(m, "role") == role {
+			return fmt.Sprintf("messages.%d: roles must alternate", i)
+		}
+		role, _ = at(m, "role").(string)
+		for _, b := range list(at(m, "content")) {
+			name, _ := at(b, "name").(string)
+			id, _ := at(b, "id").(string)
+			switch at(b, "type") {
+			case "text":
+				if text, _ := at(b, "text").(string); strings.TrimSpace(text) == "" {
+					return "text content blocks must contain non-whitespace text"
+				}
+			case "tool_use":
+				if !openaiName.MatchString(name) {
+					return fmt.Sprintf("messages.%d.content.0.tool_use.name: String should match pattern", i)
+				}
+				if used[id] {
+					return fmt.Sprintf("messages.%d: `tool_use` ids must be unique", i)
+				}
+				used[id] = true
+			case "tool_result":
+				if result, _ := at(b, "tool_use_id").(string); !used[result] {
+					return fmt.Sprintf("messages.%d: unexpected `tool_use_id`", i)
+				}
+			}
+		}
+	}
+	return ""
+}
