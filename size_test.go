@@ -22,6 +22,14 @@ const (
 	maxPrefix       = 4   // files of a package that begin with the same word and "_"
 )
 
+// larger lists the packages that may have more than maxPackageLines, and says why.
+var larger = map[string]struct {
+	lines int
+	why   string
+}{
+	"internal/cli": {4050, "its nouns move to packages of their own"},
+}
+
 // size is how large a package is.
 type size struct {
 	lines, identifiers int
@@ -38,7 +46,11 @@ func TestPackagesStaySmall(t *testing.T) {
 				t.Errorf("%s has %d %s, at most %d are allowed: split it by meaning", dir, n, what, limit)
 			}
 		}
-		atMost("lines", s.lines, maxPackageLines)
+		exception, listed := larger[dir]
+		atMost("lines", s.lines, max(maxPackageLines, exception.lines))
+		if listed && (exception.why == "" || s.lines <= maxPackageLines) {
+			t.Errorf("%s has %d lines: larger lists what has more than %d, with a reason", dir, s.lines, maxPackageLines)
+		}
 		atMost("identifiers", s.identifiers, maxIdentifiers)
 		for _, name := range slices.Sorted(maps.Keys(s.methods)) {
 			atMost("methods on "+name, s.methods[name], maxMethods)
@@ -104,7 +116,7 @@ func sizesOf(t *testing.T) map[string]size {
 		if !seen {
 			s.methods, s.prefixes = map[string]int{}, map[string]int{}
 		}
-		s.lines += f.at(f.syntax.FileEnd).Line - 1
+		s.lines += f.fset.File(f.syntax.Pos()).LineCount()
 		name := f.at(f.syntax.Pos()).Filename
 		name = name[strings.LastIndexByte(name, '/')+1:]
 		if prefix, _, ok := strings.Cut(name, "_"); ok {
@@ -163,8 +175,21 @@ func receiver(d *ast.FuncDecl) string {
 // TestSizesAreCounted keeps the counting honest.
 func TestSizesAreCounted(t *testing.T) {
 	s := sizesOf(t)["libs/sqldb"]
-	if s.lines < 500 || s.identifiers < 20 || s.methods["DB"] == 0 {
+	if s.identifiers < 20 || s.methods["DB"] == 0 {
 		t.Errorf("libs/sqldb is counted as %+v", s)
+	}
+	lines := 0
+	for _, name := range goFiles(t, false) {
+		if strings.HasPrefix(name, "libs/sqldb/") && strings.Count(name, "/") == 2 && !strings.HasSuffix(name, "_test.go") {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += strings.Count(string(text), "\n")
+		}
+	}
+	if s.lines != lines {
+		t.Errorf("%d lines of libs/sqldb are counted as %d", lines, s.lines)
 	}
 	if n := names(&ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{
 		{Name: "a"},
