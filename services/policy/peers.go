@@ -44,7 +44,7 @@ type registryLogins struct{ registry LoginReader }
 func (l registryLogins) Login(ctx context.Context, tenant, source string) (connection.Login, error) {
 	got, err := l.registry.GetLogin(ctx, &registryv1.GetLoginRequest{Tenant: tenant, Source: source})
 	if err != nil {
-		return connection.Login{}, err //nolint:wrapcheck // a fault
+		return connection.Login{}, err
 	}
 	out := connection.Login{
 		SourceID: got.GetSourceId(), Source: got.GetSource(), Target: got.GetTarget(), Destination: got.GetDestination(),

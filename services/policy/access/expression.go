@@ -64,7 +64,7 @@ func evaluate(program cel.Program, who *policyv1.Principal) (bool, error) {
 		if strings.Contains(err.Error(), "cost limit exceeded") { // cel-go has no error value for it
 			return false, errCost
 		}
-		return false, err //nolint:wrapcheck // shown as it is
+		return false, err
 	}
 	yes, ok := value.Value().(bool)
 	if !ok {

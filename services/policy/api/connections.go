@@ -152,7 +152,7 @@ func (s *connections) CompleteConnectionAttempt(ctx context.Context, req *policy
 	}
 	a, err := s.connections.Complete(ctx, connection.Response{
 		State: req.GetState(), Code: req.GetCode(), Error: req.GetError(), Description: req.GetErrorDescription(),
-		Issuer:  req.Iss, //nolint:protogetter // absent and empty differ
+		Issuer:  req.Iss, // absent and empty differ
 		Binding: req.GetBinding(), Browser: browser(req.GetBrowser()),
 	})
 	if err != nil {

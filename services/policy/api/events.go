@@ -16,5 +16,5 @@ type eventLog struct {
 
 // ReadEvents implements EventLogService.
 func (s *eventLog) ReadEvents(ctx context.Context, req *registryv1.ReadEventsRequest) (*registryv1.ReadEventsResponse, error) {
-	return s.log.ReadEvents(ctx, req) //nolint:wrapcheck // for the caller
+	return s.log.ReadEvents(ctx, req)
 }

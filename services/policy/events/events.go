@@ -19,7 +19,7 @@ const Source = "/windlass/policy"
 func New(ctx context.Context, at time.Time, eventType, subject string, data proto.Message) (eventlog.Event, error) {
 	e, err := eventlog.New(authn.Tenant(ctx), eventType, subject, at, data)
 	e.Owner = authn.From(ctx).GetSubject()
-	return e, err //nolint:wrapcheck // it says which event
+	return e, err
 }
 
 // Config is that of a log of these events.

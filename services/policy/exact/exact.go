@@ -20,7 +20,7 @@ import (
 func Types(messages ...proto.Message) (cel.EnvOption, error) {
 	registry, err := types.NewProtoRegistry(types.ProtoTypeDefs(messages...))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the environment
+		return nil, err
 	}
 	return func(e *cel.Env) (*cel.Env, error) {
 		e, err := cel.CustomTypeProvider(registry)(e)

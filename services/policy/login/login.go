@@ -60,7 +60,7 @@ func (s *Server) GetLogin(ctx context.Context, req *loginv1.GetLoginRequest) (*l
 		var expires int64
 		err := from.Scan(&l.Sealed, &l.Revision, &expires)
 		l.ExpireTime = timestamppb.New(sqldb.Time(expires))
-		return &l, err //nolint:wrapcheck // the caller does
+		return &l, err
 	}, `SELECT sealed, revision, expires_us FROM logins WHERE id = $1 AND expires_us > $2`, req.GetId(), sqldb.Micros(s.db.Now()))
 	if err != nil {
 		return nil, missing(err)

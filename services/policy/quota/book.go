@@ -91,7 +91,7 @@ func (b *Book) stored(ctx context.Context, tenant string, revision uint64) (map[
 	}
 	rows, err := sqldb.All(ctx, b.db.Reader(), func(from sqldb.Scanner) (r row, err error) {
 		err = from.Scan(&r.id, &r.limits.Requests, &r.limits.Turns, &r.limits.Tokens, &r.limits.ToolCalls)
-		return r, err //nolint:wrapcheck // the caller does
+		return r, err
 	}, `SELECT id, requests, turns, tokens, tool_calls FROM quotas WHERE tenant = $1`, tenant)
 	if err != nil {
 		return nil, fmt.Errorf("read quotas: %w", err)

@@ -60,7 +60,7 @@ type row struct {
 func scan(from sqldb.Scanner) (r row, err error) {
 	err = from.Scan(&r.tenant, &r.id, &r.limits.Requests, &r.limits.Turns, &r.limits.Tokens, &r.limits.ToolCalls,
 		sqldb.TimeColumn(&r.created), sqldb.TimeColumn(&r.updated))
-	return r, err //nolint:wrapcheck // the caller does
+	return r, err
 }
 
 func (r row) proto() *policyv1.Quota {

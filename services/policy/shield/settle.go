@@ -8,32 +8,6 @@ const flagOutline = `\x{1F3F4}[\x{E0020}-\x{E007F}]{0,7}(?s:.)`
 // open returns the position in a text from which on its findings may change with more text.
 type open func(text string) int
 
-// opening returns that of the shield's detector. An outline matches whatever a finding depends on, and may match more.
-func (c Config) opening() open {
-	switch c.Detector {
-	case "pattern":
-		return anyOf(c.Pattern)
-	case "secrets":
-		return foldedOpen(anyOf(secretExpressions()...))
-	case "pii":
-		return foldedOpen(anyOf(emailExpression, ibanOutline, cardOutline, phoneExpression))
-	case "email":
-		return foldedOpen(anyOf(emailExpression))
-	case "iban":
-		return foldedOpen(anyOf(ibanOutline))
-	case "card":
-		return foldedOpen(anyOf(cardOutline))
-	case "phone":
-		return foldedOpen(anyOf(phoneExpression))
-	case "invisible":
-		return anyOf(flagOutline)
-	case "links":
-		return foldedOpen(anyOf(withScheme.String(), inMarkup.String()))
-	default: // size: what is found goes on to the end, whatever follows
-		return func(text string) int { return len(text) }
-	}
-}
-
 // anyOf returns the earliest position of those of the expressions. Those for words are one, since only the last word counts for them.
 func anyOf(expressions ...string) open {
 	var words, others []string

@@ -108,10 +108,14 @@ func New(c Config) (*Shield, error) {
 	if c.Asks() {
 		return s, nil
 	}
-	if s.find, err = c.detector(); err != nil {
+	k, err := c.kind()
+	if err == nil {
+		s.find, err = k.find(c)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("shield %q: %w", c.Name, err)
 	}
-	s.open = c.opening()
+	s.open = k.open(c)
 	return s, nil
 }
 
@@ -140,49 +144,6 @@ func stagesOf(c Config) ([]string, error) {
 		out = []string{Input, Tool, Result, Output}
 	}
 	return out, nil
-}
-
-// detector returns what finds things, as configured.
-func (c Config) detector() (detector, error) {
-	switch {
-	case (c.Pattern != "") != (c.Detector == "pattern"):
-		return nil, errors.New("give a pattern with the detector pattern, and only there")
-	case c.MaxBytes < 0, (c.MaxBytes > 0) != (c.Detector == "size"):
-		return nil, errors.New("give max_bytes with the detector size, and only there")
-	case len(c.Hosts) > 0 && c.Detector != "links":
-		return nil, errors.New("give hosts with the detector links, and only there")
-	}
-	switch c.Detector {
-	case "pattern":
-		re, err := regexp.Compile(c.Pattern)
-		if err != nil {
-			return nil, fmt.Errorf("pattern: %w", err)
-		}
-		return pattern(re, "pattern"), nil
-	case "secrets":
-		return folded(secrets()), nil
-	case "pii":
-		return folded(all(emails(), ibans(), cards(), phones())), nil
-	case "email":
-		return folded(emails()), nil
-	case "iban":
-		return folded(ibans()), nil
-	case "card":
-		return folded(cards()), nil
-	case "phone":
-		return folded(phones()), nil
-	case "invisible":
-		return invisible, nil
-	case "links":
-		hosts, err := hostNames(c.Hosts)
-		return folded(links(hosts)), err
-	case "size":
-		return longer(c.MaxBytes), nil
-	}
-	return nil, fmt.Errorf(
-		"there is no detector %q: want pattern, secrets, pii, email, phone, iban, card, invisible, links, size, guard, moderation "+
-			"or webhook", c.Detector,
-	)
 }
 
 // hostNames checks the hosts of a list and returns them in lower case.

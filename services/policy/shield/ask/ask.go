@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
@@ -59,6 +60,8 @@ type Answer struct {
 // answerer answers questions: one answer for each text. Its errors are unusable if the next attempt would get the same.
 type answerer interface {
 	answer(ctx context.Context, q Question) ([]Answer, error)
+	// joins reports whether an answer is about all texts of a question together, so that it says nothing about one of them alone.
+	joins(stage string) bool
 }
 
 // unusableError says, for people, why there is no answer. It has no secrets.
@@ -108,6 +111,13 @@ type Shield struct {
 	log   *slog.Logger
 }
 
+// kinds makes the answerers of the detectors that ask.
+var kinds = map[string]func(shield.Config, Deps) (answerer, error){
+	shield.Webhook:    newWebhook,
+	shield.Guard:      newModel(inferencev1.ModerationForm_MODERATION_FORM_GUARD),
+	shield.Moderation: newModel(inferencev1.ModerationForm_MODERATION_FORM_ENDPOINT),
+}
+
 // New returns the shield of a configuration that shield.New has completed.
 func New(cfg shield.Config, deps Deps) (*Shield, error) {
 	s := &Shield{cfg: cfg, log: deps.Log}
@@ -115,16 +125,7 @@ func New(cfg shield.Config, deps Deps) (*Shield, error) {
 	if s.known, err = newAnswers(); err != nil {
 		return nil, err
 	}
-	switch {
-	case cfg.Detector != shield.Webhook && deps.Models == nil:
-		return nil, fmt.Errorf("shield %q needs Models", cfg.Name)
-	case cfg.Detector != shield.Webhook:
-		s.who = newModel(cfg, deps)
-		return s, nil
-	case deps.Egress == nil:
-		return nil, fmt.Errorf("shield %q needs Egress", cfg.Name)
-	}
-	s.who, err = newWebhook(cfg, deps)
+	s.who, err = kinds[cfg.Detector](cfg, deps)
 	return s, err
 }
 
@@ -139,7 +140,7 @@ func (s *Shield) Check(ctx context.Context, q Question) ([]Answer, error) {
 		if out[i].Action = Allow; text == "" {
 			continue
 		}
-		if known, ok := s.known.get(q, text); ok && !s.whole(q.Stage) {
+		if known, ok := s.known.get(q, text); ok && !s.who.joins(q.Stage) {
 			out[i] = known
 			continue
 		}
@@ -167,15 +168,12 @@ func (s *Shield) Check(ctx context.Context, q Question) ([]Answer, error) {
 	}
 	for n, i := range at {
 		out[i] = answers[n]
-		if !s.whole(q.Stage) {
+		if !s.who.joins(q.Stage) {
 			s.known.add(q, q.Texts[i], answers[n])
 		}
 	}
 	return out, nil
 }
-
-// whole reports whether an answer is about all texts of a question together, so that it says nothing about one of them alone.
-func (s *Shield) whole(stage string) bool { return s.cfg.Detector != shield.Webhook && joined(stage) }
 
 // answer asks within the shield's timeout, and once more where that may help.
 func (s *Shield) answer(ctx context.Context, q Question) ([]Answer, error) {

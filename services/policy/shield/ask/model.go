@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,23 +34,24 @@ type model struct {
 	categories []string // that matter, in lower case; empty = all
 }
 
-func newModel(cfg shield.Config, deps Deps) answerer {
-	m := &model{
-		models: deps.Models, name: cfg.Model, form: inferencev1.ModerationForm_MODERATION_FORM_GUARD, action: cfg.Action,
+// newModel makes models that are asked in a form.
+func newModel(form inferencev1.ModerationForm) func(shield.Config, Deps) (answerer, error) {
+	return func(cfg shield.Config, deps Deps) (answerer, error) {
+		if deps.Models == nil {
+			return nil, fmt.Errorf("shield %q needs Models", cfg.Name)
+		}
+		m := &model{models: deps.Models, name: cfg.Model, form: form, action: cfg.Action}
+		for _, name := range cfg.Categories {
+			m.categories = append(m.categories, strings.ToLower(name))
+		}
+		return m, nil
 	}
-	if cfg.Detector == shield.Moderation {
-		m.form = inferencev1.ModerationForm_MODERATION_FORM_ENDPOINT
-	}
-	for _, name := range cfg.Categories {
-		m.categories = append(m.categories, strings.ToLower(name))
-	}
-	return m
 }
 
 // answer implements answerer. The arguments and the result of a call are one text: a part of them alone means little.
 func (m *model) answer(ctx context.Context, q Question) ([]Answer, error) {
 	texts := q.Texts
-	if joined(q.Stage) {
+	if m.joins(q.Stage) {
 		texts = []string{strings.Join(texts, "\n")}
 	}
 	out := make([]Answer, 0, len(q.Texts))
@@ -69,14 +71,14 @@ func (m *model) answer(ctx context.Context, q Question) ([]Answer, error) {
 			out = append(out, m.judge(r))
 		}
 	}
-	for joined(q.Stage) && len(out) < len(q.Texts) {
+	for m.joins(q.Stage) && len(out) < len(q.Texts) {
 		out = append(out, out[0]) // each part of the whole, so that none passes without the others
 	}
 	return out, nil
 }
 
-// joined reports whether the texts of a stage are parts of a whole.
-func joined(stage string) bool { return stage == shield.Tool || stage == shield.Result }
+// joins implements answerer.
+func (*model) joins(stage string) bool { return stage == shield.Tool || stage == shield.Result }
 
 // judge makes an answer of a model's result. A text that is flagged without a category is taken to have one that matters.
 func (m *model) judge(r *inferencev1.ModerationResult) Answer {

@@ -65,6 +65,9 @@ type response struct {
 }
 
 func newWebhook(cfg shield.Config, deps Deps) (answerer, error) {
+	if deps.Egress == nil {
+		return nil, fmt.Errorf("shield %q needs Egress", cfg.Name)
+	}
 	w := &webhook{
 		shield: cfg.Name, url: cfg.URL, headers: cfg.Headers, tenant: cmp.Or(cfg.Tenant, authn.DefaultTenant), secrets: deps.Secrets,
 		client: deps.Egress.Client(egress.Options{MaxResponseBytes: maxBody, Once: true}),
@@ -80,6 +83,9 @@ func newWebhook(cfg shield.Config, deps Deps) (answerer, error) {
 	}
 	return w, nil
 }
+
+// joins implements answerer.
+func (*webhook) joins(string) bool { return false }
 
 // answer implements answerer.
 func (w *webhook) answer(ctx context.Context, q Question) ([]Answer, error) {

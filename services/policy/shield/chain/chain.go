@@ -166,7 +166,7 @@ func (s *configured) ask(ctx context.Context, req *policyv1.CheckTextRequest, te
 	}
 	answers, err := s.asks.Check(ctx, q)
 	if err != nil {
-		return err //nolint:wrapcheck // a fault
+		return err
 	}
 	for i, a := range answers {
 		if a.Action != ask.Allow {
