@@ -163,7 +163,7 @@ func expression(question string) string {
 // stream writes an answer piece by piece, each at its time after the request: a model elsewhere does not fall behind because this machine
 // is busy.
 type stream struct {
-	ctx   context.Context //nolint:containedctx // of the request that is answered
+	ctx   context.Context // of the request that is answered
 	w     http.ResponseWriter
 	rc    *http.ResponseController
 	pace  pace

@@ -32,7 +32,7 @@ type process struct {
 }
 
 // passed lists the variables that programs inherit from us. CPU_PROFILE is for those of `make profile`.
-var passed = []string{"PATH", "HOME", "CPU_PROFILE"} //nolint:gochecknoglobals // a constant
+var passed = []string{"PATH", "HOME", "CPU_PROFILE"}
 
 // spawn starts a program with a minimal environment, and waits for its ready line. Its output goes to verbose, and its last lines into
 // errors.

@@ -33,5 +33,5 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if err != nil {
 		_ = b.rc.SetReadDeadline(time.Time{}) // the server reads on while the handler works, to notice that the caller leaves
 	}
-	return n, err //nolint:wrapcheck // a pass-through
+	return n, err
 }

@@ -11,7 +11,7 @@ import (
 func compressed(next http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1<<10), gzhttp.EnableZstd(false))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the options are ours
+		return nil, err
 	}
 	gzipped := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

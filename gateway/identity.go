@@ -58,7 +58,7 @@ func (g *Gateway) known(r *http.Request) (*policyv1.Principal, error) {
 	if g.deps.Login != nil && len(credentials.Authorization) == 0 {
 		token, present, err := g.deps.Login.Token(r)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // for the caller
+			return nil, err
 		}
 		if present { // and then the connection does not count, whatever is wrong with the token
 			login = g.loginCheck(r.Clone(r.Context()), credentials) // serveAs takes the cookie out of r
@@ -69,7 +69,7 @@ func (g *Gateway) known(r *http.Request) (*policyv1.Principal, error) {
 	p, err := g.deps.Authenticator.Authenticate(r.Context(), credentials)
 	if err != nil {
 		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
-		return nil, err //nolint:wrapcheck // for the caller
+		return nil, err
 	}
 	check, ok := g.deps.Authenticator.Check(credentials)
 	if login != nil {
@@ -89,11 +89,11 @@ func (g *Gateway) loginCheck(r *http.Request, c authn.Credentials) *authn.Check 
 	return &authn.Check{Every: loginRecheck, Verify: func(ctx context.Context) error {
 		token, _, err := g.deps.Login.Token(r.WithContext(ctx))
 		if err != nil {
-			return err //nolint:wrapcheck // for the caller
+			return err
 		}
 		c.Authorization = []string{"Bearer " + token}
 		_, err = g.deps.Authenticator.Authenticate(ctx, c)
-		return err //nolint:wrapcheck // the same
+		return err
 	}}
 }
 
@@ -124,7 +124,7 @@ func (g *Gateway) count(r *http.Request, caller *policyv1.Principal) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	return g.deps.Requests.Take(r.Context(), caller, verdict.Quota) //nolint:wrapcheck // for the caller
+	return g.deps.Requests.Take(r.Context(), caller, verdict.Quota)
 }
 
 // serveAs passes a request on in the name of the caller, unless that goes beyond a quota.

@@ -85,7 +85,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
-	return x.ResponseWriter.Write(b) //nolint:wrapcheck // a pass-through
+	return x.ResponseWriter.Write(b)
 }
 
 // Unwrap lets http.ResponseController reach the connection.

@@ -146,7 +146,7 @@ func Bundles() map[string]string {
 }
 
 // Streams are answers of a model, by the model's name.
-var Streams = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
+var Streams = sync.OnceValue(func() map[string]repeated {
 	piece := `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n"
 	calls := `data: {"choices":[{"delta":{"tool_calls":[`
 	return map[string]repeated{
@@ -168,7 +168,7 @@ var Streams = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglob
 })
 
 // Lists are results of tools/list, by the server's name.
-var Lists = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
+var Lists = sync.OnceValue(func() map[string]repeated {
 	const tool = `{"name":"t","inputSchema":{"type":"object"}},`
 	return map[string]repeated{
 		"list-of-60-mb":  {`{"tools":[`, tool, large, tool[:len(tool)-1] + "]}"},
@@ -183,7 +183,7 @@ var Lists = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobal
 })
 
 // Results are results of tools/call, by the server's name.
-var Results = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
+var Results = sync.OnceValue(func() map[string]repeated {
 	const part = `{"type":"text","text":"a"},`
 	return map[string]repeated{
 		"call-of-60-mb": {`{"content":[{"type":"text","text":"`, "xxxxxxxxxx", large, `"}]}`},
@@ -196,7 +196,7 @@ var Results = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglob
 })
 
 // Hooks are answers of receivers of webhooks.
-var Hooks = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
+var Hooks = sync.OnceValue(func() map[string]repeated {
 	return map[string]repeated{
 		"60-mb":     {"", "xxxxxxxxxx", large, ""},
 		headers:     {},

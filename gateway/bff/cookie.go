@@ -97,7 +97,7 @@ func (n cookieNames) attemptName(state string) string {
 func (b *BFF) keepAttempt(w http.ResponseWriter, r *http.Request, a attempt) error {
 	text, err := json.Marshal(a)
 	if err != nil {
-		return err //nolint:wrapcheck // strings always encode
+		return err
 	}
 	b.dropAttempts(w, r)
 	sealed := b.box.Seal(secret.New(string(text)), attemptOwner)

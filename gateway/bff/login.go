@@ -138,9 +138,9 @@ func (b *BFF) refreshed(ctx context.Context, id []byte, revision int64) (tokens,
 	select {
 	case r := <-ch:
 		fresh, _ := r.Val.(tokens)
-		return fresh, r.Err //nolint:wrapcheck // of refresh
+		return fresh, r.Err
 	case <-ctx.Done():
-		return tokens{}, ctx.Err() //nolint:wrapcheck // as it is
+		return tokens{}, ctx.Err()
 	}
 }
 

@@ -148,7 +148,7 @@ func (b *BFF) end(ctx context.Context, t tokens) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.revoke, strings.NewReader(form.Encode()))
 	if err != nil {
-		return err //nolint:wrapcheck // it names the URL
+		return err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if s := b.cfg.ClientSecret; !s.IsZero() {
@@ -156,7 +156,7 @@ func (b *BFF) end(ctx context.Context, t tokens) error {
 	}
 	resp, err := b.deps.Client.Do(req)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the URL
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // its content does not matter
 	if resp.StatusCode != http.StatusOK {

@@ -94,7 +94,7 @@ func (b *BFF) keep(ctx context.Context, id []byte, t, fresh tokens, revision int
 	defer tick.Stop()
 	for {
 		_, err = b.deps.Logins.UpdateLogin(ctx, &loginv1.UpdateLoginRequest{Id: id, Revision: revision, Sealed: sealed})
-		switch status.Code(err) { //nolint:exhaustive // others may be of a moment
+		switch status.Code(err) { // others may be of a moment
 		case codes.OK:
 			return nil
 		case codes.NotFound:

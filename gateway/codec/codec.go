@@ -82,7 +82,7 @@ func unmarshal(data []byte, m proto.Message, opts protojson.UnmarshalOptions) er
 		data = rewrite(data, m.ProtoReflect().Descriptor(), enum.Full, canon.Mask)
 	}
 	if err := opts.Unmarshal(data, m); err != nil {
-		return err //nolint:wrapcheck // Explain reads it
+		return err // Explain reads it
 	}
 	canon.Unmask(m)
 	return nil

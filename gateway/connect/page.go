@@ -41,5 +41,5 @@ func write(w http.ResponseWriter, status int, content any, leadsTo string) error
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the browser has gone
+	return err
 }

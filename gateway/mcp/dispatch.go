@@ -14,7 +14,7 @@ import (
 
 // request is a client's request.
 type request struct {
-	ctx     context.Context //nolint:containedctx // of this request, which is passed along with it
+	ctx     context.Context // of this request, which is passed along with it
 	id      json.RawMessage
 	method  string
 	params  json.RawMessage

@@ -23,7 +23,7 @@ const maxSubscriptions = 1000
 type watches struct {
 	tools    registryv1.ToolServiceClient
 	servers  registryv1.ServerServiceClient
-	stopping context.Context //nolint:containedctx // of the server, not of a call
+	stopping context.Context // of the server, not of a call
 
 	mu            sync.Mutex
 	subscriptions *lru.Cache[ownSession, *subscriptions]

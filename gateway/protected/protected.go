@@ -47,7 +47,7 @@ type Resources struct {
 func New(cfg Config) (*Resources, error) {
 	base, err := url.Parse(strings.TrimSuffix(cfg.URL, "/"))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the gateway has checked it
+		return nil, err
 	}
 	return &Resources{cfg: cfg, base: base}, nil
 }

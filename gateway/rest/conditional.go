@@ -48,7 +48,7 @@ func (c *conditional) Write(b []byte) (int, error) {
 	if c.withheld {
 		return len(b), nil
 	}
-	return c.ResponseWriter.Write(b) //nolint:wrapcheck // a pass-through
+	return c.ResponseWriter.Write(b)
 }
 
 // knows reports whether a list of ETags has one. The comparison is weak: a proxy may have compressed the answer.

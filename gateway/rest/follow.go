@@ -127,7 +127,7 @@ func (h *heldWriter) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (h *heldWriter) Write(b []byte) (int, error) {
 	if h.turn == "" {
-		return h.ResponseWriter.Write(b) //nolint:wrapcheck // a pass-through
+		return h.ResponseWriter.Write(b)
 	}
 	h.body = append(h.body, b...)
 	return len(b), nil

@@ -70,7 +70,7 @@ func (c keyed) Invoke(ctx context.Context, method string, args, reply any, opts 
 	hasten(ctx, args)
 	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	faultpoint.Hit(faultpoint.GatewayAnswered)
-	return err //nolint:wrapcheck // a pass-through
+	return err
 }
 
 func setKey(ctx context.Context, args any) error {

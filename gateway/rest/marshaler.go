@@ -37,7 +37,7 @@ func (marshaler) Marshal(v any) ([]byte, error) {
 	}
 	m, ok := v.(proto.Message)
 	if !ok {
-		return json.Marshal(v) //nolint:wrapcheck // none of our RPCs has one
+		return json.Marshal(v)
 	}
 	b, err := codec.Marshal(m)
 	return append(b, '\n'), err
@@ -82,7 +82,7 @@ func whole(r io.Reader) ([]byte, error) {
 		_, _ = b.Seek(0, io.SeekEnd) // it never fails
 		return b.data, nil
 	}
-	return io.ReadAll(r) //nolint:wrapcheck // the caller does
+	return io.ReadAll(r)
 }
 
 // NewEncoder implements runtime.Marshaler.
@@ -93,6 +93,6 @@ func (m marshaler) NewEncoder(w io.Writer) runtime.Encoder {
 			return err
 		}
 		_, err = w.Write(b)
-		return err //nolint:wrapcheck // a pass-through
+		return err
 	})
 }

@@ -130,7 +130,7 @@ func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http
 
 // Annotate returns a context for an upstream call with the forwarded request headers, as the generated handlers do.
 func (a *API) Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error) {
-	return runtime.AnnotateContext(ctx, a.mux, r, rpc) //nolint:wrapcheck // the error handler knows it
+	return runtime.AnnotateContext(ctx, a.mux, r, rpc) // the error handler knows it
 }
 
 // incoming selects the request headers to forward. The gRPC client sets the trace's own, and we set the principal.

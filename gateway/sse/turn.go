@@ -43,7 +43,7 @@ func (s *Streams) serveTurn(w http.ResponseWriter, r *http.Request, req *session
 		},
 	}
 	if req.GetTurnId() != "" {
-		src.end, _ = json.Marshal(map[string]string{"turn_id": req.GetTurnId()}) //nolint:errchkjson // strings always encode
+		src.end, _ = json.Marshal(map[string]string{"turn_id": req.GetTurnId()}) // strings always encode
 	}
 	s.serve(w, r, src, refuse)
 }

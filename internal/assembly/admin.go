@@ -36,7 +36,7 @@ func (p *Process) addAdmin(parts []component, names hostname.Names) {
 	all := ops.New(ops.Deps{
 		Authenticate: func(r *http.Request) (*policyv1.Principal, error) {
 			if err := http.NewCrossOriginProtection().Check(r); err != nil {
-				return nil, err //nolint:wrapcheck // only whether there is one counts
+				return nil, err
 			}
 			return p.authenticator.Authenticate(r.Context(), authn.Credentials{
 				Authorization: r.Header.Values("Authorization"), Peer: authn.PeerOf(r),

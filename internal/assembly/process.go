@@ -74,7 +74,7 @@ type Process struct {
 	// issuers is the egress for calls of identity providers. It also reaches the one that runs in this process, which sources must not.
 	issuers *egress.Egress
 	server  *rpc.Server
-	ctx     context.Context //nolint:containedctx // bounds the building of components only
+	ctx     context.Context // bounds the building of components only
 
 	bus        *bus.Bus
 	temporal   temporal.Client

@@ -25,7 +25,7 @@ import (
 // call is one run of a command that calls a server.
 type call struct {
 	*app.App
-	ctx    context.Context //nolint:containedctx // of this one run
+	ctx    context.Context // of this one run
 	cmd    *cobra.Command
 	args   []string
 	client *client.Client

@@ -76,7 +76,7 @@ func (d *Dir) Key(name string, previous ...secret.Value) (_ secret.Value, err er
 
 // Write writes a file that only the user of this process can read, whole or not at all: data sealed with half a key could never be opened
 // again.
-func Write(file string, b []byte) error { return dirid.Write(file, b) } //nolint:wrapcheck // callers do
+func Write(file string, b []byte) error { return dirid.Write(file, b) }
 
 // Close unlocks the directory.
 func (d *Dir) Close() error {

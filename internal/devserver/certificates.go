@@ -80,7 +80,7 @@ func issue(authority *meshtls.Authority, file string, uses []x509.ExtKeyUsage) e
 	if err != nil {
 		return err
 	}
-	return dirid.Write(file, text) //nolint:wrapcheck // it names the file
+	return dirid.Write(file, text)
 }
 
 // Renew writes the certificates of a folder again from time to time, until ctx ends.

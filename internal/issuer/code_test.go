@@ -134,7 +134,7 @@ func TestTokensOfALogin(t *testing.T) {
 	if _, access = parts(
 		t,
 		res.text(t, "access_token"),
-	); access["aud"].([]any)[0] != "https://mcp.example.com" { //nolint:forcetypeassert // a test
+	); access["aud"].([]any)[0] != "https://mcp.example.com" {
 		t.Errorf("audience with a resource %v", access["aud"])
 	}
 }

@@ -46,7 +46,7 @@ func Rounded(m proto.Message) bool {
 // Marshal writes a message as protojson does, but every number of a google.protobuf.Value as it was written.
 func Marshal(o protojson.MarshalOptions, m proto.Message) ([]byte, error) {
 	if !Rounded(m) {
-		return o.Marshal(m) //nolint:wrapcheck // the caller names the message
+		return o.Marshal(m)
 	}
 	m = proto.Clone(m)
 	each(m.ProtoReflect(), func(v *structpb.Value) {
@@ -59,7 +59,7 @@ func Marshal(o protojson.MarshalOptions, m proto.Message) ([]byte, error) {
 	})
 	text, err := o.Marshal(m)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the message
+		return nil, err
 	}
 	return unmasked(text), nil
 }

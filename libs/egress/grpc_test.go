@@ -262,7 +262,7 @@ func TestACallIsNotSent(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		egress *egress.Egress
-		ctx    context.Context //nolint:containedctx // of the call
+		ctx    context.Context // of the call
 		call   egress.GRPCCall
 		want   string
 	}{

@@ -63,7 +63,7 @@ func (s *sending) request(r *http.Request, once bool) *http.Request {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		out.Header = r.Header.Clone()
-		out.Header["content-length"] = []string{"0"} //nolint:canonicalheader // see above
+		out.Header["content-length"] = []string{"0"}
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func Name(e protoreflect.Enum) string {
 func Parse[E protoreflect.Enum](name string) E {
 	var none E
 	if v := none.Descriptor().Values().ByName(protoreflect.Name(Full(none.Descriptor(), name))); v != nil && name == strings.ToLower(name) {
-		return none.Type().New(v.Number()).(E) //nolint:forcetypeassert // the type makes its own values
+		return none.Type().New(v.Number()).(E)
 	}
 	return none
 }

@@ -23,7 +23,7 @@ func (t *transport) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthIn
 	who := Of(conn) // before the handshake: the peer may close its socket after it
 	secured, info, err := t.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // a pass-through
+		return nil, nil, err
 	}
 	out := AuthInfo{AuthInfo: info, Peer: who}
 	if common, ok := info.(interface {

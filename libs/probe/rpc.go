@@ -41,7 +41,7 @@ func Remote(ctx context.Context, conn grpc.ClientConnInterface) ([]Result, error
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the process
+		return nil, err
 	}
 	var out []Result
 	for _, c := range resp.GetChecks() {

@@ -95,7 +95,7 @@ func (c *Counter) take(ctx context.Context, scope Scope, tenant, subject string,
 		}
 		b.wait(ctx, leased)
 		if ctx.Err() != nil {
-			return taken{}, ctx.Err() //nolint:wrapcheck // the caller's own
+			return taken{}, ctx.Err()
 		}
 	}
 }

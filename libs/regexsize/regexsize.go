@@ -18,14 +18,14 @@ type Size struct {
 func Of(text string) (Size, error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return Size{}, err //nolint:wrapcheck // the parser says where
+		return Size{}, err
 	}
 	return of(tree), nil
 }
 
 func of(re *syntax.Regexp) Size {
 	size := Size{Instructions: 1}
-	switch re.Op { //nolint:exhaustive // others are one instruction beside their parts
+	switch re.Op { // others are one instruction beside their parts
 	case syntax.OpLiteral:
 		size.Instructions += len(re.Rune)
 	case syntax.OpCharClass:

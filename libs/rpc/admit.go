@@ -34,7 +34,7 @@ type gatedInfo struct {
 func (g gated) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := g.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // a pass-through
+		return nil, nil, err
 	}
 	out := gatedInfo{AuthInfo: info}
 	out.conn, _ = conn.(*admission.Conn)

@@ -29,7 +29,7 @@ type direct struct {
 	stopped bool
 	calls   sync.WaitGroup
 	// life is cancelled to end the contexts of calls at a hard stop.
-	life context.Context //nolint:containedctx // of the server, not of a call
+	life context.Context // of the server, not of a call
 	cut  context.CancelFunc
 }
 
@@ -181,7 +181,7 @@ func (d *direct) open(ctx context.Context, s *memoryStream) error {
 func errStopped() error { return status.Error(codes.Unavailable, "the server has stopped") }
 
 // onlyEnd is a context without its parent's values: a server must not see its caller's.
-type onlyEnd struct{ context.Context } //nolint:containedctx // a wrapper
+type onlyEnd struct{ context.Context }
 
 // Value implements context.Context. Package context looks up a *int key, as no other code does, to find a context that children can attach
 // to; without it, it starts a goroutine for each child.

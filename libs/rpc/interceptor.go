@@ -176,7 +176,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if err := s.authorize(ctx, p, method, outside); err != nil || !outside {
 		return ctx, err
 	}
-	return s.cfg.ProviderData.ReceiveCall(ctx) //nolint:wrapcheck // for the caller
+	return s.cfg.ProviderData.ReceiveCall(ctx)
 }
 
 // authorize checks the permission for a method, and counts the calls that come from outside the mesh towards quotas. Those of roles come
@@ -246,7 +246,7 @@ func (s *Server) identify(ctx context.Context, method string) (*policyv1.Princip
 		if check, ok := s.cfg.Authenticator.Check(c); ok && err == nil {
 			return p, &check, nil
 		}
-		return p, nil, err //nolint:wrapcheck // for the caller
+		return p, nil, err
 	case len(tokens) > 1 || len(credentials) > 0:
 		return nil, nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries several credentials").
 			Hint("Send a bearer token or a mesh token, and only one of them.")

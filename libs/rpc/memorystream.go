@@ -96,7 +96,7 @@ func (s *memoryStream) finish(err error) {
 type serverSide struct {
 	*memoryStream
 
-	ctx context.Context //nolint:containedctx // a stream has one
+	ctx context.Context
 }
 
 // Context implements grpc.ServerStream.
@@ -125,7 +125,7 @@ func (s *serverSide) RecvMsg(m any) error { return streamError(s.up.receive(s.ct
 type clientSide struct {
 	*memoryStream
 
-	ctx    context.Context //nolint:containedctx // a stream has one
+	ctx    context.Context
 	cancel context.CancelFunc
 	desc   *grpc.StreamDesc
 	stats  stats.Handler
@@ -149,10 +149,10 @@ func (c *clientSide) Header() (metadata.MD, error) {
 	select {
 	case <-c.open:
 	case <-c.ctx.Done():
-		return nil, nil //nolint:nilnil // as the interface requires
+		return nil, nil
 	}
 	if !c.admitted {
-		return nil, nil //nolint:nilnil // as the interface requires
+		return nil, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

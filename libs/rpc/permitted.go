@@ -40,7 +40,6 @@ type streamUser struct{ tenant, subject string }
 const defaultUserStreams = 10_000
 
 type permittedStream struct {
-	//nolint:containedctx // of the call
 	ctx        context.Context
 	principal  *policyv1.Principal
 	method     string

@@ -95,7 +95,7 @@ type Server struct {
 	left        chan struct{} // closed when handlers were abandoned
 	leave       sync.Once
 	// stopping ends when Stop begins.
-	stopping context.Context //nolint:containedctx // of the server, not of a call
+	stopping context.Context // of the server, not of a call
 	stop     context.CancelFunc
 }
 

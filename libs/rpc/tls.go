@@ -92,7 +92,7 @@ type certified struct {
 func (t *serverTransport) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var first [1]byte
 	if _, err := conn.Read(first[:]); err != nil {
-		return nil, nil, err //nolint:wrapcheck // gRPC treats an ended connection by its kind
+		return nil, nil, err // gRPC treats an ended connection by its kind
 	}
 	conn = &peeked{Conn: conn, first: first[:]}
 	if first[0] != handshakeRecord {
@@ -100,11 +100,11 @@ func (t *serverTransport) ServerHandshake(conn net.Conn) (net.Conn, credentials.
 		if !t.tls.Accept && (!ok || !remote.IP.IsLoopback()) {
 			return nil, nil, errClear
 		}
-		return insecure.NewCredentials().ServerHandshake(conn) //nolint:wrapcheck // a pass-through
+		return insecure.NewCredentials().ServerHandshake(conn)
 	}
 	secured, info, err := t.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // a pass-through
+		return nil, nil, err
 	}
 	tlsInfo, ok := info.(credentials.TLSInfo)
 	if !ok {
@@ -136,7 +136,7 @@ func (p *peeked) Read(b []byte) (int, error) {
 		p.first = p.first[n:]
 		return n, nil
 	}
-	return p.Conn.Read(b) //nolint:wrapcheck // a pass-through
+	return p.Conn.Read(b)
 }
 
 // checkCertificate refuses a connection whose certificate is not valid, whatever the call carries.

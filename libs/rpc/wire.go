@@ -12,7 +12,7 @@ import (
 const keptBuffer = 64 << 10
 
 // buffers pools the buffers of encoded messages.
-var buffers = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // a pool
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // packet is an encoded message in memory. Open it once.
 type packet struct{ buf *[]byte }

@@ -42,7 +42,7 @@ type guard struct {
 	of          *compiled
 	copies      map[*jsonschema.Schema]*jsonschema.Schema
 
-	ctx       context.Context //nolint:containedctx // of the validation in progress: the library passes none
+	ctx       context.Context // of the validation in progress: the library passes none
 	left      int
 	unchecked int // since ctx was last checked
 }

@@ -209,8 +209,8 @@ func TestLargeArgumentsAreChecked(t *testing.T) {
 
 // ending is a context that ends after a number of Err calls, in the middle of a validation on any machine.
 type ending struct {
-	context.Context //nolint:containedctx // a wrapper
-	asked           int
+	context.Context
+	asked int
 }
 
 func (e *ending) Err() error {

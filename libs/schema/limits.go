@@ -187,7 +187,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	}
 	expanded, err := regexsize.Of(text)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the parser says where
+		return nil, err
 	}
 	size := expanded.Instructions
 	p.total += size
@@ -196,7 +196,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the compiler says where
+		return nil, err
 	}
 	return &pattern{re, size}, nil
 }

@@ -14,12 +14,12 @@ const maxFile = 64 << 10
 func ReadFile(path string) (Value, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Value{}, err //nolint:wrapcheck // it names the file
+		return Value{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
-		return Value{}, err //nolint:wrapcheck // the same
+		return Value{}, err
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 {
 		return Value{}, fmt.Errorf("%s has mode %#o: other accounts may read the secret; run chmod 600 %s", path, info.Mode().Perm(), path)

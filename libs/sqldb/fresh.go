@@ -35,7 +35,7 @@ type freshReads[V any] struct{ next *freshRead[V] }
 
 // freshRead is a read that callers wait for.
 type freshRead[V any] struct {
-	ctx   context.Context //nolint:containedctx // for values; the read does not end with it
+	ctx   context.Context // for values; the read does not end with it
 	done  chan struct{}
 	value V
 	err   error

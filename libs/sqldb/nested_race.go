@@ -9,7 +9,7 @@ import (
 )
 
 // open holds the goroutines with an open transaction, in builds with the race detector, as for tests.
-var open sync.Map //nolint:gochecknoglobals // goroutines belong to the process
+var open sync.Map // goroutines belong to the process
 
 // nested records that this goroutine has a transaction open, and panics if it already has one. The returned function ends it.
 func nested(what string) (end func()) {

@@ -9,7 +9,7 @@ import (
 // Plan is SQLite's plan of a statement: the output of EXPLAIN QUERY PLAN, one line per step.
 type Plan struct{ Statement, Steps string }
 
-var parameter = regexp.MustCompile(`\$\d+`) //nolint:gochecknoglobals // compiled once
+var parameter = regexp.MustCompile(`\$\d+`)
 
 // Plans returns the plans of all statements that a SQLite database has prepared so far, for tests that look for inefficient ones.
 // PostgreSQL plans by table statistics, so there it returns none.

@@ -88,7 +88,7 @@ func (s *statement) args(args []any) []any {
 }
 
 // inText matches what may be in a statement with a question mark or dollar sign that is no parameter.
-var inText = regexp.MustCompile(`'[^']*[$?][^']*'|[?]|--`) //nolint:gochecknoglobals // compiled once
+var inText = regexp.MustCompile(`'[^']*[$?][^']*'|[?]|--`)
 
 // positional replaces the parameters of a statement by question marks, and returns the numbers that they had; nil if these are 1, 2, 3 and
 // so on. The driver asks SQLite for the name of each parameter at each execution, which searches all names before it and copies it. A
@@ -117,7 +117,7 @@ func positional(query string) (text string, order []int) {
 	return parameter.ReplaceAllString(query, "?"), order
 }
 
-var limit = regexp.MustCompile(`(?i)\bLIMIT (\$\d+)`) //nolint:gochecknoglobals // compiled once
+var limit = regexp.MustCompile(`(?i)\bLIMIT (\$\d+)`)
 
 // steady turns a statement's limits into expressions. If a limit is a bare parameter, SQLite's planner uses its value, and re-plans the
 // statement each time the parameter is bound (sqlite3ExprIsInteger, since 3.47), which doubles the cost of a small query.

@@ -98,7 +98,7 @@ func (c *Client) resolve(ctx context.Context, w Want, req *policyv1.ResolveConne
 	req.Tenant, req.Subject, req.SourceId, req.Source, req.Target = w.Tenant, w.Subject, w.SourceID, w.Source, w.Target
 	resp, err := c.policy.ResolveConnection(ctx, req)
 	if err != nil {
-		return Token{}, err //nolint:wrapcheck // its code and its reason count
+		return Token{}, err // its code and its reason count
 	}
 	t := Token{Value: secret.New(resp.GetAccessToken()), Version: resp.GetVersion()}
 	until := c.now().Add(MaxAge)

@@ -64,7 +64,7 @@ func (c *Client) Secret(tenant, name string) (secret.Value, error) {
 		defer cancel()
 		resp, err := c.policy.ResolveSecret(ctx, &policyv1.ResolveSecretRequest{Tenant: tenant, Name: name})
 		if err != nil {
-			return nil, err //nolint:wrapcheck // its code counts
+			return nil, err // its code counts
 		}
 		e := entry{secret.New(resp.GetValue()), c.now()}
 		c.kept.Add(k, e)
@@ -82,7 +82,7 @@ func (c *Client) Secret(tenant, name string) (secret.Value, error) {
 	case !passing(err):
 		c.kept.Remove(k)
 	}
-	return secret.Value{}, err //nolint:wrapcheck // its code counts
+	return secret.Value{}, err // its code counts
 }
 
 // passing reports whether an error says nothing about the secret.

@@ -49,7 +49,7 @@ func cancelAt(t *testing.T, h *theatre, id string, m moment) time.Duration {
 	m.hold(r)
 	if r.turn == "" { // unanswered, but it exists
 		turns, _ := r.client.Must("GET", "/v1/sessions/"+r.session+"/turns", nil)["turns"].([]any)
-		r.turn = harness.JSON(turns[0].(map[string]any)).Str("id") //nolint:forcetypeassert // a list of objects
+		r.turn = harness.JSON(turns[0].(map[string]any)).Str("id")
 	}
 	from := time.Now()
 	status, out, err := r.client.Do(t.Context(), "POST", "/v1/turns/"+r.turn+":cancel", harness.JSON{"reason": "enough"})

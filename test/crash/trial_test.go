@@ -121,7 +121,7 @@ func (r *trial) approve() {
 		if err != nil || status != http.StatusOK || len(all) == 0 {
 			return false
 		}
-		id := harness.JSON(all[0].(map[string]any)).Str("id") //nolint:forcetypeassert // a list of objects
+		id := harness.JSON(all[0].(map[string]any)).Str("id")
 		status, _, err = r.client.Do(r.t.Context(), "POST", "/v1/approvals/"+id+":decide", harness.JSON{"decision": "approve"})
 		return err == nil && status == http.StatusOK
 	})
@@ -261,7 +261,7 @@ func (r *trial) checkTools(events []harness.Event, l leeway) {
 	told := outcomes(events)
 	r.h.count("tool calls compared with the ledger", len(rows))
 	for _, one := range rows {
-		row := harness.JSON(one.(map[string]any)) //nolint:forcetypeassert // a list of objects
+		row := harness.JSON(one.(map[string]any))
 		once := row.Str("tool") == "faulty__slow_once"
 		acts := r.h.calls(r.play.id + map[bool]string{true: "-once", false: "-put"}[once])
 		attempts, _ := row["attempts"].(float64)

@@ -99,7 +99,7 @@ func TestUpInACrashLoop(t *testing.T) {
 	if len(turns) != 1 {
 		t.Fatalf("turns %v", turns)
 	}
-	turn := harness.JSON(turns[0].(map[string]any)).Str("id") //nolint:forcetypeassert // a list of objects
+	turn := harness.JSON(turns[0].(map[string]any)).Str("id")
 	if end := c.Wait(turn); end.Str("output") != answer {
 		t.Errorf("turn = %v", end)
 	}

@@ -38,7 +38,7 @@ func openai(lines ...string) harness.Answer {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, l := range lines {
 			fmt.Fprintf(w, "data: %s\n\n", l)
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // every server's writer is one
+			w.(http.Flusher).Flush()
 		}
 	}}
 }

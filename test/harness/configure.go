@@ -97,13 +97,13 @@ func (m *Mesh) plain() JSON {
 func (m *Mesh) adapt(cfg JSON, name string) {
 	m.t.Helper()
 	role := RoleOf(name)
-	section := func(name string) JSON { return cfg[name].(JSON) } //nolint:forcetypeassert // made above
-	section("mesh")["listen"].(JSON)[role] = m.endpoint(name)     //nolint:forcetypeassert // made above
+	section := func(name string) JSON { return cfg[name].(JSON) }
+	section("mesh")["listen"].(JSON)[role] = m.endpoint(name)
 	switch role {
 	case "gateway":
 		section("gateway")["addr"] = m.endpoint(name)
 		section("temporal")["ui_proxy"] = m.uiProxy(number(name))
-		section("mesh")["listen"].(JSON)[role] = m.addr(9105 + 10*number(name)) //nolint:forcetypeassert // made above
+		section("mesh")["listen"].(JSON)[role] = m.addr(9105 + 10*number(name))
 	case "worker":
 		cfg["worker"] = JSON{"id": name}
 	case partyBus:
@@ -120,12 +120,12 @@ func (m *Mesh) adapt(cfg JSON, name string) {
 		case partyTemporal:
 			section("temporal")["address"] = m.reached(name, partyTemporal)[0]
 		default:
-			section("mesh")["targets"].(JSON)[callee] = strings.Join(m.reached(name, callee), ",") //nolint:forcetypeassert // made above
+			section("mesh")["targets"].(JSON)[callee] = strings.Join(m.reached(name, callee), ",")
 		}
 	}
 	if provider, ok := cfg["inference"].(JSON); ok && role == "inference" {
 		provider["providers"].([]any)[0].(JSON)["base_url"] = m.throughURL(name, "model",
-			m.options.Model.URL()) //nolint:forcetypeassert // made above
+			m.options.Model.URL())
 	}
 }
 

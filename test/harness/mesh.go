@@ -221,7 +221,7 @@ func (e *Embedded) UI() *Client {
 func (m *Mesh) UI() *Client {
 	m.t.Helper()
 	c := NewClient(m.t, "https://"+m.addr(8233))
-	c.HTTP.Transport.(*http.Transport).TLSClientConfig = temporalTLS(m.t, m.certificates()) //nolint:forcetypeassert // see NewClient
+	c.HTTP.Transport.(*http.Transport).TLSClientConfig = temporalTLS(m.t, m.certificates())
 	return c
 }
 

@@ -45,7 +45,7 @@ type runs struct {
 	finished *lru.Cache[string, []*turnv1.StepOutcome]
 	group    []*bus.Worker
 	all      sync.WaitGroup
-	ctx      context.Context //nolint:containedctx // ends the runs of a worker that stops
+	ctx      context.Context // ends the runs of a worker that stops
 	cancel   context.CancelCauseFunc
 }
 

@@ -97,7 +97,7 @@ func (l *lines) Write(message []byte) (int, error) {
 	if json.Unmarshal(message, &head) == nil && head.Method == string(mcp.MethodNotificationProgress) {
 		l.wrote()
 	}
-	return n, err //nolint:wrapcheck // as io.Writer
+	return n, err
 }
 
 // Progress sends a notification of progress to the caller. If the connection's queue is full it waits for room.

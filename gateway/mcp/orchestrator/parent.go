@@ -16,7 +16,7 @@ const maxRunner = 128
 // parent returns the session that calls, nil if none does. The caller must be permitted to see the session that it says it is.
 func (o *Orchestrator) parent(ctx context.Context, c Call) (*sessionsv1.Session, error) {
 	if c.Caller == "" {
-		return nil, nil //nolint:nilnil // most clients are no sessions
+		return nil, nil // most clients are no sessions
 	}
 	s, err := o.sessions.GetSession(ctx, &sessionsv1.GetSessionRequest{SessionId: c.Caller})
 	if err != nil {

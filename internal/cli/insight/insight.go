@@ -25,7 +25,7 @@ import (
 // Call is one run of a command.
 type Call struct {
 	// Ctx ends with the run.
-	Ctx context.Context //nolint:containedctx // of this one run
+	Ctx context.Context // of this one run
 	// Cmd has the flags, Args are the arguments.
 	Cmd  *cobra.Command
 	Args []string

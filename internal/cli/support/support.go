@@ -46,7 +46,7 @@ func Command(a *app.App, run insight.Runner) *cobra.Command {
 
 // bundle is an archive that is being written.
 type bundle struct {
-	ctx     context.Context //nolint:containedctx // of the command
+	ctx     context.Context // of the command
 	client  *client.Client
 	tar     *tar.Writer
 	scrub   *scrubber
@@ -166,12 +166,12 @@ func (b *bundle) text(name, text string) error {
 func tail(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", err //nolint:wrapcheck // it names the file
+		return "", err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
-		return "", err //nolint:wrapcheck // the same
+		return "", err
 	}
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s is no file", path)

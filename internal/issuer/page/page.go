@@ -71,7 +71,7 @@ func Write(w http.ResponseWriter, status int, content any, returnTo string) erro
 		"; frame-ancestors 'none'; base-uri 'none'")
 	w.WriteHeader(status)
 	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the browser has gone
+	return err
 }
 
 // WriteStyle serves the style sheet.

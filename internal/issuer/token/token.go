@@ -61,7 +61,7 @@ func Open(issuer, file string, now func() time.Time) (*Signer, error) {
 func readKey(file string) (*rsa.PrivateKey, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Open does
+		return nil, err
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {
@@ -69,7 +69,7 @@ func readKey(file string) (*rsa.PrivateKey, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Open does
+		return nil, err
 	}
 	if k, ok := key.(*rsa.PrivateKey); ok {
 		return k, nil
@@ -80,11 +80,11 @@ func readKey(file string) (*rsa.PrivateKey, error) {
 func newKey(file string) (*rsa.PrivateKey, error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Open does
+		return nil, err
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Open does
+		return nil, err
 	}
 	return key, datadir.Write(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }

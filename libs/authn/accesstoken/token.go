@@ -60,13 +60,13 @@ func valid(v secret.Value) bool {
 func create(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err //nolint:wrapcheck // the caller does
+		return err
 	}
 	var random [sha256.Size]byte
 	rand.Read(random[:])                              // never fails, see crypto/rand
 	f, err := os.CreateTemp(dir, filepath.Base(path)) // with mode 0600
 	if err != nil {
-		return err //nolint:wrapcheck // the caller does
+		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // its second name remains
 	_, err = f.WriteString(prefix + hex.EncodeToString(random[:]) + "\n")
@@ -74,7 +74,7 @@ func create(path string) error {
 		return err
 	}
 	if err := os.Link(f.Name(), path); !errors.Is(err, fs.ErrExist) {
-		return err //nolint:wrapcheck // the caller does
+		return err
 	}
 	return nil
 }

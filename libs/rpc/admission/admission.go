@@ -61,7 +61,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the server knows the kinds of this error
+			return nil, err // the server knows the kinds of this error
 		}
 		if c, ok := l.gate.open(conn); ok {
 			return c, nil

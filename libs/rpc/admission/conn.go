@@ -33,7 +33,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if n > 0 && !c.admitted.Load() && !c.charge(int64(n)) {
 		return 0, errors.Join(errTooMuch, c.Close())
 	}
-	return n, err //nolint:wrapcheck // a pass-through
+	return n, err
 }
 
 // charge counts received bytes. Without an open call the server keeps none of them.
@@ -54,7 +54,7 @@ func (c *Conn) Close() error {
 	c.gate.mu.Lock()
 	c.gate.release(c)
 	c.gate.mu.Unlock()
-	return c.Conn.Close() //nolint:wrapcheck // a pass-through
+	return c.Conn.Close()
 }
 
 // SyscallConn implements syscall.Conn, for who asks the kernel about the other end.
@@ -63,5 +63,5 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	return sc.SyscallConn() //nolint:wrapcheck // a pass-through
+	return sc.SyscallConn()
 }

@@ -12,9 +12,9 @@ import (
 
 var (
 	// whole matches a scan of a whole table. Sub-queries of the same statement have short names.
-	whole = regexp.MustCompile(`^SCAN ([a-z_]{3,})`) //nolint:gochecknoglobals // compiled once
+	whole = regexp.MustCompile(`^SCAN ([a-z_]{3,})`)
 	// tenants matches a search that visits all rows of a tenant.
-	tenants = regexp.MustCompile(`^SEARCH (\w+) USING .*\(tenant=\?\)$`) //nolint:gochecknoglobals // compiled once
+	tenants = regexp.MustCompile(`^SEARCH (\w+) USING .*\(tenant=\?\)$`)
 )
 
 // Check fails for each statement used by a test that scans a table, or all rows of a tenant in it: the cost of a turn must not depend on

@@ -15,5 +15,5 @@ type EventLog struct {
 
 // ReadEvents implements EventLogService.
 func (s *EventLog) ReadEvents(ctx context.Context, req *registryv1.ReadEventsRequest) (*registryv1.ReadEventsResponse, error) {
-	return s.log.ReadEvents(ctx, req) //nolint:wrapcheck // for the caller
+	return s.log.ReadEvents(ctx, req)
 }

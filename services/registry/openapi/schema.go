@@ -321,7 +321,7 @@ func (c *converter) objects(out map[string]any, s *openapi3.Schema) {
 	c.boolean(out, "unevaluatedProperties", s.UnevaluatedProperties)
 	if len(s.PatternProperties) > 0 {
 		out["patternProperties"] = c.named(s.PatternProperties)
-		maps.DeleteFunc(out["patternProperties"].(map[string]any), func(pattern string, _ any) bool { //nolint:forcetypeassert // just set
+		maps.DeleteFunc(out["patternProperties"].(map[string]any), func(pattern string, _ any) bool {
 			_, err := regexp.Compile(pattern)
 			return err != nil
 		})

@@ -133,5 +133,5 @@ func (s *Service) end(ctx context.Context, e grantdb.Ended) error {
 
 func (s *Service) tell(ctx context.Context, tenant, turn string) error {
 	_, err := s.deps.Policy.EndGrants(ctx, &policyv1.EndGrantsRequest{Tenant: tenant, TurnIds: []string{turn}})
-	return err //nolint:wrapcheck // callers say what it is about
+	return err
 }

@@ -101,7 +101,7 @@ func zone(spec scheduledb.ScheduleSpec) (*time.Location, error) {
 	if name == "Local" { // this process's zone, which no one else knows
 		name = "local"
 	}
-	return time.LoadLocation(name) //nolint:wrapcheck // callers have messages of their own
+	return time.LoadLocation(name)
 }
 
 // Next returns the first time after t at which a validated spec fires, the zero time when there is none.

@@ -49,5 +49,5 @@ func (r *Registry) ReadEvents(ctx context.Context, in *registryv1.ReadEventsRequ
 		}
 		return &registryv1.ReadEventsResponse{Done: true, Position: position}, nil
 	}
-	return r.Log.ReadEvents(ctx, in) //nolint:wrapcheck // as the registry does
+	return r.Log.ReadEvents(ctx, in)
 }

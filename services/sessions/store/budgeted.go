@@ -13,10 +13,10 @@ const budgeted = `CASE WHEN EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.t
 
 var (
 	selectLockedTurn = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted +
-		" FROM turns t WHERE t.tenant = $1 AND t.id = $2" //nolint:gochecknoglobals // put together once
+		" FROM turns t WHERE t.tenant = $1 AND t.id = $2"
 
 	selectLockedTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted + ", " +
-		rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+		rows.Of("s", sessionColumns) +
 		" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 )
 

@@ -71,7 +71,7 @@ func (v *Session) label(labels string) error {
 }
 
 var selectTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " +
-	rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+	rows.Of("s", sessionColumns) +
 	" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 
 const selectSession = "SELECT " + sessionColumns + " FROM sessions WHERE tenant = $1 AND id = $2"

@@ -120,7 +120,7 @@ func (l *Link) accept() error {
 			if err != nil {
 				return // closed
 			}
-			l.done.Go(func() { l.carry(conn.(*net.TCPConn)) }) //nolint:forcetypeassert // of a TCP listener
+			l.done.Go(func() { l.carry(conn.(*net.TCPConn)) })
 		}
 	})
 	return nil
@@ -134,7 +134,7 @@ func (l *Link) carry(client *net.TCPConn) {
 		p.reset()
 		return
 	}
-	p.server = upstream.(*net.TCPConn) //nolint:forcetypeassert // of a TCP dial
+	p.server = upstream.(*net.TCPConn)
 	l.mu.Lock()
 	if l.closed || l.mode == Cut {
 		l.mu.Unlock()

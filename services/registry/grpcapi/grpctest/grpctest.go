@@ -82,7 +82,7 @@ func (s *Server) Message(t testing.TB, name string) *dynamicpb.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor)) //nolint:forcetypeassert // the test names a message
+	return dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor))
 }
 
 // Options say how a server behaves.

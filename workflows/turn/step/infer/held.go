@@ -16,7 +16,7 @@ type held struct {
 	settle settle          // nil: nothing settles before the end
 	end    func()          // ends a check under way
 	under  sync.WaitGroup  // the loop
-	ctx    context.Context //nolint:containedctx // of the checks, which are made beside the stream
+	ctx    context.Context // of the checks, which are made beside the stream
 
 	mu                      sync.Mutex
 	text, reasoning         strings.Builder
