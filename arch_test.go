@@ -52,7 +52,7 @@ var homes = map[string][]string{
 	"google.golang.org/protobuf/encoding/protojson": {
 		"libs/canon", "libs/eventlog", "gateway/codec", "gateway/gen", "gateway/mcp/orchestrator", "services/sessions/bundle",
 		"services/sessions/api", "services/registry/grpcapi", "services/registry/grpccall", "workflows/turn/executor", "workflows/temporal",
-		"internal/cli/secrets", "bench", "examples",
+		"bench", "examples",
 	},
 	"image":              {"examples"}, // nothing that comes from outside is decoded as an image, whatever it unfolds to
 	"golang.org/x/image": {"examples"},
@@ -69,6 +69,15 @@ var rooms = []struct {
 	{"services/mcpbridge", "proto/gen/windlass/mcpbridge/v1", []string{"api", "server", "result", "redact", "watch"}},
 	{"services/inference", "proto/gen/windlass/inference/v1", []string{"api", "provider"}},
 	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store", "services/sessions/agentspec"}},
+}
+
+// cliRoot is the command line.
+const cliRoot = "internal/cli"
+
+// cliBase are the folders of the command line that commands are made from. Every other folder there is a command (a noun such as agent, or a
+// verb such as chat): commands import neither each other nor the root, which lists them.
+var cliBase = []string{
+	"app", "client", "command", "follow", "health", "hint", "lineedit", "login", "output", "project", "question", "show", "state", "usage",
 }
 
 // dialers are names that open a connection past libs/egress (outside) or libs/rpc (between our services).
@@ -183,6 +192,13 @@ func TestRulesBite(t *testing.T) {
 		{name: "API messages elsewhere", dir: "workflows/turn", imports: own + "proto/gen/windlass/sessions/v1"},
 		{name: "stored messages in the store", dir: "services/sessions/store", imports: own + "proto/gen/windlass/sessions/store/v1"},
 		{name: "stored messages beside it", dir: "services/sessions", imports: own + "proto/gen/windlass/sessions/store/v1", refused: true},
+		{name: "a command of the command line uses the base", dir: "internal/cli/agent", imports: own + "internal/cli/command"},
+		{name: "the command line lists its commands", dir: "internal/cli", imports: own + "internal/cli/agent"},
+		{name: "a command imports another", dir: "internal/cli/chat", imports: own + "internal/cli/session", refused: true},
+		{name: "a command imports the root", dir: "internal/cli/agent", imports: own + "internal/cli", refused: true},
+		{name: "the base imports a command", dir: "internal/cli/command", imports: own + "internal/cli/agent", refused: true},
+		{name: "a test of the base uses a command", dir: "internal/cli/command", imports: own + "internal/cli/agent", test: true},
+		{name: "a program uses a command", dir: "cmd/windlass", imports: own + "internal/cli/serve"},
 		{name: "an image is decoded", dir: "services/registry", imports: "image/png", refused: true},
 		{name: "the standard library", dir: "services/sessions", imports: "net/http"},
 	} {
@@ -243,6 +259,9 @@ func mayImport(f file, target string) error {
 		if within(rel, room.imports) && !f.test && (room.tree == "" || under(f.dir, room.tree)) && !inRoom(f.dir, room.tree, room.dirs) {
 			return fmt.Errorf("of %s, %s is for %s only", cmp.Or(room.tree, "the repository"), rel, strings.Join(room.dirs, ", "))
 		}
+	}
+	if !f.test && f.dir != cliRoot && within(f.dir, cliRoot) && within(rel, cliRoot) && !within(rel, f.dir) && !inRoom(rel, cliRoot, cliBase) {
+		return fmt.Errorf("%s is for %s only: move what other commands need of it to the base of the command line", rel, cliRoot)
 	}
 	if a, b := service(f.dir), service(rel); a != "" && b != "" && a != b {
 		return fmt.Errorf("%s may not import %s: call its generated client", a, b)

@@ -2,23 +2,60 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/internal/cli/agent"
+	"github.com/windlass-dev/windlass/internal/cli/analytics"
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/apply"
+	"github.com/windlass-dev/windlass/internal/cli/approval"
+	"github.com/windlass-dev/windlass/internal/cli/artifact"
+	"github.com/windlass-dev/windlass/internal/cli/audit"
+	"github.com/windlass-dev/windlass/internal/cli/budget"
+	"github.com/windlass-dev/windlass/internal/cli/cache"
+	"github.com/windlass-dev/windlass/internal/cli/chat"
+	"github.com/windlass-dev/windlass/internal/cli/command"
+	"github.com/windlass-dev/windlass/internal/cli/connection"
+	"github.com/windlass-dev/windlass/internal/cli/decide"
+	"github.com/windlass-dev/windlass/internal/cli/decision"
+	"github.com/windlass-dev/windlass/internal/cli/doctor"
+	"github.com/windlass-dev/windlass/internal/cli/event"
+	"github.com/windlass-dev/windlass/internal/cli/execution"
+	"github.com/windlass-dev/windlass/internal/cli/grant"
+	"github.com/windlass-dev/windlass/internal/cli/group"
+	"github.com/windlass-dev/windlass/internal/cli/initproject"
 	"github.com/windlass-dev/windlass/internal/cli/login"
+	"github.com/windlass-dev/windlass/internal/cli/mcp"
+	"github.com/windlass-dev/windlass/internal/cli/model"
+	"github.com/windlass-dev/windlass/internal/cli/policy"
+	"github.com/windlass-dev/windlass/internal/cli/quota"
+	"github.com/windlass-dev/windlass/internal/cli/schedule"
+	"github.com/windlass-dev/windlass/internal/cli/secret"
+	"github.com/windlass-dev/windlass/internal/cli/session"
+	"github.com/windlass-dev/windlass/internal/cli/source"
 	"github.com/windlass-dev/windlass/internal/cli/support"
+	"github.com/windlass-dev/windlass/internal/cli/tool"
+	"github.com/windlass-dev/windlass/internal/cli/top"
+	"github.com/windlass-dev/windlass/internal/cli/turn"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
+	"github.com/windlass-dev/windlass/internal/cli/user"
 	"github.com/windlass-dev/windlass/internal/cli/version"
+	"github.com/windlass-dev/windlass/internal/cli/webhook"
 )
 
-// serverEnv names the variable with the server to call, used without --server.
-const serverEnv = "WINDLASS_SERVER"
-
-// defaultServer is where windlass up serves.
-const defaultServer = "http://127.0.0.1:8080"
+// nouns are the kinds of resources that have the commands of package command.
+func nouns() []command.Noun {
+	return []command.Noun{
+		agent.Noun(), session.Noun(), turn.Noun(), approval.Noun(), tool.Noun(), group.Noun(), source.Noun(), model.Noun(), decision.Noun(),
+		execution.Noun(), budget.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
+	}
+}
 
 // New returns the windlass command with its own commands and the given ones.
 func New(a *app.App, more ...*cobra.Command) *cobra.Command {
+	r := command.New(a, nouns()...)
 	root := &cobra.Command{
 		Use:   "windlass",
 		Short: "Run agents whose turns survive anything",
@@ -32,35 +69,22 @@ shown last from here.
 Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn failed, 6 the turn waits for a person.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE:    usage.GroupRun,
-		Version: version.Of(a.Version).Version,
+		Version: a.Build().Version,
 	}
 	root.SetVersionTemplate("windlass {{.Version}}\n")
-	root.SetGlobalNormalizationFunc(usage.CurrentName)
-	root.SetFlagErrorFunc(usage.WrongFlag)
-	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml, name, jsonpath=… or custom-columns=NAME:.path,…")
-	root.PersistentFlags().String("server", "", "address of the server (default $"+serverEnv+", then "+defaultServer+")")
-	// the flag exists
-	_ = root.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
-	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "talk", Title: "Talk:"},
-		&cobra.Group{ID: "nouns", Title: "Look and change:"})
-	for _, c := range more {
-		c.GroupID = "run"
-	}
-	root.AddCommand(more...)
-	add := func(group string, cs ...*cobra.Command) {
+	add := func(id, title string, cs ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: id, Title: title})
 		for _, c := range cs {
-			c.GroupID = group
+			c.GroupID = id
 			root.AddCommand(c)
 		}
 	}
-	add("run", doctorCommand(a), topCommand(a), versionCommand(a), support.Command(a, runner(a)))
-	add("run", initCommand(a), mcpCommand(a), login.User(a))
-	add("run", login.Commands(a, func(cmd *cobra.Command) string { return serverOf(a, cmd) })...)
-	add("talk", chatCommand(a), runCommand(a), decideCommand(a), applyCommand(a))
-	add("nouns", nounCommands(a)...)
-	add("nouns", getCommand(a), listCommand(a))
-	usage.Refine(root)
-	completes(a, root)
+	add("run", "Run:", slices.Concat(more, login.Commands(a, r.ServerOf), []*cobra.Command{
+		doctor.Command(r), top.Command(r), version.Command(r), support.Command(r), initproject.Command(a), mcp.Command(r), user.Command(a),
+	})...)
+	add("talk", "Talk:", append(chat.Commands(r), decide.Command(r), apply.Command(r))...)
+	add("nouns", "Look and change:", append(r.Nouns(), r.Get(), r.List(), artifact.Command(r), secret.Command(r), connection.Command(r),
+		grant.Command(r), audit.Command(r), quota.Command(r), cache.Command(r), analytics.Command(r))...)
+	r.Finish(root)
 	return root
 }

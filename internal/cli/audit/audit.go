@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/gateway/codec"
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
-	"github.com/windlass-dev/windlass/internal/cli/insight"
+	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -24,20 +22,20 @@ import (
 const path = "/v1/audit"
 
 // Command returns "windlass audit".
-func Command(a *app.App, run insight.Runner) *cobra.Command {
+func Command(r *command.Runner) *cobra.Command {
 	list := &cobra.Command{
-		Use: "list", Short: "List audit records, the newest first", Args: cobra.NoArgs, RunE: run(list),
+		Use: "list", Short: "List audit records, the newest first", Args: cobra.NoArgs, RunE: r.Run(list),
 		Example: "  windlass audit list --action 'registry.*' --since 24h\n  windlass audit list --outcome refused --subject corp:alice",
 	}
 	list.Flags().Int("limit", 100, "list so many at most, 0 = all")
 	filterFlags(list)
 	export := &cobra.Command{
 		Use: "export", Short: "Print audit records as CloudEvents, one per line, the oldest first", Args: cobra.NoArgs,
-		Example: "  windlass audit export --since 24h > audit.jsonl", RunE: run(func(c insight.Call) error { return export(a, c) }),
+		Example: "  windlass audit export --since 24h > audit.jsonl", RunE: r.Run(export),
 	}
 	filterFlags(export)
 	verify := &cobra.Command{
-		Use: "verify", Short: "Check that no audit record was removed, changed or moved", Args: cobra.NoArgs, RunE: run(verify),
+		Use: "verify", Short: "Check that no audit record was removed, changed or moved", Args: cobra.NoArgs, RunE: r.Run(verify),
 		Long: "Compute the chain of hashes of the audit trail again. The exit code is 1 if it is broken.\n" +
 			"Keep the number of records and the hash that it prints somewhere else, and give them to later checks: somebody who can write to the\n" +
 			"database can make a whole new chain, but not one with the old hash.",
@@ -60,13 +58,13 @@ func filterFlags(cmd *cobra.Command) {
 }
 
 // query returns the filters of a command.
-func query(c insight.Call) (url.Values, error) {
+func query(c *command.Call) (url.Values, error) {
 	out := url.Values{}
 	for name, field := range map[string]string{
 		"since": "since", "until": "until", "subject": "subject", "action": "action", "resource": "resource", "outcome": "outcome",
 		"turn": "turn_id",
 	} {
-		v := flag(c, name)
+		v := c.Flag(name)
 		if v == "" {
 			continue
 		}
@@ -99,9 +97,7 @@ func when(text string) (time.Time, error) {
 	return at, nil
 }
 
-func flag(c insight.Call, name string) string { return c.Cmd.Flags().Lookup(name).Value.String() }
-
-func list(c insight.Call) error {
+func list(c *command.Call) error {
 	q, err := query(c)
 	if err != nil {
 		return err
@@ -110,38 +106,15 @@ func list(c insight.Call) error {
 	if err != nil || limit < 0 {
 		return app.Usage("--limit must not be negative")
 	}
-	items, _, err := c.Client.List(c.Ctx, path, "records", q, limit)
-	if err != nil {
-		return err
-	}
-	var names []string
-	rows := make([][]string, len(items))
-	for i, item := range items {
-		r, err := read(item)
-		if err != nil {
-			return err
-		}
-		names = append(names, r.GetId())
-		rows[i] = []string{
+	return command.PrintListing(c, command.Listing{
+		Path: path, Field: "records", Query: q, Limit: limit,
+		Header: []string{"SEQ", "AGE", "SUBJECT", "ACTION", "RESOURCE", "OUTCOME", "REASON"},
+	}, func(r *policyv1.AuditRecord) (string, []string) {
+		return r.GetId(), []string{
 			fmt.Sprint(r.GetSeq()), c.Ago(r.GetTime().AsTime()), r.GetSubject(), r.GetAction(), output.Cell(r.GetResource()),
 			enum.Name(r.GetOutcome()), output.Cell(r.GetReason()),
 		}
-	}
-	raw, err := json.Marshal(items)
-	if err != nil {
-		return fmt.Errorf("encode the list: %w", err)
-	}
-	return c.Print(strings.Join(names, "\n"), raw, func(w io.Writer) error {
-		return output.Rows(w, []string{"SEQ", "AGE", "SUBJECT", "ACTION", "RESOURCE", "OUTCOME", "REASON"}, rows)
 	})
-}
-
-func read(raw json.RawMessage) (*policyv1.AuditRecord, error) {
-	var r policyv1.AuditRecord
-	if err := codec.UnmarshalKnown(raw, &r); err != nil {
-		return nil, fmt.Errorf("the answer is not what a Windlass server says: %w", err)
-	}
-	return &r, nil
 }
 
 // cloudEvent is a record as an event of CloudEvents 1.0.
@@ -160,17 +133,17 @@ type cloudEvent struct {
 const exportPage = "500"
 
 // export writes page by page, so that its memory is bounded.
-func export(a *app.App, c insight.Call) error {
+func export(c *command.Call) error {
 	q, err := query(c)
 	if err != nil {
 		return err
 	}
 	q.Set("oldest_first", "true")
 	q.Set("page_size", exportPage)
-	lines := json.NewEncoder(a.Out)
+	lines := json.NewEncoder(c.Out)
 	lines.SetEscapeHTML(false)
 	for {
-		raw, err := c.Client.Do(c.Ctx, client.Request{Path: path, Query: q}, nil)
+		raw, err := c.Do(client.Request{Path: path, Query: q}, nil)
 		if err != nil {
 			return err
 		}
@@ -178,12 +151,12 @@ func export(a *app.App, c insight.Call) error {
 			Records []json.RawMessage `json:"records"`
 			Next    string            `json:"next_page_token"`
 		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
+		if err := client.Decode(raw, &page); err != nil {
+			return err
 		}
 		for _, item := range page.Records {
-			r, err := read(item)
-			if err != nil {
+			var r policyv1.AuditRecord
+			if err := client.Decode(item, &r); err != nil {
 				return err
 			}
 			if err := lines.Encode(cloudEvent{
@@ -200,16 +173,16 @@ func export(a *app.App, c insight.Call) error {
 	}
 }
 
-func verify(c insight.Call) error {
+func verify(c *command.Call) error {
 	q := url.Values{}
-	if seq := flag(c, "seq"); seq != "0" {
+	if seq := c.Flag("seq"); seq != "0" {
 		q.Set("seq", seq)
 	}
-	if hash := flag(c, "hash"); hash != "" {
+	if hash := c.Flag("hash"); hash != "" {
 		q.Set("hash", hash)
 	}
 	var v policyv1.VerifyAuditResponse
-	raw, err := c.Client.Do(c.Ctx, client.Request{Path: path + ":verify", Query: q}, &v)
+	raw, err := c.Do(client.Request{Path: path + ":verify", Query: q}, &v)
 	if err != nil {
 		return err
 	}

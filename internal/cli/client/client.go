@@ -167,6 +167,20 @@ func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.Raw
 	return body, nil
 }
 
+// Decode reads JSON of a response into a message, or into another value.
+func Decode(raw json.RawMessage, into any) error {
+	var err error
+	if m, ok := into.(proto.Message); ok {
+		err = codec.UnmarshalKnown(raw, m)
+	} else {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
+	}
+	return nil
+}
+
 // remember tells which session or turn an answer is about.
 func (c *Client) remember(body []byte) {
 	var made struct {

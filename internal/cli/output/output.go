@@ -209,3 +209,6 @@ func YesNo(b bool) string {
 	}
 	return "no"
 }
+
+// Percent formats a rate from 0 to 1.
+func Percent(rate float64) string { return fmt.Sprintf("%.1f%%", 100*rate) }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/version"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/telemetry"
@@ -95,7 +94,7 @@ func runDaemon(cmd *cobra.Command, a *app.App, file string, args []string) (err 
 	if err != nil {
 		return err
 	}
-	tel, err := telemetry.Setup(ctx, "windlassd", version.Of(a.Version).Version, cfg.Telemetry, a.Err)
+	tel, err := telemetry.Setup(ctx, "windlassd", a.Build().Version, cfg.Telemetry, a.Err)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/version"
 	"github.com/windlass-dev/windlass/libs/config"
 )
 
@@ -116,6 +115,6 @@ func cell(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "|"
 func daemonVersion(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of this binary as JSON", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return json.NewEncoder(a.Out).Encode(version.Of(a.Version)) },
+		RunE: func(*cobra.Command, []string) error { return json.NewEncoder(a.Out).Encode(a.Build()) },
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/version"
 	"github.com/windlass-dev/windlass/internal/embedded"
 	"github.com/windlass-dev/windlass/internal/issuer/account"
 	"github.com/windlass-dev/windlass/libs/config"
@@ -72,7 +71,7 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	tel, err := telemetry.Setup(ctx, "windlass", version.Of(a.Version).Version, cfg.Telemetry, a.Err)
+	tel, err := telemetry.Setup(ctx, "windlass", a.Build().Version, cfg.Telemetry, a.Err)
 	if err != nil {
 		return err
 	}

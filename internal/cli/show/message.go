@@ -1,9 +1,14 @@
 package show
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -33,4 +38,29 @@ func Parts(parts []*turnv1.ContentPart) string {
 		}
 	}
 	return b.String()
+}
+
+// Conversation writes messages in full.
+func Conversation(w io.Writer, items []json.RawMessage) error {
+	for _, raw := range items {
+		var m turnv1.Message
+		if err := client.Decode(raw, &m); err != nil {
+			return err
+		}
+		var lines []string
+		if text := Parts(m.GetContent()); text != "" {
+			lines = append(lines, text)
+		}
+		for _, call := range m.GetToolCalls() {
+			lines = append(lines, "calls "+call.GetTool()+" "+call.GetArgumentsJson())
+		}
+		if r := m.GetToolResult(); r != nil {
+			lines = append(lines, r.GetTool()+": "+Parts(r.GetContent()))
+		}
+		text := strings.ReplaceAll(output.Text(strings.Join(lines, "\n")), "\n", "\n           ")
+		if _, err := fmt.Fprintf(w, "%-9s  %s\n", enum.Name(m.GetRole()), text); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,16 +18,15 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
-	"github.com/windlass-dev/windlass/internal/cli/doctor"
-	"github.com/windlass-dev/windlass/internal/cli/insight"
-	"github.com/windlass-dev/windlass/internal/cli/version"
+	"github.com/windlass-dev/windlass/internal/cli/command"
+	"github.com/windlass-dev/windlass/internal/cli/health"
 )
 
 // maxLog is how much of the end of a log is collected, in bytes.
 const maxLog = 4 << 20
 
 // Command returns "windlass support-bundle".
-func Command(a *app.App, run insight.Runner) *cobra.Command {
+func Command(r *command.Runner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "support-bundle [--file FILE] [--config FILE] [--log FILE]…", Short: "Collect what helps to find a fault, without secrets",
 		Long: "Write a compressed archive with the version, the checks of 'windlass doctor', readiness, metrics, the configuration, and the\n" +
@@ -35,7 +34,7 @@ func Command(a *app.App, run insight.Runner) *cobra.Command {
 			"Secrets of the configuration and of the environment are replaced, and whatever has the form of a key, a token or a password.\n" +
 			"Read the archive all the same before you give it to others.",
 		Example: "  windlass support-bundle\n  windlass support-bundle --config windlass.yaml --log gateway.log --log worker.log",
-		Args:    cobra.NoArgs, RunE: run(func(c insight.Call) error { return collect(a, c) }),
+		Args:    cobra.NoArgs, RunE: r.Run(collect),
 	}
 	cmd.Flags().String("file", "windlass-support.tar.gz", "archive to write; an existing one is not replaced")
 	cmd.Flags().String("config", "", "configuration file of the mesh")
@@ -54,17 +53,16 @@ type bundle struct {
 	missing []string
 }
 
-func collect(a *app.App, c insight.Call) (err error) {
-	flag := func(name string) string { return c.Cmd.Flag(name).Value.String() }
+func collect(c *command.Call) (err error) {
 	logs, err := c.Cmd.Flags().GetStringArray("log")
 	if err != nil {
 		return err
 	}
-	scrub, err := newScrubber(a.Environ, flag("config"))
+	scrub, err := newScrubber(c.Environ, c.Flag("config"))
 	if err != nil {
 		return err
 	}
-	file := flag("file")
+	file := c.Flag("file")
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return app.Usage("%s exists: remove it, or name another with --file", file)
@@ -73,7 +71,7 @@ func collect(a *app.App, c insight.Call) (err error) {
 	}
 	packed := gzip.NewWriter(f)
 	b := &bundle{ctx: c.Ctx, client: c.Client, tar: tar.NewWriter(packed), scrub: scrub}
-	err = b.write(version.Of(a.Version), flag("data-dir"), logs)
+	err = b.write(c.Build(), c.Flag("data-dir"), logs)
 	if err = errors.Join(err, b.tar.Close(), packed.Close(), f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("write the bundle: %w", err), os.Remove(file))
 	}
@@ -95,11 +93,11 @@ func collect(a *app.App, c insight.Call) (err error) {
 }
 
 // write collects everything. What cannot be collected is listed, since a mesh with a fault may not answer.
-func (b *bundle) write(v version.Info, dataDir string, logs []string) error {
+func (b *bundle) write(v app.Build, dataDir string, logs []string) error {
 	if err := b.json("version.json", v); err != nil {
 		return err
 	}
-	if err := b.json("doctor.json", doctor.Check(b.ctx, b.client, dataDir)); err != nil {
+	if err := b.json("doctor.json", health.Check(b.ctx, b.client, dataDir)); err != nil {
 		return err
 	}
 	for _, from := range [][2]string{{"/readyz", "readyz.json"}, {"/metrics", "metrics.txt"}} {

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -14,11 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
-	"github.com/windlass-dev/windlass/internal/cli/insight"
 )
 
 // made runs the command and returns its exit code and output.
@@ -26,20 +22,8 @@ func made(t *testing.T, server string, environ []string, args ...string) (int, s
 	t.Helper()
 	var out bytes.Buffer
 	a := &app.App{Out: &out, Err: &out, Environ: environ}
-	c, err := client.New(client.Config{Server: server})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	cmd := Command(a, func(do func(insight.Call) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, args []string) error {
-			return do(insight.Call{
-				Ctx: t.Context(), Cmd: cmd, Args: args, Client: c,
-				Print: func(_ string, _ json.RawMessage, text func(io.Writer) error) error { return text(&out) },
-			})
-		}
-	})
-	return a.Execute(t.Context(), cmd, args), out.String()
+	code := a.Execute(t.Context(), clitest.Command(Command)(a), append([]string{"support-bundle", "--server", server}, args...))
+	return code, out.String()
 }
 
 // unpack returns the files of an archive.

@@ -1,160 +1,127 @@
-// Package top draws tables over and over on a terminal.
+// Package top has the command that shows what runs, over and over on a terminal.
 package top
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
-	"os"
+	"maps"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 )
 
-// Table is one of the tables of a frame.
-type Table struct {
-	// Title stands above it, with the number of rows.
-	Title  string
-	Header []string
-	Rows   [][]string
-	// More means that there are rows beyond these.
-	More bool
+// Command returns "windlass top".
+func Command(r *command.Runner) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "top", Short: "Watch what runs: sessions, turns, waits and budgets",
+		Long: "Show the sessions with an active turn, the turns that run, wait or are queued, what waits for people, and budgets, and draw\n" +
+			"them again every two seconds until Ctrl-C. Without a terminal, or with -o json, print them once.",
+		Args: cobra.NoArgs, RunE: r.Run(runTop),
+	}
+	cmd.Flags().Duration("interval", 2*time.Second, "time between two reads")
+	cmd.Flags().Bool("once", false, "print once")
+	return cmd
 }
 
-// Frame is what is shown at one time.
-type Frame struct {
-	// Head are the lines above the tables.
-	Head   []string
-	Tables []Table
-}
-
-// Reader reads what there is now.
-type Reader func(ctx context.Context) (Frame, error)
-
-// Control sequences of terminals (ECMA-48 and xterm's alternate screen).
-const (
-	enter      = "\x1b[?1049h\x1b[?25l"
-	leave      = "\x1b[?25h\x1b[?1049l"
-	home       = "\x1b[H"
-	eraseRight = "\x1b[K"
-	eraseBelow = "\x1b[J"
-)
-
-// Once prints one frame.
-func Once(w io.Writer, f Frame, paint func(column, cell string) string) error {
-	text, err := f.text(paint)
-	if err != nil {
-		return err
+func runTop(c *command.Call) error {
+	every, err := c.Cmd.Flags().GetDuration("interval")
+	if err != nil || every < 100*time.Millisecond {
+		return app.Usage("--interval is at least 100ms")
 	}
-	_, err = io.WriteString(w, text)
-	return err
-}
-
-// Run draws frames until ctx ends. A frame that cannot be read is told above the last one; only the first must be readable.
-func Run(ctx context.Context, a *app.App, every time.Duration, read Reader, paint func(column, cell string) string) error {
-	frame, err := read(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(a.Out, enter); err != nil {
-		return err
-	}
-	defer func() { _, _ = io.WriteString(a.Out, leave) }() // best effort
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for problem := ""; ; {
-		text, err := frame.text(paint)
+	if !c.Format.Plain() {
+		_, raw, err := readFrame(c.Ctx, c)
 		if err != nil {
 			return err
 		}
-		width, height := size(a.Out)
-		if _, err := io.WriteString(a.Out, fit(problem+text, width, height)); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		now, err := read(ctx)
-		if err != nil {
-			problem = app.Explain(err) + "\n"
-			continue
-		}
-		frame, problem = now, ""
+		return output.Value(c.Out, c.Format, raw)
 	}
+	read := func(ctx context.Context) (Frame, error) {
+		frame, _, err := readFrame(ctx, c)
+		return frame, err
+	}
+	if c.Terminal && c.Flag("once") != "true" {
+		return Run(c.Ctx, c.App, every, read, c.Paint())
+	}
+	frame, err := read(c.Ctx)
+	if err != nil {
+		return err
+	}
+	return Once(c.Out, frame, c.Paint())
 }
 
-// text formats a frame.
-func (f Frame) text(paint func(column, cell string) string) (string, error) {
-	var b strings.Builder
-	for _, line := range f.Head {
-		b.WriteString(output.Line(line) + "\n")
+// readFrame reads what top shows, as tables and as one JSON object.
+func readFrame(ctx context.Context, c *command.Call) (Frame, json.RawMessage, error) {
+	const limit = 50 // rows of a table
+	var frame Frame
+	now, all, counts := time.Now(), map[string][]json.RawMessage{}, []string{}
+	ready, err := readiness(ctx, c)
+	if err != nil {
+		return frame, nil, err
 	}
-	for _, t := range f.Tables {
-		count := fmt.Sprint(len(t.Rows))
-		if t.More {
-			count += " and more"
+	add := func(title string, n command.Noun, queries ...url.Values) error {
+		t := Table{Title: title, Header: n.Header}
+		for _, query := range queries {
+			items, more, err := c.Client.List(ctx, n.Path, n.Plural, query, limit)
+			if err != nil {
+				return err
+			}
+			if status := query.Get("status"); len(queries) > 1 {
+				counts = append(counts, fmt.Sprintf("%d %s", len(items), status))
+			}
+			_, rows, err := n.Rows(items, now)
+			if err != nil {
+				return err
+			}
+			all[n.Plural], t.Rows, t.More = append(all[n.Plural], items...), append(t.Rows, rows...), t.More || more
 		}
-		fmt.Fprintf(&b, "\n%s: %s\n", t.Title, count)
-		if len(t.Rows) == 0 {
-			continue
-		}
-		if err := output.Rows(&b, append([]string{}, t.Header...), t.Rows, paint); err != nil {
-			return "", err
+		frame.Tables = append(frame.Tables, t)
+		return nil
+	}
+	status := func(s string) url.Values { return url.Values{"status": {s}} }
+	for _, t := range []struct {
+		title, noun string
+		queries     []url.Values
+	}{
+		{"TURNS", "turn", []url.Values{status("running"), status("waiting"), status("queued")}},
+		{"WAITING FOR PEOPLE", "approval", []url.Values{status("pending")}},
+		{"ACTIVE SESSIONS", "session", []url.Values{{"active": {"true"}}}},
+		{"BUDGETS", "budget", []url.Values{{}}},
+	} {
+		if err := add(t.title, c.Noun(t.noun), t.queries...); err != nil {
+			return frame, nil, err
 		}
 	}
-	return b.String(), nil
+	frame.Head = append([]string{fmt.Sprintf("%s  %s  turns: %s  %s", c.Client.Server(), ready[0], strings.Join(counts, ", "),
+		now.Format(time.TimeOnly))}, ready[1:]...)
+	raw, err := json.Marshal(all)
+	return frame, raw, err
 }
 
-// fit returns what draws a text over the last one, cut to a screen.
-func fit(text string, width, height int) string {
-	var b strings.Builder
-	b.WriteString(home)
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if len(lines) > height {
-		lines = lines[:height]
+// readiness returns the server's status, and a line for each check that fails.
+func readiness(ctx context.Context, c *command.Call) ([]string, error) {
+	_, raw, err := c.Client.Probe(ctx, "/readyz")
+	if err != nil {
+		return nil, err
 	}
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(cut(line, width) + eraseRight)
+	var ready struct {
+		Status string
+		Causes map[string]struct{ Cause, Action string }
 	}
-	b.WriteString(eraseBelow)
-	return b.String()
-}
-
-// cut shortens a line to a width. Colours take no room, and end where it was cut.
-func cut(line string, width int) string {
-	var b strings.Builder
-	n, escape := 0, false
-	for _, r := range line {
-		switch {
-		case r == '\x1b':
-			escape = true
-		case escape:
-			escape = r != 'm'
-		case n == width:
-			return b.String() + "\x1b[0m"
-		default:
-			n++
-		}
-		b.WriteRune(r)
+	if err := client.Decode(raw, &ready); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Client.Server(), err)
 	}
-	return b.String()
-}
-
-// size returns the size of a terminal, a usual one if it is unknown.
-func size(w io.Writer) (width, height int) {
-	if f, ok := w.(*os.File); ok {
-		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
-			return width, height
-		}
+	lines := []string{ready.Status}
+	for _, name := range slices.Sorted(maps.Keys(ready.Causes)) {
+		lines = append(lines, fmt.Sprintf("%s: %s. %s", name, ready.Causes[name].Cause, ready.Causes[name].Action))
 	}
-	return 80, 24
+	return lines, nil
 }

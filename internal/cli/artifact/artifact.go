@@ -1,0 +1,71 @@
+// Package artifact has the commands for artifacts, which hold what is too large for a conversation.
+package artifact
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/command"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/usage"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+const path = "/v1/artifacts"
+
+// noun is not listed with the others: artifacts are listed only per session, and getting one returns bytes, not a resource.
+func noun() command.Noun {
+	return command.Noun{
+		Name: "artifact", Plural: "artifacts", Header: []string{"ID", "NAME", "TYPE", "BYTES", "AGE", "TURN"},
+		Read: command.Typed((*sessionsv1.Artifact).GetId, func(m *sessionsv1.Artifact, now time.Time) []string {
+			return []string{
+				m.GetId(), output.Cell(m.GetName()), m.GetMediaType(), fmt.Sprint(m.GetSize()),
+				output.Ago(now, m.GetCreateTime().AsTime()), m.GetTurnId(),
+			}
+		}),
+	}
+}
+
+// Command returns "windlass artifact".
+func Command(r *command.Runner) *cobra.Command {
+	list := &cobra.Command{
+		Use: "list SESSION", Aliases: []string{"ls"}, Short: "List the artifacts of a session", Args: cobra.ExactArgs(1),
+		RunE: r.Run(func(c *command.Call) error {
+			limit, err := c.Limit()
+			if err != nil {
+				return err
+			}
+			return noun().ListAt(c, "/v1/sessions"+client.Path(c.Args[0], "artifacts"), "artifacts", nil, limit)
+		}),
+	}
+	list.Flags().Int("limit", command.DefaultLimit, "list so many at most, 0 = all")
+	get := &cobra.Command{
+		Use: "get ID [--file FILE]", Short: "Write the bytes of an artifact", Args: cobra.ExactArgs(1), RunE: r.Run(get),
+		Long: "Write the bytes of an artifact: to a file unchanged, else as text with terminal control characters replaced.",
+	}
+	get.Flags().String("file", "", "where to; - writes the bytes as they are to the standard output")
+	return usage.Group("artifact", "Artifacts: what is too large for a conversation", []string{"artifacts"}, list, get)
+}
+
+func get(c *command.Call) error {
+	raw, err := c.Do(client.Request{Path: path + client.Path(c.Args[0])}, nil)
+	if err != nil {
+		return err
+	}
+	switch file := c.Flag("file"); file {
+	case "":
+		_, err = io.WriteString(c.Out, output.Text(string(raw)))
+	case "-":
+		_, err = c.Out.Write(raw)
+	default:
+		if err = os.WriteFile(file, raw, 0o600); err == nil {
+			c.Note("%d bytes are in %s", len(raw), file)
+		}
+	}
+	return err
+}

@@ -1,0 +1,23 @@
+package model
+
+import (
+	"testing"
+
+	"github.com/windlass-dev/windlass/internal/cli/clitest"
+	"github.com/windlass-dev/windlass/libs/testmain"
+)
+
+func TestMain(m *testing.M) { testmain.Verify(m) }
+
+var root = clitest.Nouns(Noun())
+
+var answers = clitest.Answers{
+	"GET /v1/models?page_size=100": {Body: `{"models":[{"name":"openai/gpt","provider":"openai","default":true,` +
+		`"supports_tools":true,"context_window":1000}],"next_page_token":""}`},
+}
+
+func TestCommands(t *testing.T) {
+	clitest.Run(t, root, answers, []clitest.Case{
+		{Args: "model list", Out: "NAME        DEFAULT  TOOLS  CONTEXT\nopenai/gpt  yes      yes    1000\n"},
+	})
+}

@@ -1,0 +1,43 @@
+package session
+
+import (
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/command"
+)
+
+func forkCommand(r *command.Runner) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "fork ID", Short: "Open a session that continues from a point in another one",
+		Long: "Open a session that begins with the conversation of another one, up to --seq or to its last finished turn.\n" +
+			"forked_from_seq in the answer says up to where it was taken: in the middle of a turn, no tool call is taken without its result.",
+		Args: cobra.ExactArgs(1), RunE: r.Run(fork),
+	}
+	cmd.Flags().Uint32("seq", 0, "take the messages up to this event; 0 = those of all finished turns")
+	cmd.Flags().String("agent", "", "agent of the new session; without it that of the other one")
+	cmd.Flags().String("title", "", "title for people; without it that of the other one")
+	cmd.Flags().String("params", "", "params of the new session, as JSON; without them those of the other one")
+	cmd.Flags().String("key", "", "idempotency key: the same key and request give the same session")
+	return cmd
+}
+
+func fork(c *command.Call) error {
+	seq, err := c.Cmd.Flags().GetUint32("seq")
+	if err != nil {
+		return app.Usage("%s", err)
+	}
+	body := c.Given("agent=agent_id", "title")
+	if seq > 0 {
+		body["seq"] = seq
+	}
+	if err := c.AddParams(body); err != nil {
+		return err
+	}
+	return Noun().Send(c, client.Request{
+		Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":fork", Body: body, Key: c.Flag("key"),
+	})
+}

@@ -1,0 +1,88 @@
+// Package session has the commands for sessions.
+package session
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/command"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+const path = "/v1/sessions"
+
+// Noun returns "windlass session".
+func Noun() command.Noun {
+	return command.Noun{
+		Name: "session", Plural: "sessions", Short: "Sessions: conversations with agents", Path: path, Get: true, Remove: true, More: commands,
+		Filters: []command.Filter{
+			{Name: "agent", Query: "agent_id", Usage: "only sessions with this agent"},
+			{Name: "label", Usage: "only sessions with this label, as key=value or key"},
+			{Name: "active", Usage: "only sessions in which a turn is active", Bool: true},
+		},
+		Header: []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
+		Read: command.Typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
+			return []string{
+				m.GetId(), m.GetAgentId(), m.GetActiveTurnId(), fmt.Sprint(m.GetLastSeq()), output.Ago(now, m.GetUpdateTime().AsTime()),
+				output.Cell(m.GetTitle()),
+			}
+		}),
+	}
+}
+
+func commands(r *command.Runner) []*cobra.Command {
+	create := &cobra.Command{Use: "create", Short: "Open a session with an agent", Args: cobra.NoArgs, RunE: r.Run(create)}
+	create.Flags().String("agent", "", "the agent; without it the only one, or the one named assistant")
+	create.Flags().String("title", "", "title for people")
+	create.Flags().String("params", "", `what the agent's placeholders ${params.*} stand for, as JSON: '{"team":"red"}'`)
+	create.Flags().StringToString("label", nil, "labels, as key=value")
+	update := &cobra.Command{
+		Use: "update ID", Short: "Change the title and the labels of a session", Args: cobra.ExactArgs(1), RunE: r.Run(update),
+	}
+	update.Flags().String("title", "", "title for people")
+	update.Flags().StringToString("label", nil, "labels, as key=value, instead of those it has")
+	return []*cobra.Command{create, update, messagesCommand(r), forkCommand(r), exportCommand(r)}
+}
+
+func create(c *command.Call) error {
+	labels, err := c.Cmd.Flags().GetStringToString("label")
+	if err != nil {
+		return app.Usage("%s", err)
+	}
+	body := c.Given("agent=agent_id", "title")
+	if len(labels) > 0 {
+		body["labels"] = labels
+	}
+	if err := c.AddParams(body); err != nil {
+		return err
+	}
+	return Noun().Send(c, client.Request{Method: http.MethodPost, Path: path, Body: body})
+}
+
+func update(c *command.Call) error {
+	body := c.Changed("title")
+	if c.Cmd.Flags().Changed("label") {
+		labels, err := c.Cmd.Flags().GetStringToString("label")
+		if err != nil {
+			return app.Usage("%s", err)
+		}
+		body["labels"] = labels
+	}
+	if len(body) == 0 {
+		return app.Usage("say what to change: --title or --label")
+	}
+	return Noun().Send(c, client.Request{
+		Method: http.MethodPatch, Path: path + client.Path(c.Args[0]), Body: body,
+		Query: url.Values{"update_mask": {strings.Join(slices.Sorted(maps.Keys(body)), ",")}},
+	})
+}

@@ -1,0 +1,54 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/windlass-dev/windlass/internal/cli/clitest"
+	"github.com/windlass-dev/windlass/libs/testmain"
+)
+
+func TestMain(m *testing.M) { testmain.Verify(m) }
+
+var root = clitest.Nouns(Noun())
+
+var answers = clitest.Answers{
+	"GET /v1/sessions?agent_id=support&page_size=1": {Body: `{"sessions":[{"id":"ses_1","agent_id":"support","title":"T","last_seq":9}],` +
+		`"next_page_token":"n"}`},
+	"PATCH /v1/sessions/ses_1?update_mask=title": {Body: `{"id":"ses_1","agent_id":"support"}`},
+	"POST /v1/sessions":                          {Body: `{"id":"ses_1","agent_id":"support"}`},
+	"GET /v1/sessions/ses_1/messages?page_size=200": {Body: `{"messages":[{"id":"msg_1","seq":1,"role":"user","content":[{"text":"hi\u001b[2J"}]},
+		{"id":"msg_2","seq":2,"role":"assistant","tool_calls":[{"call_id":"c","tool":"notes__list","arguments_json":"{}"}]},
+		{"id":"msg_3","seq":3,"role":"tool","tool_result":{"call_id":"c","tool":"notes__list","content":[{"text":"one\ntwo"}]}}],"next_page_token":""}`},
+	"POST /v1/sessions/ses_1:fork": {Body: `{"id":"ses_2","agent_id":"other",` +
+		`"forked_from_session":"ses_1","forked_from_seq":7}`},
+	"GET /v1/sessions/ses_1:export?format=markdown":                 {Body: "# T\n\n\u001b[2Jhello\n"},
+	"GET /v1/sessions/ses_1:export?format=json&include_events=true": {Body: `{"events":[],"session":{"id":"ses_1"}}`},
+}
+
+func TestCommands(t *testing.T) {
+	clitest.Run(t, root, answers, []clitest.Case{
+		{Args: "session list --agent-id support --limit 1 -o name", Out: "ses_1\n", Err: []string{"there are more"}},
+		{Args: `session create --params {"n":1} -o name`, Out: "ses_1\n", Sent: `POST /v1/sessions {"params":{"n":1}}`},
+		{Args: "session update ses_1 --title T -o name", Out: "ses_1\n", Sent: `PATCH /v1/sessions/ses_1?update_mask=title {"title":"T"}`},
+		{Args: "session update ses_1", Code: 2, Err: []string{"say what to change"}},
+		{Args: "session create --params [1]", Code: 2, Err: []string{"--params must be a JSON object"}},
+		{
+			Args: "session create --agent support --title T --label a=b -o name", Out: "ses_1\n",
+			Sent: `POST /v1/sessions {"agent_id":"support","labels":{"a":"b"},"title":"T"}`,
+		},
+		{
+			Args: "session messages ses_1",
+			Out:  "user       hi\uFFFD[2J\nassistant  calls notes__list {}\ntool       notes__list: one\n           two\n",
+		},
+		{
+			Args: "session fork ses_1 --seq 9 --agent other --title T -o name", Out: "ses_2\n",
+			Sent: `POST /v1/sessions/ses_1:fork {"agent_id":"other","seq":9,"title":"T"}`,
+		},
+		{Args: "session fork ses_1 -o name", Out: "ses_2\n", Sent: `POST /v1/sessions/ses_1:fork {}`},
+		{Args: "session export ses_1", Out: "# T\n\n\uFFFD[2Jhello\n"},
+		{Args: "session export ses_1 -f json --events", Out: "{\n  \"events\": [],\n  \"session\": {\n    \"id\": \"ses_1\"\n  }\n}\n"},
+		{Args: "session export ses_1 -o yaml --events", Out: "events: []\nsession:\n  id: ses_1\n"},
+		{Args: "session export ses_1 -f pdf", Code: 2, Err: []string{"markdown or json"}},
+		{Args: "session list --agent support --limit 1 -o name", Out: "ses_1\n"},
+	})
+}

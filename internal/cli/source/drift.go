@@ -1,0 +1,100 @@
+package source
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/command"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+)
+
+func driftCommands(r *command.Runner) []*cobra.Command {
+	diff := &cobra.Command{
+		Use: "diff ID", Short: "Show what changed in the tools of a pinned source, and is held back", Args: cobra.ExactArgs(1),
+		RunE: r.Run(func(c *command.Call) error {
+			var r registryv1.DiffSourceResponse
+			raw, err := c.Do(client.Request{Path: path + client.Path(c.Args[0]) + ":diff"}, &r)
+			if err != nil {
+				return err
+			}
+			return c.Print("", raw, func(w io.Writer) error { return writeDrift(w, &r) })
+		}),
+	}
+	accept := &cobra.Command{
+		Use: "accept ID [TOOL…]", Short: "Accept changed tools of a pinned source, all of them or those named", Args: cobra.MinimumNArgs(1),
+		Long:    "Accepts changed tools of a pinned source: all of them, or those named as in the mesh or as the source names them.",
+		Example: "  windlass source diff notes\n  windlass source accept notes read",
+		RunE:    r.Run(accept),
+	}
+	return []*cobra.Command{diff, accept}
+}
+
+// accept accepts the definitions that are held back when it begins: a tool that changes again meanwhile is not accepted.
+func accept(c *command.Call) error {
+	source := path + client.Path(c.Args[0])
+	var held registryv1.DiffSourceResponse
+	if _, err := c.Do(client.Request{Path: source + ":diff"}, &held); err != nil {
+		return err
+	}
+	want := []map[string]string{}
+	for _, t := range held.GetTools() {
+		if len(c.Args) == 1 || slices.ContainsFunc(c.Args[1:], func(name string) bool { return names(t, name) }) {
+			want = append(want, map[string]string{"name": t.GetName(), "definition_hash": t.GetDefinitionHash()})
+		}
+	}
+	for _, name := range c.Args[1:] {
+		if !slices.ContainsFunc(held.GetTools(), func(t *registryv1.DriftedTool) bool { return names(t, name) }) {
+			return fmt.Errorf("no changed definition of %s is held back; see windlass source diff %s", output.Line(name), output.Line(c.Args[0]))
+		}
+	}
+	if len(want) == 0 {
+		c.Note("nothing is held back")
+		return nil
+	}
+	body := map[string]any{"tools": want}
+	var r registryv1.AcceptSourceResponse
+	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: source + ":accept", Body: body}, &r)
+	if err != nil {
+		return err
+	}
+	return c.Print("", raw, func(w io.Writer) error {
+		for _, name := range r.GetAccepted() {
+			if _, err := fmt.Fprintln(w, "tool", output.Line(name), "accepted"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// names reports whether a name is that of a tool in the mesh, or the one that its source uses.
+func names(t *registryv1.DriftedTool, name string) bool {
+	_, own, _ := strings.Cut(t.GetName(), "__")
+	return t.GetName() == name || own == notInNames.ReplaceAllString(name, "_")
+}
+
+// notInNames matches what names of tools in the mesh cannot have.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+// writeDrift writes what changed in the definitions of tools, as unified diffs.
+func writeDrift(w io.Writer, r *registryv1.DiffSourceResponse) error {
+	for _, t := range r.GetTools() {
+		if _, err := fmt.Fprintf(w, "tool %s\n", output.Line(t.GetName())); err != nil {
+			return err
+		}
+		for line := range strings.Lines(t.GetDiff()) {
+			if _, err := fmt.Fprintln(w, output.Text(strings.TrimSuffix(line, "\n"))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package source
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+)
+
+// sourceFlags adds the flags that describe a source to a command.
+func sourceFlags(f *pflag.FlagSet) {
+	f.String("url", "", "endpoint of an MCP server over HTTP")
+	f.String("transport", "", "force a transport: http, sse or stdio")
+	f.String("elicitation", "", "what becomes of questions that its tools ask the user: reissue (default) or off")
+	f.StringSlice("exclude", nil, "switch tools off, by globs over the server's own names, as in 'delete_*'")
+	f.Bool("pin", false, "hold tools back whose definition changes, until you accept it")
+	f.String("dir", "", "working directory of the command")
+	f.StringToString("env", nil, `environment of the command, as NAME=VALUE; write a secret as '${env:NAME}'`)
+	f.StringToString("header", nil, `headers of requests, as NAME=VALUE; write a secret as '${env:NAME}'`)
+	f.Uint32("timeout", 0, "seconds that a call may take, 0 = 120")
+
+	f.String("openapi", "", "OpenAPI 3 document of an HTTP API: a URL, a file, or - for standard input")
+	f.String("graphql", "", "URL of a GraphQL API; select queries and mutations with --operation")
+	f.String("grpc", "", "gRPC server, as HOST:PORT; select services with --tag, methods with --path or --operation")
+	f.Bool("tls", false, "use TLS for the gRPC server")
+	f.String("descriptor-set", "", "file with a FileDescriptorSet of the gRPC server, which needs no reflection then, or - for standard input")
+	f.String("key-header", "", "metadata in which the gRPC server takes the key of a call")
+	f.StringArray("endpoint", nil, "endpoint of an HTTP API without document, as 'NAME=METHOD /path/${args.id}'; with --base-url")
+	f.String("base-url", "", "URL of the API, instead of the servers that its document names")
+	f.StringSlice("tag", nil, "only operations of the API with one of these tags, or of these gRPC services")
+	f.StringSlice("path", nil, "only operations of the API with such a path, as in '/pets*' or 'shop.v1.Orders/Get*'")
+	f.StringSlice("operation", nil, "only operations of the API with such an operation id, as in 'get*' or 'Orders_Get*'")
+	f.String("bearer", "", "token for the API, as '${env:NAME}'")
+	f.String("basic", "", "user and password for the API, as 'USER:${env:NAME}'")
+	f.String("api-key", "", "key for the API, as 'header:NAME=${env:NAME}' or 'query:NAME=${env:NAME}'")
+	f.String("token-url", "", "token endpoint for the API (OAuth 2 client credentials)")
+	f.String("client-id", "", "client id at the token endpoint")
+	f.String("client-secret", "", "client secret at the token endpoint, as '${env:NAME}'")
+	f.StringSlice("scope", nil, "scopes to request at the token endpoint")
+	workflowFlags(f)
+	f.StringSlice("agents", nil, "agents of Windlass as tools, by globs over their ids, as in 'support-*'; '*' for all")
+}
+
+// newBody returns the source that the arguments and flags describe: name, then program and arguments of an MCP server, if any.
+func newBody(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error) {
+	r := reader{flags: f, body: map[string]any{"name": args[0], "kind": "mcp"}}
+	if err := r.general(args[1:]); err != nil {
+		return nil, err
+	}
+	endpoints, err := f.GetStringArray("endpoint")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	workflows, err := f.GetStringArray("workflow")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	var read []func() error // what reads the rest, one for each kind of source that is given
+	for _, kind := range []struct {
+		given bool
+		read  func() error
+	}{
+		{r.body["url"] != nil, r.onlyForAPIs},
+		{r.body["command"] != nil, r.onlyForAPIs},
+		{r.get("openapi") != "", func() error { return r.document(r.get("openapi"), in) }},
+		{r.get("graphql") != "", r.graphql},
+		{r.get("grpc") != "", func() error { return r.grpc(r.get("grpc"), in) }},
+		{len(endpoints) > 0, func() error { return r.endpoints(endpoints) }},
+		{len(workflows) > 0, func() error { return r.workflows(workflows) }},
+		{len(r.list("agents")) > 0, r.agents},
+	} {
+		if kind.given {
+			read = append(read, kind.read)
+		}
+	}
+	if len(read) != 1 {
+		return nil, app.Usage("give one of --url, --openapi, --graphql, --grpc, --endpoint, --workflow, --agents, and a command after --")
+	}
+	if err := read[0](); err != nil {
+		return nil, err
+	}
+	if err := r.onlyForGRPC(); err != nil {
+		return nil, err
+	}
+	if r.body["workflows"] == nil {
+		if err := r.onlyForWorkflows(); err != nil {
+			return nil, err
+		}
+	}
+	r.text("base-url", "base_url")
+	r.operations()
+	return r.body, r.auth()
+}
+
+// general sets what sources of several kinds have.
+func (r reader) general(command []string) error {
+	for _, name := range []string{"url", "transport", "dir", "elicitation"} {
+		r.text(name, name)
+	}
+	for name, field := range map[string]string{"env": "env", "header": "headers"} {
+		if m, err := r.flags.GetStringToString(name); err != nil {
+			return app.Usage("%s", err)
+		} else if len(m) > 0 {
+			r.body[field] = m
+		}
+	}
+	if exclude := r.list("exclude"); len(exclude) > 0 {
+		r.body["exclude"] = exclude
+	}
+	if pin, err := r.flags.GetBool("pin"); err == nil && pin {
+		r.body["pin"] = true
+	}
+	if seconds, err := r.flags.GetUint32("timeout"); err == nil && seconds > 0 {
+		r.body["call_timeout_seconds"] = seconds
+	}
+	if len(command) > 0 {
+		r.body["command"] = command
+	}
+	return nil
+}
+
+// reader collects the fields of a source.
+type reader struct {
+	flags *pflag.FlagSet
+	body  map[string]any
+}
+
+func (r reader) get(name string) string {
+	value, err := r.flags.GetString(name)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+func (r reader) list(name string) []string {
+	value, err := r.flags.GetStringSlice(name)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+func (r reader) text(name, field string) {
+	if v := r.get(name); v != "" {
+		r.body[field] = v
+	}
+}
+
+func (r reader) onlyForAPIs() error {
+	for _, name := range []string{
+		"base-url", "tag", "path", "operation", "bearer", "basic", "api-key", "token-url", "client-id", "client-secret", "scope",
+	} {
+		if r.flags.Changed(name) {
+			return app.Usage("--%s belongs to an API", name)
+		}
+	}
+	return nil
+}
+
+func (r reader) onlyForGRPC() error {
+	for _, name := range []string{"tls", "descriptor-set", "key-header"} {
+		if r.body["kind"] != "grpc" && r.flags.Changed(name) {
+			return app.Usage("--%s belongs to --grpc", name)
+		}
+	}
+	return nil
+}
+
+// grpc sets where a gRPC server is, and its descriptors if they are given.
+func (r reader) grpc(address string, in io.Reader) error {
+	secure, err := r.flags.GetBool("tls")
+	if err != nil {
+		return app.Usage("%s", err)
+	}
+	switch {
+	case !strings.Contains(address, "://") && secure:
+		address = "grpcs://" + address
+	case !strings.Contains(address, "://"):
+		address = "grpc://" + address
+	case secure && !strings.HasPrefix(address, "grpcs://"):
+		return app.Usage("--tls needs --grpc HOST:PORT or grpcs://HOST:PORT")
+	}
+	r.body["kind"], r.body["url"] = "grpc", address
+	r.text("key-header", "key_header")
+	if from := r.get("descriptor-set"); from != "" {
+		return r.descriptors(from, in)
+	}
+	return nil
+}
+
+// descriptors sets the descriptors of a gRPC server.
+func (r reader) descriptors(from string, in io.Reader) error {
+	set, err := read(from, in)
+	if err != nil {
+		return fmt.Errorf("read the descriptor set: %w", err)
+	}
+	r.body["descriptor_set"] = base64.StdEncoding.EncodeToString(set)
+	return nil
+}
+
+// read reads a file, or the standard input for "-".
+func read(from string, in io.Reader) ([]byte, error) {
+	if from == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(from)
+}
+
+// document sets where the API's document is, or its text.
+func (r reader) document(from string, in io.Reader) error {
+	r.body["kind"] = "openapi"
+	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
+		r.body["url"] = from
+		return nil
+	}
+	text, err := read(from, in)
+	if err != nil {
+		return fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	r.body["document"] = string(text)
+	return nil
+}
+
+// graphql sets where a GraphQL API is.
+func (r reader) graphql() error {
+	r.body["kind"], r.body["url"] = "graphql", r.get("graphql")
+	return nil
+}
+
+// agents sets which agents are tools.
+func (r reader) agents() error {
+	r.body["kind"], r.body["agents"] = "agent", r.list("agents")
+	return r.onlyForAPIs()
+}
+
+// endpoints sets endpoints whose placeholders are their arguments.
+func (r reader) endpoints(list []string) error {
+	var all []map[string]any
+	for _, text := range list {
+		name, request, ok := strings.Cut(text, "=")
+		method, path, hasPath := strings.Cut(request, " ")
+		if !ok || !hasPath {
+			return app.Usage("--endpoint is 'NAME=METHOD /path'")
+		}
+		e := map[string]any{"name": name, "method": method}
+		path, query, _ := strings.Cut(path, "?")
+		if e["path"] = path; query != "" {
+			params := map[string]any{}
+			for part := range strings.SplitSeq(query, "&") {
+				name, value, _ := strings.Cut(part, "=")
+				params[name] = value
+			}
+			e["query"] = params
+		}
+		all = append(all, e)
+	}
+	r.body["kind"], r.body["endpoints"] = "http", all
+	return nil
+}
+
+func (r reader) operations() {
+	filter := map[string][]string{}
+	for name, field := range map[string]string{"tag": "tags", "path": "paths", "operation": "names"} {
+		if list := r.list(name); len(list) > 0 {
+			filter[field] = list
+		}
+	}
+	if len(filter) > 0 {
+		r.body["operations"] = filter
+	}
+}
+
+// auth sets the credentials, of which there is at most one kind.
+func (r reader) auth() error {
+	var all []map[string]any
+	if token := r.get("bearer"); token != "" {
+		all = append(all, map[string]any{"kind": "bearer", "secret": token})
+	}
+	if basic := r.get("basic"); basic != "" {
+		user, password, ok := strings.Cut(basic, ":")
+		if !ok {
+			return app.Usage("--basic is USER:${env:NAME}")
+		}
+		all = append(all, map[string]any{"kind": "basic", "username": user, "secret": password})
+	}
+	if key := r.get("api-key"); key != "" {
+		place, rest, hasPlace := strings.Cut(key, ":")
+		name, secret, hasName := strings.Cut(rest, "=")
+		if !hasPlace || !hasName || place != "header" && place != "query" {
+			return app.Usage("--api-key is header:NAME=${env:NAME} or query:NAME=${env:NAME}")
+		}
+		all = append(all, map[string]any{"kind": "api_key", "in": place, "name": name, "secret": secret})
+	}
+	if address := r.get("token-url"); address != "" {
+		client := map[string]any{
+			"kind": "oauth2_client_credentials", "token_url": address, "client_id": r.get("client-id"), "secret": r.get("client-secret"),
+		}
+		if scopes := r.list("scope"); len(scopes) > 0 {
+			client["scopes"] = scopes
+		}
+		all = append(all, client)
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		r.body["auth"] = all[0]
+		return nil
+	default:
+		return app.Usage("give one of --bearer, --basic, --api-key and --token-url")
+	}
+}
