@@ -39,6 +39,9 @@ var (
 	// ErrNewer means that a later version of the program has migrated the database.
 	ErrNewer = errors.New("the database was used by a later version of Windlass, which this version would misread: start that version or a " +
 		"newer one, or restore the backup from before the upgrade (docs/how-to/upgrades.md)")
+	// ErrOlder means that a version before the first release has migrated the database.
+	ErrOlder = errors.New("the database is of a version of Windlass before the first release, which this version cannot read: start with an " +
+		"empty data directory or database, or start the version that wrote it")
 	// ErrMissing means that a file is not there, or empty, though its data directory has had it.
 	ErrMissing = errors.New("database file is missing or empty, though this data directory has had it: restore it from a backup of the same " +
 		"time as the directory's other files")
@@ -76,8 +79,8 @@ func translate(err error) error {
 		return nil
 	}
 	for _, known := range []error{
-		ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict, ErrNewer, ErrMissing, ErrForeign, ErrDamaged,
-		ErrSchema,
+		ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict, ErrNewer, ErrOlder, ErrMissing, ErrForeign,
+		ErrDamaged, ErrSchema,
 	} {
 		if errors.Is(err, known) {
 			return err

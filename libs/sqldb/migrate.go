@@ -17,7 +17,7 @@ import (
 // BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which are translated for SQLite. A file is run in one transaction, up to
 // "-- +goose Down"; other annotations of goose have no effect. If ctx ends, completed migrations stay, and none is half applied.
 //
-// A database with a migration that files do not have is refused with ErrNewer.
+// A database with a migration that files do not have is refused: with ErrNewer if it is a later one, else with ErrOlder.
 func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	sub, err := fs.Sub(files, dir)
 	if err != nil {
@@ -49,7 +49,7 @@ type migration struct {
 
 // run applies the pending migrations. No other process migrates the schema meanwhile.
 func (m migration) run(ctx context.Context) error {
-	if err := m.refuseNewer(ctx); err != nil {
+	if err := m.refuseForeign(ctx); err != nil {
 		return err
 	}
 	dialect := goose.DialectSQLite3
@@ -100,8 +100,8 @@ func (m migration) exclusive(ctx context.Context, f func() error) (err error) {
 	return f()
 }
 
-// refuseNewer returns ErrNewer if the database has a migration that is not one of ours.
-func (m migration) refuseNewer(ctx context.Context) error {
+// refuseForeign returns ErrNewer or ErrOlder if the database has a migration that is not one of ours.
+func (m migration) refuseForeign(ctx context.Context) error {
 	table := "goose_" + m.schema
 	exists := "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)"
 	if m.dialect == Postgres {
@@ -120,8 +120,11 @@ func (m migration) refuseNewer(ctx context.Context) error {
 		newest, known[own.Version] = max(newest, own.Version), true
 	}
 	for _, version := range applied {
-		if !known[version] {
+		switch {
+		case version > newest:
 			return fmt.Errorf("%w: database %s has migration %d, and this version knows those up to %d", ErrNewer, m.schema, version, newest)
+		case !known[version]:
+			return fmt.Errorf("%w: database %s has migration %d", ErrOlder, m.schema, version)
 		}
 	}
 	return nil

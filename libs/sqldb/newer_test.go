@@ -25,3 +25,14 @@ func TestADatabaseOfALaterVersionIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestADatabaseOfBeforeTheFirstReleaseIsRefused: its tables are not those that the first migration makes.
+func TestADatabaseOfBeforeTheFirstReleaseIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, db *sqldb.DB) {
+		first := fstest.MapFS{"m/003_items.sql": {Data: []byte("SELECT 1")}}
+		err := db.Migrate(t.Context(), first, "m") // it has 1 and 2
+		if !errors.Is(err, sqldb.ErrOlder) || !strings.Contains(err.Error(), "shop has migration 2") {
+			t.Errorf("Migrate = %v, want ErrOlder with the database and the migration", err)
+		}
+	})
+}

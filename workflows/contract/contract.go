@@ -60,7 +60,7 @@ type TurnInput struct {
 	// AgentID names the agent that answers.
 	AgentID string `json:"agent_id"`
 	// ParkAfterMs is after how many milliseconds of waiting the turn's workflow is parked: its run ends, and the next one starts when
-	// there is something new. 0 = it is never parked, as turns that were started by earlier versions.
+	// there is something new. 0 = it is never parked.
 	ParkAfterMs int64 `json:"park_after_ms,omitempty"`
 	// Parked is set in the first input of a run if the run before parked the turn: what it waits for, and since when. The Temporal UI
 	// shows it for a run that has not started.

@@ -67,11 +67,6 @@ func (a *Activities) JoinRun(ctx context.Context, in contract.TurnInput) (*turnv
 	return a.progress(out...), toTemporal(err)
 }
 
-// Glance is the name of JoinRun in the histories of earlier versions.
-func (a *Activities) Glance(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
-	return a.JoinRun(ctx, in)
-}
-
 // Begin pins the turn's surface.
 func (a *Activities) Begin(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef, since int64) (*turnv1.Progress, error) {
 	return a.do(ctx, a.steps.Do, in, ref, since)

@@ -30,11 +30,6 @@ func (a *Activities) ReadJournal(ctx context.Context, in contract.TurnInput, kno
 	return p, nil
 }
 
-// Look is the name of ReadJournal in the histories of earlier versions.
-func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
-	return a.ReadJournal(ctx, in, known)
-}
-
 // Expire ends the waits whose time is up, then does what ReadJournal does.
 func (a *Activities) Expire(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
 	if err := own(ctx, in); err != nil {

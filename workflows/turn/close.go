@@ -9,7 +9,7 @@ import (
 // close closes the workflow as the turn ended. The details of a failure or cancellation are the result that it would have otherwise.
 func (w *walk) close() (contract.TurnResult, error) {
 	r := w.outcomes.result()
-	if err := setStatus(w.ctx, r.Status); err != nil || !w.named {
+	if err := setStatus(w.ctx, r.Status); err != nil {
 		return r, err
 	}
 	switch r.Status {

@@ -66,8 +66,7 @@ func (w *walk) joinRun() {
 	w.describe()
 }
 
-// shown reports whether an earlier run has shown a step. A run that was started by an earlier version does not know, and takes all steps
-// as shown.
+// shown reports whether an earlier run has shown a step.
 func (w *walk) shown(o *turnv1.StepOutcome) bool {
-	return w.shownUpTo == 0 || o.GetCommittedMicros() <= w.shownUpTo
+	return o.GetCommittedMicros() <= w.shownUpTo
 }

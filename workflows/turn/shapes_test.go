@@ -24,17 +24,15 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// histories of the current version are kept here. Those of earlier versions are in the folders that TestHistoriesReplay names.
-const histories = "testdata/histories-1"
+// histories of turns of each shape, from the first release on.
+const histories = "testdata/histories"
 
 // TestHistoriesReplay: a changed workflow must be able to go on with the turns of its predecessors. A history that is here stays;
 // a new shape adds one.
 func TestHistoriesReplay(t *testing.T) {
-	for _, folder := range []string{"testdata/histories", histories} {
-		historytest.Replay(t, folder, func(r worker.WorkflowReplayer) {
-			r.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
-		})
-	}
+	historytest.Replay(t, histories, func(r worker.WorkflowReplayer) {
+		r.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	})
 }
 
 // TestShapes runs one turn of each shape on a real server, and keeps their histories with -update.

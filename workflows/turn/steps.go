@@ -17,8 +17,6 @@ type stepRunner struct {
 	work workflow.Context
 	stop workflow.CancelFunc
 	in   contract.TurnInput
-	// named: see changeNames.
-	named bool
 }
 
 func (r stepRunner) stopped() bool { return r.work.Err() != nil }
@@ -63,11 +61,7 @@ func (r stepRunner) join() (out *turnv1.Progress, err error) {
 	ctx := workflow.WithLocalActivityOptions(r.ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "join the eager run",
 	})
-	activity := act.JoinRun
-	if !r.named {
-		activity = act.Glance
-	}
-	err = workflow.ExecuteLocalActivity(ctx, activity, r.in).Get(r.ctx, &out)
+	err = workflow.ExecuteLocalActivity(ctx, act.JoinRun, r.in).Get(r.ctx, &out)
 	return out, err
 }
 

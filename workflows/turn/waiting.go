@@ -42,11 +42,7 @@ func (w *walk) await(decision engine.Decision, changed func() bool) error {
 // look reads the outcomes that are new in the journal.
 func (w *walk) look() {
 	var act *Activities
-	activity := act.ReadJournal
-	if !w.named {
-		activity = act.Look
-	}
-	w.read("read the journal", activity)
+	w.read("read the journal", act.ReadJournal)
 }
 
 // expire ends the waits whose time is up, and reads the outcomes that are new.

@@ -18,15 +18,9 @@ import (
 // of its failure is the code of the turn's error; another type means that the end of the turn could not be written.
 func Turn(ctx workflow.Context, in contract.TurnInput) (contract.TurnResult, error) {
 	w := newWalk(ctx, in)
-	w.named = workflow.GetVersion(w.ctx, changeNames, workflow.DefaultVersion, 1) >= 1
-	w.steps.named = w.named
 	w.joinRun()
 	return w.run()
 }
-
-// changeNames marks histories whose workflow closes as its turn ended, and whose local activities have their present names.
-// Histories without it are of earlier versions, and have to replay.
-const changeNames = "close-as-the-turn-ended"
 
 // walk is the state of one turn's workflow.
 type walk struct {
@@ -38,7 +32,6 @@ type walk struct {
 	clock   clock
 
 	in        contract.TurnInput
-	named     bool // see changeNames
 	outcomes  outcomes
 	running   map[string]bool // by step key
 	walked    map[string]bool // had an activity, by step key
@@ -48,7 +41,7 @@ type walk struct {
 	finishErr error
 	parked    bool  // the status attribute still says waiting
 	idled     bool  // it has waited as long as it does before it parks, and nothing has changed
-	shownUpTo int64 // when the newest step was committed that earlier runs have shown, Unix microseconds; 0 = unknown
+	shownUpTo int64 // when the newest step was committed that earlier runs have shown, Unix microseconds; 0 = none
 }
 
 // newWalk receives signals and cancels before anything else can block.
@@ -69,9 +62,6 @@ func (w *walk) run() (contract.TurnResult, error) {
 	for {
 		for w.signals.pending() && !w.signals.cancelled { // again, if another wake arrives while the journal is read
 			w.look()
-			if w.in.ParkAfterMs == 0 { // started by an earlier version, which read once: its history has to replay
-				break
-			}
 		}
 		seen, decision := w.changes(), engine.Next(w.state())
 		switch {
