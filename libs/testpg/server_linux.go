@@ -101,7 +101,7 @@ func credential(dir string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// cluster makes the folder "data" of a server. It is a copy of one that initdb made on this machine before, which takes an eighth of the time.
+// cluster makes the folder "data" of a server: a copy of one that initdb made on this machine before, which takes an eighth of the time.
 func cluster(bin, dir string, cred *syscall.Credential) error {
 	uid := os.Geteuid()
 	if cred != nil {
@@ -121,7 +121,7 @@ func cluster(bin, dir string, cred *syscall.Credential) error {
 		return run("cp", "-a", kept, "data")
 	}
 	err := run(filepath.Join(bin, "initdb"), "-D", "data", "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
-	if err == nil { // whoever is first keeps it; where it cannot be kept, the next one runs initdb
+	if err == nil { // the first one is kept; where it cannot be, the next one runs initdb
 		_ = run("sh", "-c", `cp -a data keep && mv -T keep "$0" || rm -rf keep`, kept)
 	}
 	return err

@@ -18,20 +18,20 @@ func TestAuditVerifySaysWhatItFound(t *testing.T) {
 		code                 int
 	}{
 		{
-			name: "whole", Body: `{"intact":true,"records":"7","hash":"abc","first_seq":"1"}`,
+			name: "whole", body: `{"intact":true,"records":"7","hash":"abc","first_seq":"1"}`,
 			out: "the audit trail is intact: 7 records, the last one with the hash abc\n",
 		},
 		{
-			name: "empty", Body: `{"intact":true,"records":"0","hash":"","first_seq":"1"}`,
+			name: "empty", body: `{"intact":true,"records":"0","hash":"","first_seq":"1"}`,
 			out: "the audit trail is intact: 0 records, the last one with the hash \n",
 		},
 		{
-			name: "after retention", Body: `{"intact":true,"records":"7","hash":"abc","first_seq":"101"}`,
+			name: "after retention", body: `{"intact":true,"records":"7","hash":"abc","first_seq":"101"}`,
 			out: "the audit trail is intact from record 101 on, those before it are not kept any more: 7 records, the last one, record 107, " +
 				"with the hash abc\n",
 		},
 		{
-			name: "broken", Body: `{"intact":false,"records":"4","broken_at":"5","problem":"its hash is not that of its content","first_seq":"1"}`,
+			name: "broken", body: `{"intact":false,"records":"4","broken_at":"5","problem":"its hash is not that of its content","first_seq":"1"}`,
 			code: 1, err: "the audit trail is broken at record 5: its hash is not that of its content",
 		},
 	} {

@@ -121,7 +121,7 @@ func TestInterruptCancelsTheTurnAndThenLeaves(t *testing.T) {
 	}
 	r := f.With(func(a *app.App) {
 		a.Terminal = true
-		a.Out = &clitest.OnWrite{a.Out, func() {
+		a.Out = &clitest.OnWrite{Writer: a.Out, First: func() {
 			if !a.Interrupt() {
 				t.Error("the first Ctrl-C is not taken")
 			}

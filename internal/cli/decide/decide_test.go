@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { testmain.Verify(m) }
 var root = clitest.Command(Command)
 
 const (
-	question        = `{"id":"apr_2","kind":"input","status":"pending","turn_id":"trn_1","schema":{"type":"object","properties":{"n":{"type":"integer"}}}}`
+	asksForInput    = `{"id":"apr_2","kind":"input","status":"pending","turn_id":"trn_1","schema":{"type":"object","properties":{"n":{"type":"integer"}}}}`
 	unknown         = `{"id":"apr_4","kind":"resolution","status":"pending","turn_id":"trn_1","call_id":"c1"}`
 	onClient        = `{"id":"apr_3","kind":"client_tool","status":"pending","turn_id":"trn_1"}`
 	pendingApproval = `{"id":"apr_1","kind":"approval","status":"pending","arguments_hash":"h"}`
@@ -45,9 +45,9 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(tc.id+strings.Join(tc.more, " "), func(t *testing.T) {
 			f := clitest.New(t, root, clitest.Answers{
-				"GET /v1/approvals/apr_1": {Body: pendingApproval}, "GET /v1/approvals/apr_2": {Body: question},
+				"GET /v1/approvals/apr_1": {Body: pendingApproval}, "GET /v1/approvals/apr_2": {Body: asksForInput},
 				"GET /v1/approvals/apr_3": {Body: onClient}, "GET /v1/approvals/apr_4": {Body: unknown},
-				"POST /v1/approvals/apr_1:decide": {Body: pendingApproval}, "POST /v1/approvals/apr_2:answer": {Body: question},
+				"POST /v1/approvals/apr_1:decide": {Body: pendingApproval}, "POST /v1/approvals/apr_2:answer": {Body: asksForInput},
 				"POST /v1/approvals/apr_3:answer": {Body: onClient}, "POST /v1/turns/trn_1:resolve": {Body: unknown},
 			})
 			r := f.Run("", append([]string{"decide", tc.id}, tc.more...)...)

@@ -67,7 +67,7 @@ func TestDoctor(t *testing.T) {
 		},
 		{
 			name: "something else serves there", code: 1, want: []string{"broken   server", "answers /healthz with 404"},
-			change: clitest.Answers{"GET /healthz": {404, "hello"}},
+			change: clitest.Answers{"GET /healthz": {Status: 404, Body: "hello"}},
 		},
 		{
 			name: "memory is short", want: []string{"warning  memory               246MiB of a limit of 256MiB in use", "→ Set memory.limit"},

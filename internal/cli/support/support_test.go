@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/clitest"
 )
 
 // made runs the command and returns its exit code and output.
