@@ -18,7 +18,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
-	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
@@ -160,7 +159,7 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 	harness.Must(t, err)
 	rules.Register(server)
 	tools.Register(server)
-	inferencev1.RegisterInferenceServiceServer(server, hearing{models, m.heard})
+	models.Register(hearing{server, m.heard})
 	mcpbridgev1.RegisterBridgeServiceServer(server, m.effects)
 	server.start(t)
 	run(t, tools.Run)

@@ -91,14 +91,26 @@ type heard struct {
 
 func newHeard() *heard { return &heard{calls: map[string][]*inferencev1.GenerateRequest{}} }
 
-// hearing is a replica of the inference service that notes what it is told.
+// hearing registers an inference service that notes what it is told.
 type hearing struct {
+	grpc.ServiceRegistrar
+	heard *heard
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (h hearing) RegisterService(desc *grpc.ServiceDesc, service any) {
+	models, _ := service.(inferencev1.InferenceServiceServer) // the only service that inference has
+	h.ServiceRegistrar.RegisterService(desc, noting{models, h.heard})
+}
+
+// noting is an inference service that notes what it is told.
+type noting struct {
 	inferencev1.InferenceServiceServer
 	*heard
 }
 
 // Generate implements InferenceServiceServer.
-func (h hearing) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+func (h noting) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 	h.mu.Lock()
 	h.calls[req.GetTurnId()] = append(h.calls[req.GetTurnId()], req)
 	h.mu.Unlock()
