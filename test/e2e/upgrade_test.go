@@ -13,9 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// earlierData is the data directory of a `windlass up` of the first version with the baseline of ADR 0081, which was stopped with: a session
-// with params, a turn that has ended, one that waits for the client's tool until 2036 and one behind it; a paused schedule with params that
-// was run once; a disabled webhook; a budget of the session.
+// earlierData is the data directory of a `windlass up` of the first version with the baseline of ADR 0081, which was stopped with: a
+// session with params, a turn that has ended, one that waits for the client's tool until 2036 and one behind it; a paused schedule
+// with params that was run once; a disabled webhook; a budget of the session.
 const earlierData = "testdata/data-0081.tgz"
 
 // TestDataOfAnEarlierVersion reads what an earlier version stored, and has the turns end that it left, by workflows that it started.
