@@ -22,13 +22,13 @@ func Command(r *command.Runner) *cobra.Command {
 		RunE: r.Run(stats),
 	}
 	command.PeriodFlag(stats)
-	clear := &cobra.Command{
+	empty := &cobra.Command{
 		Use: "clear [TOOL | --source NAME | --all]", Short: "Remove results of a tool, of a source or of all tools", Args: cobra.MaximumNArgs(1),
 		Example: "  windlass cache clear notes__search\n  windlass cache clear --source notes", RunE: r.Run(clearResults),
 	}
-	clear.Flags().String("source", "", "remove results of all tools of this source")
-	clear.Flags().Bool("all", false, "remove all results of the tenant")
-	return usage.Group("cache", "Cache: results of READ tools that are used again", nil, stats, clear)
+	empty.Flags().String("source", "", "remove results of all tools of this source")
+	empty.Flags().Bool("all", false, "remove all results of the tenant")
+	return usage.Group("cache", "Cache: results of READ tools that are used again", nil, stats, empty)
 }
 
 func stats(c *command.Call) error {
