@@ -90,7 +90,7 @@ func TestReplayRepeatsNoSpan(t *testing.T) {
 	model, steps := stepper(t, 3)
 	m := harness.Split(t, harness.SplitOptions{
 		Model:  model,
-		Config: harness.JSON{"telemetry": harness.JSON{"otlp_endpoint": collector.URL}, "worker": harness.JSON{"drain_time": "100ms"}},
+		Config: harness.JSON{"telemetry": harness.JSON{"otlp_endpoint": collector.URL}, "worker": harness.JSON{"drain_time": "1s"}},
 	})
 	m.Client.Must("POST", "/v1/agents", harness.JSON{"id": "a"})
 	turn := m.Client.Turn(m.Client.Session("a"), "count")

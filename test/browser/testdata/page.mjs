@@ -41,7 +41,7 @@ export async function browse(scenario, { allowed = () => false, ...options } = {
   try {
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
     const page = await context.newPage();
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(180_000); // only a scenario that fails waits so long
     const complaints = [];
     page.on("pageerror", (e) => { if (!allowed(String(e))) complaints.push(String(e)); });
     page.on("dialog", (d) => { complaints.push("dialog: " + d.message()); d.dismiss(); });
