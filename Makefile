@@ -112,8 +112,8 @@ test-examples: bin/windlass-temporal
 # which ones, and the order of all tests, depends on SEED, the day. So results are kept for a day, and every day tries another order.
 SEED  ?= $(shell date -u +%Y%m%d)
 RACED ?= 24
-# How many of the tests that start programs run at a time. They wait for much of their time.
-PARALLEL ?= 4
+# How many of the tests that start programs run at a time, of each of two packages. With 4 no core idles either, and programs answer later.
+PARALLEL ?= 3
 
 # A program with the race detector otherwise sleeps for a second when it exits, test binaries included.
 TEST_ENV = GORACE=atexit_sleep_ms=0 WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_SHUFFLE=$(SEED) WINDLASS_TEST_RACE=$(RACED)

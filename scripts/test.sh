@@ -56,7 +56,7 @@ run() {
 	[ -z "$some" ] || run some -p "$cores" $RACE -run "^($(tests $(./scripts/concurrent.sh $(printf '%s\n' $some | sed "s|^$module/||"))))\$" $some &
 	[ -z "$raced" ] || run package -p "$cores" ${RACE:-} $raced
 	wait
-	[ -z "$started" ] || CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-4}" $started
+	[ -z "$started" ] || CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-3}" $started
 }
 
 echo "the slowest tests:"
