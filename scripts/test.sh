@@ -10,8 +10,8 @@ cores=$(getconf _NPROCESSORS_ONLN)
 rm -rf "$out"
 mkdir -p "$out"
 
-# Tests in order: without the race detector, which says in a minute or two what is wrong; those for which nothing or something runs at the same time,
-# with it (RACED=1: all); and those that start programs, and have the race detector in these (test/harness, RaceEnv).
+# Groups of tests, in order: `plain` and `large` without the race detector, which say in a minute or two what is wrong; `some` and `package` with
+# it, where something runs at the same time (RACED=1: all packages); and `process`, which start programs that may have it (test/harness, RaceEnv).
 process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
 packages=$($go list "$@")
 started=$(printf '%s\n' "$packages" | grep -E "$process" | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)

@@ -23,11 +23,8 @@ import (
 )
 
 // retention is how long the histories of finished turns are kept, for people who look at them here: half of what a turn takes on the disk.
-// The turns themselves are in the journal, without an end. formerRetention is that of namespaces of earlier versions.
-const (
-	retention       = 30 * 24 * time.Hour
-	formerRetention = 365 * 24 * time.Hour
-)
+// The turns themselves are in the journal, without an end.
+const retention = 30 * 24 * time.Hour
 
 type attributeTypes = map[string]enumspb.IndexedValueType
 
@@ -75,8 +72,7 @@ func addAttributes(ctx context.Context, db sqlplugin.DB, row sqlplugin.Namespace
 		return err
 	}
 	changed, err := assignColumns(detail, attributes)
-	shorter := shortenRetention(detail)
-	if err != nil || !changed && !shorter {
+	if err != nil || !changed {
 		return err
 	}
 	blob, err := serializer.NamespaceDetailToBlob(detail)
@@ -86,15 +82,6 @@ func addAttributes(ctx context.Context, db sqlplugin.DB, row sqlplugin.Namespace
 	row.Data, row.DataEncoding = blob.GetData(), blob.GetEncodingType().String()
 	_, err = db.UpdateNamespace(ctx, &row)
 	return err
-}
-
-// shortenRetention gives a namespace of an earlier version the present retention. It is that of turns which end from now on.
-func shortenRetention(detail *persistencespb.NamespaceDetail) (changed bool) {
-	if detail.GetConfig().GetRetention().AsDuration() != formerRetention {
-		return false
-	}
-	detail.Config.Retention = durationpb.New(retention)
-	return true
 }
 
 // assignColumns assigns a free column of its type to each missing attribute. SQL stores have a fixed set of columns; a namespace only maps

@@ -17,7 +17,7 @@ type clock struct {
 func (c *clock) now(ctx workflow.Context) time.Time { return workflow.Now(ctx).Add(c.behind) }
 
 // set takes the database's time from an activity's result. It was read a moment ago, so it is too early rather than too late: of all
-// readings the one with the least delay counts. Histories of earlier versions have none.
+// readings the one with the least delay counts. A failed activity has none.
 func (c *clock) set(ctx workflow.Context, p *turnv1.Progress) {
 	if at := p.GetNowMicros(); at > 0 {
 		if behind := time.UnixMicro(at).Sub(workflow.Now(ctx)); !c.known || behind > c.behind {

@@ -23,7 +23,7 @@ import (
 type Call struct {
 	*app.App
 	// Ctx ends with the run.
-	Ctx context.Context // of this one run
+	Ctx context.Context
 	// Cmd has the flags, Args are the arguments; shortened ids in both are whole.
 	Cmd  *cobra.Command
 	Args []string
