@@ -9,9 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -44,10 +42,7 @@ func TestReadArtifact(t *testing.T) {
 	w := newWorld(t)
 	w.artifacts.data = strings.Repeat("é", 20_000) + "needle" + strings.Repeat("z", 100)
 	r := w.start(config())
-	testpoll.Until(w.t, "the mesh's own tools", func() bool {
-		resp, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{"mesh__*"}, Principal: authn.Local()})
-		return err == nil && len(resp.GetTools()) == 4
-	})
+	r.meshTools()
 	for _, row := range []struct{ name, session, args, want, wrong string }{
 		{name: "the beginning", args: `{"artifact_id":"art_1"}`, want: "bytes 0 to 16384 of 40106]\n" + strings.Repeat("é", 8192)},
 		{

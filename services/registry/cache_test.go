@@ -201,9 +201,7 @@ func TestWhatIsNotKept(t *testing.T) {
 			}
 		}
 	}
-	if _, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "mesh"}); err != nil {
-		t.Fatal(err)
-	}
+	r.meshTools()
 	if _, hit := c.ask(r, "mesh__current_time", func(r *registryv1.CallToolRequest) { r.ArgumentsJson = "{}" }); hit {
 		t.Error("the time came from the cache")
 	}

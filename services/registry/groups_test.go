@@ -9,7 +9,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/testpoll"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -42,7 +41,7 @@ func TestToolGroups(t *testing.T) {
 		}
 		return names, err
 	}
-	testpoll.Until(t, "the built-in tools are there", func() bool { got, err := resolve("mesh__uuid"); return err == nil && len(got) == 1 })
+	r.meshTools()
 	if got, err := resolve("group:reading", "mesh__uuid"); err != nil || strings.Join(got, " ") != "mesh__uuid notes__put notes__read" {
 		t.Errorf("resolved %v, %v", got, err)
 	}
@@ -210,6 +209,7 @@ func TestExplainToolGroup(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
 	r.notes()
+	r.meshTools()
 	_, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{
 		Name: "some", Tools: []string{"mesh__uuid", "later__read"}, Exclude: []string{"*__send"},
 		Selectors: []*registryv1.ToolSelector{

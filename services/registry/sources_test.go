@@ -354,10 +354,7 @@ func TestConfiguredSources(t *testing.T) {
 	if s := ready(three); s.GetRevision() != 2 || s.GetId() != first.GetId() {
 		t.Errorf("changed: %v", s)
 	}
-	testpoll.Until(w.t, "the mesh's own tools are there too", func() bool {
-		_, err := three.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: "mesh__current_time"})
-		return err == nil
-	})
+	three.meshTools()
 	s := three.call(t.Context(), three.request("mesh__current_time", "now"))
 	if s.completed.GetCode() != "invalid_tool_arguments" { // "text" is not an argument of it
 		t.Errorf("mesh tool: %+v", s)

@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -34,6 +35,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // must ends a test with an error.
@@ -127,6 +129,12 @@ func newKit(t testing.TB, o options) *kit {
 	k.agents, k.sessions = sessionsv1.NewAgentServiceClient(k.conn), sessionsv1.NewSessionServiceClient(k.conn)
 	k.turns, k.exec = sessionsv1.NewTurnServiceClient(k.conn), executionv1.NewExecutionServiceClient(k.conn)
 	k.approvals = sessionsv1.NewApprovalServiceClient(k.conn)
+	if !o.idle && k.bus.Connected() { // a service that starts makes the bus keep deltas in the background
+		testpoll.Until(t, "the bus keeps deltas", func() bool {
+			_, err := k.bus.Kept(t.Context(), contract.DeltaSubject("default", "none"))
+			return err == nil
+		})
+	}
 	return k
 }
 
