@@ -2,7 +2,9 @@ package testpg
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,14 +21,14 @@ type Server struct {
 // Own starts a server that ends with the test. Without the server's programs the test is skipped, or fails if WINDLASS_REQUIRE_POSTGRES=1.
 func Own(t testing.TB) *Server {
 	t.Helper()
-	return own(t, nil)
+	return own(t, nil, "")
 }
 
 // OwnOn is Own for a server whose tables are in a folder in another namespace: the command within enters it, the server sees the folder as
 // dir, and this process as outside. Its write-ahead log is elsewhere: a server without room for that exits.
 func OwnOn(t testing.TB, within []string, dir, outside string) *Server {
 	t.Helper()
-	s := own(t, within)
+	s := own(t, within, "")
 	if err := s.server.give(outside); err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +41,23 @@ func OwnOn(t testing.TB, within []string, dir, outside string) *Server {
 	return s
 }
 
-func own(t testing.TB, within []string) *Server {
+// OwnWithin is Own for a server with all its files in a folder in another namespace, see OwnOn, and which flushes them as in production. A
+// cluster that is in the folder is started as a machine finds it whose power was cut.
+func OwnWithin(t testing.TB, within []string, dir, outside string) *Server {
 	t.Helper()
-	s, err := start(true, within)
+	err := os.Remove(filepath.Join(outside, "data", "postmaster.pid")) // of a process that ended with its machine
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fill(outside)
+	}
+	if err != nil {
+		t.Fatalf("prepare the cluster: %v", err)
+	}
+	return own(t, within, filepath.Join(dir, "data"))
+}
+
+func own(t testing.TB, within []string, data string) *Server {
+	t.Helper()
+	s, err := start(true, within, data)
 	if errors.Is(err, errAbsent) && os.Getenv(EnvRequire) != "1" {
 		t.Skip(err)
 	}

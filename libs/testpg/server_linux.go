@@ -1,6 +1,7 @@
 package testpg
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -29,12 +30,15 @@ type server struct {
 	durable bool
 	// within is the command prefix that enters the server's namespace, if it has one.
 	within []string
-	proc   *os.Process
-	done   chan struct{}
+	// data is the folder of its cluster as the server sees it, if that is not in dir; it is then on a disk that writes are flushed to.
+	data string
+	proc *os.Process
+	done chan struct{}
 }
 
-// start creates a cluster and runs it on a free loopback port. It retries because another process may take the port in between.
-func start(durable bool, within []string) (*server, error) {
+// start creates a cluster and runs it on a free loopback port, or runs the one in the folder data. It retries because another process may
+// take the port in between.
+func start(durable bool, within []string, data string) (*server, error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
@@ -44,11 +48,11 @@ func start(durable bool, within []string) (*server, error) {
 		return nil, err
 	}
 	cred, err := credential(dir)
-	if err == nil {
+	if err == nil && data == "" {
 		err = cluster(bin, dir, cred)
 	}
 	for attempt := 0; err == nil; attempt++ {
-		s := &server{bin: bin, dir: dir, cred: cred, durable: durable, within: within}
+		s := &server{bin: bin, dir: dir, cred: cred, durable: durable, within: within, data: data}
 		if s.port, err = freePort(); err != nil {
 			break
 		}
@@ -130,9 +134,11 @@ func cluster(bin, dir string, cred *syscall.Credential) error {
 // launch runs the server and waits until it answers.
 func (s *server) launch() error {
 	args := []string{
-		"-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off",
+		"-D", cmp.Or(s.data, filepath.Join(s.dir, "data")), "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1",
 		"-c", "max_connections=300", "-c", "shared_buffers=32MB", "-c", "timezone=UTC",
+	}
+	if s.data == "" {
+		args = append(args, "-c", "fsync=off")
 	}
 	if !s.durable { // a killed process may leave a torn page, which only a full-page image in the log repairs
 		args = append(args, "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
@@ -184,6 +190,31 @@ func (s *server) asUser() []string {
 	}
 	return append(args, "setpriv", fmt.Sprintf("--reuid=%d", s.cred.Uid), fmt.Sprintf("--regid=%d", s.cred.Gid), "--clear-groups",
 		"--pdeathsig=QUIT")
+}
+
+// fill puts a cluster on the disk of a folder that this process reaches.
+func fill(folder string) error {
+	bin, err := programs()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "windlass-pg-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a leftover in the temporary folder is harmless
+	cred, err := credential(dir)
+	if err == nil {
+		err = cluster(bin, dir, cred)
+	}
+	if err != nil {
+		return err
+	}
+	const keep = `cp -a "$0" "$1" && sync --file-system "$1"` // as initdb leaves it
+	if out, err := exec.Command("sh", "-c", keep, filepath.Join(dir, "data"), folder).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy a cluster: %w: %s", err, out)
+	}
+	return nil
 }
 
 // give makes the server's user the owner of a folder.

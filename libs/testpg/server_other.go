@@ -7,7 +7,9 @@ import "syscall"
 // server is never started on this system.
 type server struct{ url string }
 
-func start(bool, []string) (*server, error) { return nil, errAbsent }
+func start(bool, []string, string) (*server, error) { return nil, errAbsent }
+
+func fill(string) error { return errAbsent }
 
 func (*server) stop() {}
 

@@ -118,7 +118,7 @@ func serverURL() (string, error) {
 	if shared.url = os.Getenv(EnvURL); shared.url != "" {
 		return shared.url, nil
 	}
-	if shared.server, shared.err = start(false, nil); shared.err == nil {
+	if shared.server, shared.err = start(false, nil, ""); shared.err == nil {
 		shared.url = shared.server.url
 	}
 	return shared.url, shared.err

@@ -25,6 +25,34 @@ type Disk struct {
 // NewDisk mounts one for a test. It needs root on Linux; elsewhere the test is skipped, or fails if WINDLASS_REQUIRE_MOUNT=1.
 func NewDisk(t testing.TB, megabytes int) *Disk {
 	t.Helper()
+	return mounted(t, "-t", "tmpfs", "-o", "size="+strconv.Itoa(megabytes)+"m,mode=0777", "none")
+}
+
+// NewVolume mounts the file system in an image for a test. What nobody flushes stays out of the image for an hour.
+func NewVolume(t testing.TB, image string) *Disk {
+	t.Helper()
+	return mounted(t, "-o", "loop,commit=3600,noatime", image)
+}
+
+// Image makes an image of an ext4 file system. The test is skipped where none can be mounted: that needs root and loop devices.
+func Image(t testing.TB, path string, megabytes int) {
+	t.Helper()
+	if out, err := exec.Command("losetup", "--find").CombinedOutput(); err != nil {
+		t.Skipf("there are no loop devices here: %v: %s", err, out)
+	}
+	for _, command := range [][]string{
+		{"truncate", "--size", strconv.Itoa(megabytes) + "M", path},
+		{"mkfs.ext4", "-q", "-F", "-E", "root_owner=0:0", path},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			absent(t, fmt.Errorf("%s: %w: %s", command[0], err, out))
+		}
+	}
+}
+
+// mounted mounts something by mount's arguments.
+func mounted(t testing.TB, mount ...string) *Disk {
+	t.Helper()
 	for _, program := range []string{"unshare", "nsenter", "mount"} {
 		if _, err := exec.LookPath(program); err != nil {
 			absent(t, err)
@@ -39,8 +67,10 @@ func NewDisk(t testing.TB, megabytes int) *Disk {
 		t.Fatal(err)
 	}
 	// The mount lives for as long as the shell, which waits for its input to end.
-	d.holder = Start(t, "disk", nil, unshare, "--mount", "--propagation", "private", "sh", "-c",
-		`mount -t tmpfs -o size=`+strconv.Itoa(megabytes)+`m,mode=0777 none "$0" && echo '{"ready":true}' && read -r _`, d.Dir)
+	d.holder = Start(t, "disk", nil, unshare, append([]string{
+		"--mount", "--propagation", "private", "sh", "-c",
+		`mount "$@" "$0" && chmod 0777 "$0" && echo '{"ready":true}' && read -r _`, d.Dir,
+	}, mount...)...)
 	return d
 }
 

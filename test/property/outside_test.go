@@ -21,7 +21,7 @@ type effects struct {
 	mu   sync.Mutex
 	done map[string]int
 	// around runs what a call does; nil = at once.
-	around func(act func())
+	around func(act func()) error
 }
 
 func newEffects() *effects { return &effects{done: map[string]int{}} }
@@ -64,10 +64,10 @@ func (e *effects) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 		defer e.mu.Unlock()
 		e.done[args.N]++
 	}
-	if e.around != nil {
-		e.around(act)
-	} else {
+	if e.around == nil {
 		act()
+	} else if err := e.around(act); err != nil {
+		return err
 	}
 	if req.GetTool() == "doubt" {
 		return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN, "the connection broke")

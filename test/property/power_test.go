@@ -1,9 +1,9 @@
 package property
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -26,24 +27,23 @@ const (
 	// cutsEnv is how many power cuts are tried, instead of usualCuts; seedEnv draws the same moments again.
 	cutsEnv, seedEnv = "POWER_CUTS", "SEED"
 	usualCuts        = 4
+	usualVolumeCuts  = 2
 	// askers is how many clients send requests at once: each has a turn with two calls, and a direct call.
 	askers = 3
 )
 
-// power is a machine whose power is cut at one of its moments: a flush, an effect, an answer to a client. Each file is then what it was at
-// its last flush, and what happens afterwards has not happened.
+// power is a machine whose power is cut at one of its moments: an effect, an answer of the mesh, a flush of a database. What happens
+// afterwards has not happened.
 type power struct {
-	dir string
+	disk disk
 
 	mu   sync.Mutex
 	left int // moments until the cut; negative = no cut
 	seen int
 	cut  bool
-	disk map[string]string // by service: a folder with its files
-	made int
 }
 
-func newPower(dir string) *power { return &power{dir: dir, left: -1, disk: map[string]string{}} }
+func newPower(d disk) *power { return &power{disk: d, left: -1} }
 
 // moment passes a moment, and runs f in it if the power is still on.
 func (p *power) moment(f func() error) error {
@@ -54,7 +54,7 @@ func (p *power) moment(f func() error) error {
 	}
 	if p.left == 0 {
 		p.cut = true
-		return nil
+		return p.disk.cut()
 	}
 	p.left, p.seen = p.left-1, p.seen+1
 	return f()
@@ -67,54 +67,39 @@ func (p *power) arm(moments int) {
 	p.left, p.seen = moments, 0
 }
 
-func (p *power) act(f func()) {
-	_ = p.moment(func() error { f(); return nil })
-}
+func (p *power) act(f func()) error { return p.moment(func() error { f(); return nil }) }
 
-// flush stands for fsync of a service's write-ahead log.
 func (p *power) flush(service string) error {
-	return p.moment(func() error {
-		p.made++
-		kept := filepath.Join(p.dir, "disk", fmt.Sprint(p.made))
-		if err := os.MkdirAll(kept, 0o700); err != nil {
-			return err
-		}
-		p.disk[service] = kept
-		for _, end := range []string{"", "-wal"} {
-			raw, err := os.ReadFile(filepath.Join(p.dir, service+".db"+end))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(kept, service+".db"+end), raw, 0o600)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return p.moment(func() error { return p.disk.flush(service) })
 }
 
-// remains returns a machine with what is on the disk.
-func (p *power) remains(t *testing.T) *power {
+// end cuts the power of a machine that came to its end.
+func (p *power) end() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next := newPower(t.TempDir())
-	for service, kept := range p.disk {
-		for _, end := range []string{"", "-wal"} {
-			raw, err := os.ReadFile(filepath.Join(kept, service+".db"+end))
-			if !errors.Is(err, fs.ErrNotExist) {
-				harness.Must(t, err)
-				harness.Must(t, os.WriteFile(filepath.Join(next.dir, service+".db"+end), raw, 0o600))
-			}
-		}
+	if p.cut {
+		return nil
 	}
-	return next
+	p.cut = true
+	return p.disk.cut()
 }
 
 func (p *power) engine() engine {
-	return engine{
-		name: "sqlite", replicas: 1, power: p,
-		url: func(service string) string { return "sqlite:" + filepath.Join(p.dir, service+".db") },
-	}
+	e := p.disk.engine()
+	e.power = p
+	return e
+}
+
+// answers makes each answer that a worker gets a moment.
+type answers struct {
+	grpc.ClientConnInterface
+	power *power
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (a answers) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	err := a.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	return errors.Join(err, a.power.act(func() {}))
 }
 
 // TestAPowerCutTakesNothingBack cuts the power at random moments of turns and direct calls that act once. On what is on the disk then, the
@@ -122,12 +107,24 @@ func (p *power) engine() engine {
 // gets the result or is told that the outcome is unknown.
 func TestAPowerCutTakesNothingBack(t *testing.T) {
 	keepClock(t)
+	cutPowers(t, usualCuts, newFiles)
+}
+
+// TestAPowerCutOfPostgres does the same with a PostgreSQL server.
+func TestAPowerCutOfPostgres(t *testing.T) {
+	keepClock(t)
+	image := filepath.Join(t.TempDir(), "empty")
+	harness.Image(t, image, volumeSize)
+	cutPowers(t, usualVolumeCuts, func(t *testing.T) disk { return newVolume(t, image) })
+}
+
+// cutPowers cuts the power of as many machines as it is told to, or a number that is usual.
+func cutPowers(t *testing.T, cuts int, machine func(*testing.T) disk) {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv(seedEnv); text != "" {
 		_, err := fmt.Sscan(text, &seed)
 		harness.Must(t, err)
 	}
-	cuts := usualCuts
 	if text := os.Getenv(cutsEnv); text != "" {
 		_, err := fmt.Sscan(text, &cuts)
 		harness.Must(t, err)
@@ -135,43 +132,50 @@ func TestAPowerCutTakesNothingBack(t *testing.T) {
 	t.Logf("%s=%d", seedEnv, seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
 	moments := 0
-	t.Run("no cut", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { moments = cutPower(t, 1<<30) }) })
+	t.Run("no cut", func(t *testing.T) { moments = cutPower(t, machine, 1<<30) })
 	for range cuts {
 		if t.Failed() {
 			return
 		}
 		at := dice.IntN(moments)
-		t.Run(fmt.Sprintf("cut at %d of %d", at, moments), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { cutPower(t, at) })
-		})
+		t.Run(fmt.Sprintf("cut at %d of %d", at, moments), func(t *testing.T) { cutPower(t, machine, at) })
 	}
 }
 
 // cutPower cuts the power at a moment, and returns how many moments it saw.
-func cutPower(t *testing.T, at int) int {
-	p := newPower(t.TempDir())
-	before := &blackout{mesh: newMesh(t, p.engine()), power: p, t: t, accepted: map[string]string{}, answered: map[string]bool{}}
-	before.makeAgents()
-	for range askers {
-		s, err := before.user.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: kid})
-		harness.Must(t, err)
-		before.sessions = append(before.sessions, s.GetId())
-	}
-	p.arm(at)
-	before.ask()
-	rest := p.remains(t)
-	after := &blackout{
-		mesh: newMesh(t, rest.engine()), power: rest, t: t, sessions: before.sessions, accepted: map[string]string{}, answered: map[string]bool{},
-	}
-	after.ask()
-	for key, id := range before.accepted {
-		if after.accepted[key] != id {
-			t.Errorf("request %s was accepted as turn %s before the cut, and is turn %q after it", key, id, after.accepted[key])
+func cutPower(t *testing.T, machine func(*testing.T) disk, at int) int {
+	p := newPower(machine(t))
+	var before *blackout
+	var took time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		before = newBlackout(t, p)
+		before.makeAgents()
+		for range askers {
+			s, err := before.user.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: kid})
+			harness.Must(t, err)
+			before.sessions = append(before.sessions, s.GetId())
 		}
-	}
-	for asker := range askers {
-		after.verify(before, asker)
-	}
+		p.arm(at)
+		before.ask()
+		harness.Must(t, p.end())
+		took = time.Since(began)
+	})
+	rest := newPower(p.disk.remains(t))
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(took) // the clock goes on
+		after := newBlackout(t, rest)
+		after.sessions = before.sessions
+		after.ask()
+		for key, id := range before.accepted {
+			if after.accepted[key] != id {
+				t.Errorf("request %s was accepted as turn %s before the cut, and is turn %q after it", key, id, after.accepted[key])
+			}
+		}
+		for asker := range askers {
+			after.verify(before, asker)
+		}
+	})
 	return p.seen
 }
 
@@ -185,6 +189,10 @@ type blackout struct {
 	mu       sync.Mutex
 	accepted map[string]string // turns by key
 	answered map[string]bool   // keys of direct calls with a result
+}
+
+func newBlackout(t *testing.T, p *power) *blackout {
+	return &blackout{mesh: newMesh(t, p.engine()), power: p, t: t, accepted: map[string]string{}, answered: map[string]bool{}}
 }
 
 // ask sends all requests at once, and returns when all that came of them is over.

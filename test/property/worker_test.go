@@ -135,7 +135,11 @@ type worker struct {
 // work begins to work on a turn.
 func (m *mesh) work(name string, t *turn) *worker {
 	w := &worker{turn: t, gate: newGate(), news: make(chan struct{}, 1), done: make(chan struct{})}
-	conn, home := gated{m.conns[m.dice.of(len(m.conns))], w.gate}, gated{m.links[m.dice.of(len(m.links))], w.gate}
+	conn := gated{m.conns[m.dice.of(len(m.conns))], w.gate}
+	var home grpc.ClientConnInterface = gated{m.links[m.dice.of(len(m.links))], w.gate}
+	if p := m.engine.power; p != nil {
+		home = answers{home, p}
+	}
 	r, err := runner.New(runner.Config{Owner: name, LeaseTTL: leaseTTL}, runner.Deps{
 		Sessions: executionv1.NewExecutionServiceClient(home), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: m.bus, Log: discard(),
