@@ -47,6 +47,6 @@ func (c CacheConfig) open(deps Deps, meter metric.Meter) (*cache.Cache, error) {
 		return nil, errors.New("the cache needs a bus; disable it with registry.cache.disabled")
 	}
 	return cache.New(cache.Config{MaxResultBytes: c.MaxResultBytes, MemoryResults: c.MemoryResults, MaxBytes: c.MaxBytes}, cache.Deps{
-		Bus: deps.Bus, Now: deps.DB.Now, Meter: meter, Log: deps.Log,
+		Bus: deps.Bus, Now: deps.DB.Now, Results: deps.Results, Meter: meter, Log: deps.Log,
 	})
 }

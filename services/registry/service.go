@@ -71,7 +71,7 @@ type Deps struct {
 	// Sessions and Agents are read for the principals of calls.
 	Sessions origin.Sessions
 	Agents   origin.Agents
-	// Results seals results that shields check; nil, which is allowed, keeps none of those.
+	// Results seals results that shields check, and those that the cache keeps on the bus; nil, which is allowed, keeps none of those.
 	Results *sealedresult.Sealer
 	// Log receives internal errors.
 	Log *slog.Logger

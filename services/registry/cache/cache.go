@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -54,6 +55,8 @@ type Deps struct {
 	Bus *bus.Bus
 	// Now is the time by which results expire; the replicas must agree on it.
 	Now func() time.Time
+	// Results seals what the bucket keeps: shields of those who ask again may withhold it. The bucket keeps nothing without it.
+	Results *sealedresult.Sealer
 	// Meter counts operations.
 	Meter metric.Meter
 	// Log receives failures of the bus.

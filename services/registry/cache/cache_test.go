@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/cache"
@@ -59,15 +61,22 @@ func (r *replica) advance(d time.Duration) {
 	r.now = r.now.Add(d)
 }
 
-func start(t *testing.T, url string) *replica {
+func start(t *testing.T, url string) *replica { t.Helper(); return startWith(t, url, "k") }
+
+// startWith starts a replica that seals results with a key of its own.
+func startWith(t *testing.T, url, key string) *replica {
 	t.Helper()
+	results, err := sealedresult.New(secret.New(strings.Repeat(key, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	b, err := bus.Open(t.Context(), bus.Config{URL: url, Key: busKey})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &replica{t: t, reader: metric.NewManualReader(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	r.Cache, err = cache.New(cache.Config{MaxResultBytes: 128 << 10, MemoryResults: 100, MaxBytes: 8 << 20}, cache.Deps{
-		Bus: b, Now: r.time, Log: slog.New(slog.DiscardHandler),
+		Bus: b, Now: r.time, Results: results, Log: slog.New(slog.DiscardHandler),
 		Meter: metric.NewMeterProvider(metric.WithReader(r.reader)).Meter("test"),
 	})
 	if err != nil {
@@ -164,6 +173,41 @@ func TestResultsAreShared(t *testing.T) {
 	if got := a.Stats(t.Context()); got.Results != 8 || got.Bytes == 0 || got.Failures != 0 {
 		t.Errorf("stats: %+v", got)
 	}
+}
+
+// TestResultsAreSealedOnTheBus: who reads the bucket learns nothing, and a replica with another key makes the call itself.
+func TestResultsAreSealedOnTheBus(t *testing.T) {
+	s, _ := server(t, "127.0.0.1:0")
+	a, b := start(t, s.URL()), startWith(t, s.URL(), "other")
+	reader, err := bus.Open(t.Context(), bus.Config{URL: s.URL(), Key: busKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := reader.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	stored, err := reader.Subscribe("$KV.windlass-tool-results.>", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stored.Close)
+	if err := reader.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const number = "4111 1111 1111 1111"
+	a.want("first", key("read"), number, number, false)
+	for m := range stored.C() {
+		if strings.Contains(string(m.Data), "1111") {
+			t.Fatalf("%s has %q", m.Subject, m.Data)
+		}
+		if strings.Contains(m.Subject, ".read.") {
+			break
+		}
+	}
+	b.want("with another key", key("read"), "2", "2", false)
+	a.want("the first replica", key("read"), "3", number, true)
 }
 
 func TestResultsExpire(t *testing.T) {

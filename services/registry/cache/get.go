@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/sealedresult"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -234,13 +235,17 @@ func (c *Cache) remember(k Key, r remembered, size int) bool {
 // maxMemoryBytes limits a result in memory.
 const maxMemoryBytes = 64 << 10
 
-// header is the length of what precedes the result in a value: the time at which it expires, in Unix microseconds, and the marker.
+// header is the length of what precedes the sealed result in a value: the time at which it expires, in Unix microseconds, and the marker.
 const header = 16
 
 func (f *Fill) encode(result *turnv1.ToolResult, expires time.Time) ([]byte, error) {
 	value := binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMicro()))
 	value = binary.BigEndian.AppendUint64(value, f.marker)
-	return proto.MarshalOptions{}.MarshalAppend(value, result)
+	raw, err := proto.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	return append(value, f.cache.deps.Results.Seal(raw, f.key.subject())...), nil
 }
 
 func (f *Fill) decode(value []byte) (*turnv1.ToolResult, time.Time, bool) {
@@ -248,8 +253,12 @@ func (f *Fill) decode(value []byte) (*turnv1.ToolResult, time.Time, bool) {
 		return nil, time.Time{}, false
 	}
 	expires := time.UnixMicro(int64(binary.BigEndian.Uint64(value)))
+	if !f.cache.deps.Now().Before(expires) || !sealedresult.Is(value[header:]) {
+		return nil, time.Time{}, false
+	}
+	raw, err := f.cache.deps.Results.Open(value[header:], f.key.subject())
 	result := &turnv1.ToolResult{}
-	if !f.cache.deps.Now().Before(expires) || proto.Unmarshal(value[header:], result) != nil {
+	if err != nil || proto.Unmarshal(raw, result) != nil { // of another key, or damaged: the call is made
 		return nil, time.Time{}, false
 	}
 	return result, expires, true
