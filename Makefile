@@ -98,13 +98,11 @@ test-programs: test-examples
 	@CGO_ENABLED=0 ./scripts/programs.sh bin/test "" ./cmd/windlass ./cmd/windlassd
 	@CGO_ENABLED=0 ./scripts/programs.sh bin/faults "-tags faults" ./cmd/windlass ./cmd/windlassd
 	@[ "$(RACED)" = 0 ] || ./scripts/programs.sh bin/race "$(RACE) -tags faults" ./cmd/windlass ./cmd/windlassd
-	@for dir in faults race; do mkdir -p bin/$$dir && ln -sfn ../test/examples bin/$$dir/examples && ln -sf ../windlass-temporal bin/$$dir/; done
 
 # What tests of packages start, too.
 .PHONY: test-examples
 test-examples: bin/windlass-temporal
 	@CGO_ENABLED=0 ./scripts/programs.sh bin/test/examples "" ./examples/...
-	@ln -sf ../windlass-temporal bin/test/
 
 ## Test
 
@@ -293,7 +291,7 @@ doctor: ## Say what this machine has and lacks for working on Windlass
 
 .PHONY: clean
 clean: ## Remove what is built, except the slow ones: developer tools and windlass-temporal
-	rm -rf bin/windlass bin/windlassd bin/examples bin/release bin/test bin/faults bin/race bin/test-results bin/cover.*
+	rm -rf bin/windlass bin/windlassd bin/examples bin/release bin/.built bin/test bin/faults bin/race bin/test-results bin/cover.*
 
 .PHONY: distclean
 distclean: ## Remove everything that is built or generated outside git (.windlass data stays)

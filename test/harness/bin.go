@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/testmain"
@@ -56,11 +58,22 @@ func program(t testing.TB, folder, name string) string {
 	if folder != "" {
 		dir = filepath.Join(filepath.Dir(dir), folder)
 	}
+	opened.Do(open)
+	for _, folder := range []string{dir, filepath.Join(dir, "examples")} {
+		_, _ = os.ReadDir(folder) // programs start each other: all belong to what the result rests on
+	}
 	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s is not built: run `make test`, or `make test-programs` before a single test", path)
 	}
 	return path
+}
+
+var opened sync.Once
+
+// open tells go test of the files of a package that other programs read: it keeps results by the files that the test itself has opened.
+func open() {
+	_ = filepath.WalkDir("testdata", func(string, fs.DirEntry, error) error { return nil }) // there may be none
 }
 
 // Raced reports whether a test starts programs with the race detector: they are slower and need more memory. All parts of a test start the
