@@ -23,12 +23,12 @@ import (
 func Noun() command.Noun {
 	return command.Noun{
 		Name: "approval", Plural: "approvals", Short: "Approvals: what turns wait for people for", Path: question.Path, Get: true, More: commands,
-		Filters: []command.Filter{
+		Filters: append([]command.Filter{
 			{Name: "status", Usage: "only those with this status; all = any", Preset: "pending"},
 			{Name: "kind", Usage: "only those of this kind: approval, input, client_tool, resolution, child or authorization"},
 			{Name: "session", Query: "session_id", Usage: "only those of this session"},
 			{Name: "turn", Query: "turn_id", Usage: "only those of this turn"},
-		},
+		}, command.TimeFilters("approvals")...),
 		Header: []string{"ID", "KIND", "STATUS", "TOOL", "ARGUMENTS", "AGE", "EXPIRES", "MESSAGE"},
 		Read: command.Typed((*sessionsv1.Approval).GetId, func(m *sessionsv1.Approval, now time.Time) []string {
 			expires := ""

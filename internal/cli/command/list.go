@@ -30,6 +30,17 @@ type Filter struct {
 	Preset string
 	// Bool means that the flag takes no value; Time that the value is a time, or how long ago that was.
 	Bool, Time bool
+	// On is what a flag without a value stands for, if that is not true.
+	On string
+}
+
+// TimeFilters are the filters of a list of things in the order of time.
+func TimeFilters(plural string) []Filter {
+	return []Filter{
+		{Name: "since", Query: "start_time", Usage: "only " + plural + " from this time on, or from so long ago, such as 2h", Time: true},
+		{Name: "until", Query: "end_time", Usage: "only " + plural + " before this time, or before so long ago", Time: true},
+		{Name: "oldest", Query: "order_by", On: "create_time", Usage: "the oldest first", Bool: true},
+	}
 }
 
 // FilterFlags adds filters to a command.
@@ -57,6 +68,9 @@ func (c *Call) Query(filters []Filter) (url.Values, error) {
 				return nil, err
 			}
 			v = at
+		}
+		if f.Bool {
+			v = cmp.Or(f.On, v)
 		}
 		query.Set(cmp.Or(f.Query, strings.ReplaceAll(f.Name, "-", "_")), v)
 	}

@@ -15,14 +15,14 @@ import (
 func Noun() command.Noun {
 	return command.Noun{
 		Name: "execution", Plural: "executions", Short: "Executions: the ledger of tool calls", Path: "/v1/executions", Get: true,
-		Filters: []command.Filter{
+		Filters: append([]command.Filter{
 			{Name: "turn", Query: "turn_id", Usage: "only executions of this turn"},
 			{Name: "tool", Usage: "only executions of this tool"},
 			{Name: "session", Query: "session_id", Usage: "only executions in this session"},
 			{Name: "source", Usage: "only executions of tools of this source"},
 			{Name: "state", Usage: "only executions in this state: open, done, failed, unresolved or waiting"},
 			{Name: "errors", Usage: "only executions that failed or returned an error", Bool: true},
-		},
+		}, command.TimeFilters("executions")[:2]...),
 		Header: []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
 		Read: command.Typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
 			return []string{

@@ -25,11 +25,11 @@ const path = "/v1/sessions"
 func Noun() command.Noun {
 	return command.Noun{
 		Name: "session", Plural: "sessions", Short: "Sessions: conversations with agents", Path: path, Get: true, Remove: true, More: commands,
-		Filters: []command.Filter{
+		Filters: append([]command.Filter{
 			{Name: "agent", Query: "agent_id", Usage: "only sessions with this agent"},
 			{Name: "label", Usage: "only sessions with this label, as key=value or key"},
 			{Name: "active", Usage: "only sessions in which a turn is active", Bool: true},
-		},
+		}, command.TimeFilters("sessions")...),
 		Header: []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
 		Read: command.Typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
 			return []string{

@@ -24,13 +24,13 @@ const path = "/v1/turns"
 func Noun() command.Noun {
 	return command.Noun{
 		Name: "turn", Plural: "turns", Short: "Turns: one input until its answer", Path: path, Get: true, Wait: wait, More: commands,
-		Filters: []command.Filter{
+		Filters: append([]command.Filter{
 			{Name: "session", Query: "session_id", Usage: "only turns of this session"},
 			{Name: "agent", Query: "agent_id", Usage: "only turns of this agent"},
 			{Name: "label", Usage: "only turns of sessions with this label, as key=value or key"},
 			{Name: "status", Usage: "only turns that are queued, running, waiting, completed, failed or cancelled"},
 			{Name: "view", Usage: "full: inputs and outputs are not cut to 200 characters"},
-		},
+		}, command.TimeFilters("turns")...),
 		Header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
 		Read: command.Typed((*sessionsv1.Turn).GetId, func(m *sessionsv1.Turn, now time.Time) []string {
 			return []string{

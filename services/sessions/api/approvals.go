@@ -33,22 +33,19 @@ func (s *Approvals) GetApproval(ctx context.Context, req *sessionsv1.GetApproval
 
 // ListApprovals implements ApprovalService.
 func (s *Approvals) ListApprovals(ctx context.Context, req *sessionsv1.ListApprovalsRequest) (*sessionsv1.ListApprovalsResponse, error) {
-	var at timeCursor
-	list := fmt.Sprintf("approvals|%s|%s|%s|%s|%s", access.Owner(ctx), enum.Name(req.GetStatus()), enum.Name(req.GetKind()),
-		req.GetSessionId(), req.GetTurnId())
-	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	list, at, err := timePage(fmt.Sprintf("approvals|%s|%s|%s|%s|%s", access.Owner(ctx), enum.Name(req.GetStatus()),
+		enum.Name(req.GetKind()), req.GetSessionId(), req.GetTurnId()), req)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.approvals.List(ctx, approval.Filter{
 		Open: req.GetStatus() == sessionsv1.ApprovalStatus_APPROVAL_STATUS_PENDING, Verdict: convert.VerdictOf(req.GetStatus()),
-		Kind: req.GetKind(), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(),
-		Before: at.time(), BeforeID: at.ID, Limit: size + 1,
+		Kind: req.GetKind(), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(), Page: at,
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(w store.Wait) any { return afterTime(w.CreateTime, w.ID) })
+	rows, next := page.Trim(rows, at.Limit-1, list, func(w store.Wait) any { return afterTime(w.CreateTime, w.ID) })
 	out := &sessionsv1.ListApprovalsResponse{NextPageToken: next}
 	for _, w := range rows {
 		out.Approvals = append(out.Approvals, convert.ApprovalToProto(w))

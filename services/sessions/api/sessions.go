@@ -3,13 +3,11 @@ package api
 import (
 	"context"
 	"fmt"
-	"time"
 	"unicode/utf8"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
-	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
@@ -34,18 +32,6 @@ func NewSessions(sessions *session.Service, conversations *conversation.Service,
 	return &Sessions{sessions: sessions, conversations: conversations, turns: turns, maxExportBytes: maxExportBytes}
 }
 
-// timeCursor is the last row of a page of a list that is ordered by time.
-type timeCursor struct {
-	Us int64  `json:"us"`
-	ID string `json:"id"`
-}
-
-// afterTime is the cursor behind a row.
-func afterTime(at time.Time, id string) timeCursor { return timeCursor{Us: sqldb.Micros(at), ID: id} }
-
-// time returns when the row was made; zero for the first page.
-func (c timeCursor) time() time.Time { return sqldb.Time(c.Us) }
-
 // CreateSession implements SessionService.
 func (s *Sessions) CreateSession(ctx context.Context, req *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
 	once, err := idempotency.OfRequest(ctx, "create_session", req)
@@ -64,22 +50,19 @@ func (s *Sessions) GetSession(ctx context.Context, req *sessionsv1.GetSessionReq
 
 // ListSessions implements SessionService.
 func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSessionsRequest) (*sessionsv1.ListSessionsResponse, error) {
-	var at timeCursor
 	list := fmt.Sprintf("sessions|%s|%s|%q", access.Owner(ctx), req.GetAgentId(), req.GetLabel())
 	if req.Active != nil {
 		list += fmt.Sprint("|", req.GetActive())
 	}
-	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	list, at, err := timePage(list, req)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.sessions.List(ctx, store.SessionFilter{
-		AgentID: req.GetAgentId(), Labels: req.GetLabel(), Active: req.Active, Before: at.time(), BeforeID: at.ID, Limit: size + 1,
-	})
+	rows, err := s.sessions.List(ctx, store.SessionFilter{AgentID: req.GetAgentId(), Labels: req.GetLabel(), Active: req.Active, Page: at})
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(v store.Session) any { return afterTime(v.CreateTime, v.ID) })
+	rows, next := page.Trim(rows, at.Limit-1, list, func(v store.Session) any { return afterTime(v.CreateTime, v.ID) })
 	out := &sessionsv1.ListSessionsResponse{NextPageToken: next}
 	for _, row := range rows {
 		ses, err := convert.SessionToProto(row)

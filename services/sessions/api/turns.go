@@ -101,21 +101,18 @@ func (s *Turns) current(ctx context.Context, tenant, id string) (*sessionsv1.Tur
 
 // ListTurns implements TurnService.
 func (s *Turns) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
-	var at timeCursor
-	list := fmt.Sprintf("turns|%s|%s|%s|%s|%q", req.GetSessionId(), access.Owner(ctx), enum.Name(req.GetStatus()), req.GetAgentId(),
-		req.GetLabel())
-	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	list, at, err := timePage(fmt.Sprintf("turns|%s|%s|%s|%s|%q", req.GetSessionId(), access.Owner(ctx), enum.Name(req.GetStatus()),
+		req.GetAgentId(), req.GetLabel()), req)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.deps.Turns.List(ctx, turn.Filter{
-		SessionID: req.GetSessionId(), AgentID: req.GetAgentId(), Status: req.GetStatus(), Labels: req.GetLabel(),
-		Before: at.time(), BeforeID: at.ID, Limit: size + 1,
+		SessionID: req.GetSessionId(), AgentID: req.GetAgentId(), Status: req.GetStatus(), Labels: req.GetLabel(), Page: at,
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(t store.Turn) any { return afterTime(t.CreateTime, t.ID) })
+	rows, next := page.Trim(rows, at.Limit-1, list, func(t store.Turn) any { return afterTime(t.CreateTime, t.ID) })
 	views, err := s.deps.Turns.Views(ctx, authn.Tenant(ctx), rows)
 	turns := convert.TurnsToProto(views)
 	if req.GetView() != sessionsv1.TurnView_TURN_VIEW_FULL {

@@ -5,7 +5,6 @@ package approval
 import (
 	"context"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -53,14 +52,10 @@ type Filter struct {
 	Verdict           turnv1.Verdict
 	Kind              turnv1.WaitKind
 	SessionID, TurnID string
-	// Before and BeforeID name the last wait of the page before; zero = the first page.
-	Before   time.Time
-	BeforeID string
-	// Limit bounds the page.
-	Limit int
+	store.Page
 }
 
-// List lists the waits that the caller may see, newest first.
+// List lists the waits that the caller may see.
 func (s *Service) List(ctx context.Context, f Filter) ([]store.Wait, error) {
 	if !access.Storable(f.SessionID) || !access.Storable(f.TurnID) {
 		return nil, nil
@@ -68,8 +63,7 @@ func (s *Service) List(ctx context.Context, f Filter) ([]store.Wait, error) {
 	return s.deps.Store.Waits(ctx, store.WaitFilter{
 		Tenant: authn.Tenant(ctx), Owner: access.Owner(ctx), Roles: authn.From(ctx).GetRoles(), Open: f.Open,
 		ForPeople: f.Kind != turnv1.WaitKind_WAIT_KIND_CHILD, // nobody can decide the others
-		Verdict:   f.Verdict, Kind: f.Kind, SessionID: f.SessionID, TurnID: f.TurnID,
-		Before: f.Before, BeforeID: f.BeforeID, Limit: f.Limit,
+		Verdict:   f.Verdict, Kind: f.Kind, SessionID: f.SessionID, TurnID: f.TurnID, Page: f.Page,
 	})
 }
 

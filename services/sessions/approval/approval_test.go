@@ -303,7 +303,11 @@ func TestAListHasWhatTheCallerMaySee(t *testing.T) {
 		{"of a turn", boss(k), approval.Filter{TurnID: finance.TurnID}, []string{finance.ID}},
 		{"of a session", boss(k), approval.Filter{SessionID: plain.SessionID}, []string{plain.ID}},
 		{"of no session", boss(k), approval.Filter{SessionID: "\x00"}, nil},
-		{"older ones", boss(k), approval.Filter{Before: question.CreateTime, BeforeID: question.ID}, []string{plain.ID, finance.ID}},
+		{
+			"older ones", boss(k),
+			approval.Filter{Page: store.Page{After: question.CreateTime, AfterID: question.ID}},
+			[]string{plain.ID, finance.ID},
+		},
 	} {
 		row.filter.Limit = 10
 		waits, err := k.Approvals.List(row.ctx, row.filter)

@@ -281,7 +281,7 @@ func TestAChildInTheBackgroundCallsBackOnce(t *testing.T) {
 	k.Finish(k.Read(parent.ID))
 	run(k, c, "done")
 	k.Must(k.Children.Sweep(k.Worker()))
-	turns, err := k.Turns.List(k.Ctx(), turn.Filter{SessionID: parent.SessionID, Limit: 10})
+	turns, err := k.Turns.List(k.Ctx(), turn.Filter{SessionID: parent.SessionID, Page: store.Page{Limit: 10}})
 	k.Must(err)
 	if len(turns) != 2 || !link(k, c).ParentNotified {
 		t.Fatalf("the session has %d turns", len(turns))

@@ -20,11 +20,23 @@ var lists = []struct {
 	filter       interface{ Statement() (string, []any) }
 }{
 	{"turns", "turns_by_time (tenant=?)", store.TurnFilter{}},
-	{"turns, page two", "turns_by_time (tenant=? AND (create_us,id)<(?,?))", store.TurnFilter{Before: sqldb.Time(5000), BeforeID: "trn_5000"}},
+	{
+		"turns, page two", "turns_by_time (tenant=? AND (create_us,id)<(?,?))",
+		store.TurnFilter{Page: store.Page{After: sqldb.Time(5000), AfterID: "trn_5000"}},
+	},
+	{"the oldest turns", "turns_by_time (tenant=?)", store.TurnFilter{Page: store.Page{OldestFirst: true}}},
+	{
+		"the oldest turns, page two", "turns_by_time (tenant=? AND (create_us,id)>(?,?))",
+		store.TurnFilter{Page: store.Page{OldestFirst: true, After: sqldb.Time(5000), AfterID: "trn_5000"}},
+	},
+	{
+		"turns of a time", "turns_by_time (tenant=? AND create_us>? AND create_us<?)",
+		store.TurnFilter{Page: store.Page{Since: sqldb.Time(10), Until: sqldb.Time(5000)}},
+	},
 	{"turns of a subject", "turns_by_owner (tenant=? AND owner=?)", store.TurnFilter{Subject: "rare"}},
 	{
 		"turns of a subject, page two", "turns_by_owner (tenant=? AND owner=? AND (create_us,id)<(?,?))",
-		store.TurnFilter{Subject: "ann", Before: sqldb.Time(5000), BeforeID: "trn_5000"},
+		store.TurnFilter{Subject: "ann", Page: store.Page{After: sqldb.Time(5000), AfterID: "trn_5000"}},
 	},
 	{"running turns", "turns_unended_by_status (tenant=? AND status=?)", store.TurnFilter{Status: running}},
 	{"failed turns", "turns_ended_by_status (tenant=? AND status=?)", store.TurnFilter{Status: failed, Ended: true}},
@@ -43,8 +55,7 @@ var lists = []struct {
 	},
 	{"sessions", "sessions_by_time (tenant=?)", store.SessionFilter{}},
 	{"sessions, page two", "sessions_by_time (tenant=? AND (create_us,id)<(?,?))", store.SessionFilter{
-		Before:   sqldb.Time(5000),
-		BeforeID: "ses_5000",
+		Page: store.Page{After: sqldb.Time(5000), AfterID: "ses_5000"},
 	}},
 	{"sessions of a subject", "sessions_by_subject (tenant=? AND subject=?)", store.SessionFilter{Subject: "rare"}},
 	{"sessions with an agent", "sessions_by_agent (tenant=? AND agent_id=?)", store.SessionFilter{AgentID: "rare"}},

@@ -133,14 +133,10 @@ type SessionFilter struct {
 	Labels []string
 	// Active narrows to sessions with an active turn, or to those without.
 	Active *bool
-	// Before and BeforeID name the last session of the page before; zero = the first page.
-	Before   time.Time
-	BeforeID string
-	// Limit bounds the page.
-	Limit int
+	Page
 }
 
-// Sessions lists sessions, newest first.
+// Sessions lists sessions.
 func (s *sessionReader) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
 	list := f.selection()
 	return rows.All(ctx, s.DB.Reader(), scanSession, list.Text, list.Args...)
@@ -162,10 +158,7 @@ func (f SessionFilter) selection() *rows.Selection {
 		list.Add(" AND active_turn_id = ''")
 	}
 	withLabels(list, "labels", f.Labels)
-	if !f.Before.IsZero() {
-		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)
-	}
-	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	list.AddPage(f.Page)
 	return list
 }
 

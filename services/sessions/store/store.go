@@ -32,6 +32,9 @@ var (
 	ErrNotNew = rows.ErrNotNew
 )
 
+// Page says which rows of a list to read.
+type Page = rows.Page
+
 // Store is the sessions service's part of a database. It is safe for concurrent use. Every method may fail with
 // a fault of code UNAVAILABLE when the database is away, full or cannot be written.
 type Store struct {

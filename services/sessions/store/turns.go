@@ -134,14 +134,10 @@ type TurnFilter struct {
 	// Status narrows to one, 0 = all. Ended reports whether turns with this status have ended.
 	Status turnv1.TurnStatus
 	Ended  bool
-	// Before and BeforeID name the last turn of the page before; zero = the first page.
-	Before   time.Time
-	BeforeID string
-	// Limit bounds the page.
-	Limit int
+	Page
 }
 
-// Turns lists turns, newest first.
+// Turns lists turns.
 func (s *turnReader) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
 	list := f.selection()
 	return rows.All(ctx, s.DB.Reader(), scanTurn, list.Text, list.Args...)
@@ -179,10 +175,7 @@ func (f TurnFilter) selection() *rows.Selection {
 		withLabels(list, "s.labels", f.Labels)
 		list.Add(")")
 	}
-	if !f.Before.IsZero() {
-		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)
-	}
-	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	list.AddPage(f.Page)
 	return list
 }
 

@@ -177,14 +177,10 @@ type WaitFilter struct {
 	ForPeople bool
 	// SessionID and TurnID narrow to those of one.
 	SessionID, TurnID string
-	// Before and BeforeID name the last wait of the page before; zero = the first page.
-	Before   time.Time
-	BeforeID string
-	// Limit bounds the page.
-	Limit int
+	Page
 }
 
-// Waits lists waits, newest first.
+// Waits lists waits.
 func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 	list := rows.NewSelection("SELECT "+waitColumns+" FROM turn_waits w WHERE tenant = ?", f.Tenant)
 	if f.Open {
@@ -205,9 +201,6 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 	if f.TurnID != "" {
 		list.Add(" AND turn_id = ?", f.TurnID)
 	}
-	if !f.Before.IsZero() {
-		list.Add(" AND (create_us, id) < (?)", sqldb.Micros(f.Before), f.BeforeID)
-	}
 	if f.Owner != "" {
 		list.Add(" AND (owner = ?", f.Owner)
 		if len(f.Roles) > 0 {
@@ -219,7 +212,7 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 		}
 		list.Add(")")
 	}
-	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	list.AddPage(f.Page)
 	return rows.All(ctx, s.DB.Reader(), scanWait, list.Text, list.Args...)
 }
 

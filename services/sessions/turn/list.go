@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -17,14 +16,10 @@ type Filter struct {
 	Status             turnv1.TurnStatus
 	// Labels are those of the session, "key=value", or "key" for any value.
 	Labels []string
-	// Before and BeforeID name the last turn of the page before; zero = the first page.
-	Before   time.Time
-	BeforeID string
-	// Limit bounds the page.
-	Limit int
+	store.Page
 }
 
-// List lists the turns that the caller may see, newest first.
+// List lists the turns that the caller may see.
 func (s *Service) List(ctx context.Context, f Filter) ([]store.Turn, error) {
 	if f.SessionID != "" {
 		if err := s.deps.Access.CheckSession(ctx, f.SessionID); err != nil {
@@ -36,7 +31,6 @@ func (s *Service) List(ctx context.Context, f Filter) ([]store.Turn, error) {
 	}
 	return s.deps.Store.Turns(ctx, store.TurnFilter{
 		Tenant: authn.Tenant(ctx), SessionID: f.SessionID, Subject: access.Owner(ctx), Status: f.Status, Ended: Terminal(f.Status),
-		AgentID: f.AgentID, Labels: f.Labels,
-		Before: f.Before, BeforeID: f.BeforeID, Limit: f.Limit,
+		AgentID: f.AgentID, Labels: f.Labels, Page: f.Page,
 	})
 }

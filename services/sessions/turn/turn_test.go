@@ -112,7 +112,7 @@ func TestTheSameRequestMakesOneTurn(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(made)
-	turns, err := k.Turns.List(k.Ctx(), turn.Filter{SessionID: ses.ID, Limit: 10})
+	turns, err := k.Turns.List(k.Ctx(), turn.Filter{SessionID: ses.ID, Page: store.Page{Limit: 10}})
 	k.Must(err)
 	if len(slices.Compact(made)) != 1 || len(turns) != 1 {
 		t.Errorf("the requests made %q", made)
@@ -301,7 +301,7 @@ func TestAListHasTheTurnsOfTheCaller(t *testing.T) {
 		{"of a session", k.Ctx(), turn.Filter{SessionID: first.SessionID}, []string{first.ID}},
 		{"cancelled ones", k.Ctx(), turn.Filter{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED}, []string{first.ID}},
 		{"queued ones", k.Ctx(), turn.Filter{Status: turnv1.TurnStatus_TURN_STATUS_QUEUED}, []string{second.ID}},
-		{"the next page", k.Ctx(), turn.Filter{Before: second.CreateTime, BeforeID: second.ID}, []string{first.ID}},
+		{"the next page", k.Ctx(), turn.Filter{Page: store.Page{After: second.CreateTime, AfterID: second.ID}}, []string{first.ID}},
 	} {
 		row.filter.Limit = 10
 		turns, err := k.Turns.List(row.ctx, row.filter)
@@ -314,7 +314,7 @@ func TestAListHasTheTurnsOfTheCaller(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
 	}
-	_, err := k.Turns.List(k.As("eve"), turn.Filter{SessionID: first.SessionID, Limit: 10})
+	_, err := k.Turns.List(k.As("eve"), turn.Filter{SessionID: first.SessionID, Page: store.Page{Limit: 10}})
 	k.WantFault(err, faultv1.Reason_REASON_NOT_FOUND)
 }
 

@@ -86,6 +86,37 @@ func (s *Selection) Add(text string, values ...any) {
 	s.Args = append(s.Args, values...)
 }
 
+// Page says which rows of a list to read, by the time at which they were created and their id: the newest first.
+type Page struct {
+	// Since and Until narrow to rows that were created from Since on and before Until; zero = no bound.
+	Since, Until time.Time
+	// OldestFirst reverses the order.
+	OldestFirst bool
+	// After and AfterID name the last row of the page before; zero = the first page.
+	After   time.Time
+	AfterID string
+	// Limit bounds the page.
+	Limit int
+}
+
+// AddPage ends the statement of a list with the conditions, the order and the limit of a page.
+func (s *Selection) AddPage(p Page) {
+	if !p.Since.IsZero() {
+		s.Add(" AND create_us >= ?", sqldb.Micros(p.Since))
+	}
+	if !p.Until.IsZero() {
+		s.Add(" AND create_us < ?", sqldb.Micros(p.Until))
+	}
+	beyond, direction := "<", " DESC"
+	if p.OldestFirst {
+		beyond, direction = ">", ""
+	}
+	if !p.After.IsZero() {
+		s.Add(" AND (create_us, id) "+beyond+" (?)", sqldb.Micros(p.After), p.AfterID)
+	}
+	s.Add(" ORDER BY create_us"+direction+", id"+direction+" LIMIT ?", p.Limit)
+}
+
 // Flag is a boolean as both engines store it.
 func Flag(b bool) int64 {
 	if b {

@@ -48,9 +48,9 @@ func labels(t *testing.T, s *store.Store) {
 		{[]string{"red"}, ""},
 		{[]string{`note="team":"red"`}, "ses_3"},
 	} {
-		found, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: tenant, Labels: tc.labels, Limit: 10})
+		found, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: tenant, Labels: tc.labels, Page: store.Page{Limit: 10}})
 		must(t, err)
-		ofTurns, err := s.Turns(t.Context(), store.TurnFilter{Tenant: tenant, Labels: tc.labels, AgentID: "a", Limit: 10})
+		ofTurns, err := s.Turns(t.Context(), store.TurnFilter{Tenant: tenant, Labels: tc.labels, AgentID: "a", Page: store.Page{Limit: 10}})
 		must(t, err)
 		var got, turns []string
 		for _, ses := range found {
@@ -66,20 +66,21 @@ func labels(t *testing.T, s *store.Store) {
 		}
 	}
 	for active, want := range map[bool]int{true: 1, false: len(rows) - 1} {
-		found, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: tenant, Active: &active, Limit: 10})
+		found, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: tenant, Active: &active, Page: store.Page{Limit: 10}})
 		must(t, err)
 		if len(found) != want {
 			t.Errorf("active %t: %d sessions, want %d", active, len(found), want)
 		}
 	}
-	if none, err := s.Turns(t.Context(), store.TurnFilter{Tenant: tenant, AgentID: "b", Limit: 10}); err != nil || len(none) != 0 {
+	none, err := s.Turns(t.Context(), store.TurnFilter{Tenant: tenant, AgentID: "b", Page: store.Page{Limit: 10}})
+	if err != nil || len(none) != 0 {
 		t.Errorf("turns of another agent: %v, %v", none, err)
 	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		return tx.SaveLabels(ctx, store.Session{Tenant: tenant, ID: "ses_4", Labels: map[string]string{"team": "red"}})
 	})
-	if found, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: tenant, Labels: []string{"team=red"}, Limit: 10}); err != nil ||
-		len(found) != 2 {
+	found, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: tenant, Labels: []string{"team=red"}, Page: store.Page{Limit: 10}})
+	if err != nil || len(found) != 2 {
 		t.Errorf("after a change: %v, %v", found, err)
 	}
 }

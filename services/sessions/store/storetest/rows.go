@@ -82,7 +82,7 @@ func lists(t *testing.T, s *store.Store) {
 			})
 		})
 	}
-	f := store.SessionFilter{Tenant: tenant, Limit: 2}
+	f := store.SessionFilter{Tenant: tenant, Page: store.Page{Limit: 2}}
 	var got []string
 	for {
 		rows, err := s.Sessions(t.Context(), f)
@@ -93,20 +93,19 @@ func lists(t *testing.T, s *store.Store) {
 		for _, r := range rows {
 			got = append(got, r.ID)
 		}
-		f.Before, f.BeforeID = rows[len(rows)-1].CreateTime, rows[len(rows)-1].ID
+		f.After, f.AfterID = rows[len(rows)-1].CreateTime, rows[len(rows)-1].ID
 	}
 	if fmt.Sprint(got) != "[ses_5 ses_4 ses_3 ses_2 ses_1 ses_0]" {
 		t.Errorf("sessions %v", got)
 	}
 	turns, err := s.Turns(t.Context(), store.TurnFilter{
-		Tenant: tenant, Subject: "bob", Status: 2, Before: sqldb.Time(1e15 + 2), BeforeID: "trn_0",
-		Limit: 9,
+		Tenant: tenant, Subject: "bob", Status: 2, Page: store.Page{After: sqldb.Time(1e15 + 2), AfterID: "trn_0", Limit: 9},
 	})
 	must(t, err)
 	if len(turns) != 2 || turns[0].ID != "trn_3" || turns[1].ID != "trn_1" {
 		t.Errorf("turns %v", turns)
 	}
-	if other, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: "other", Limit: 9}); err != nil || len(other) != 0 {
+	if other, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: "other", Page: store.Page{Limit: 9}}); err != nil || len(other) != 0 {
 		t.Errorf("another tenant sees %v, %v", other, err)
 	}
 }

@@ -61,13 +61,20 @@ func waits(t *testing.T, s *store.Store) {
 		{"of the owner", store.WaitFilter{Owner: "local", Roles: []string{"x"}}, "5 4 3 2 1 0 "},
 		{"of roles", store.WaitFilter{Owner: "ann", Roles: []string{"x", "lead"}}, "3 0 "},
 		{"of nobody", store.WaitFilter{Owner: "ann"}, ""},
-		{"the next page", store.WaitFilter{Before: sqldb.Time(11), BeforeID: "apr_3"}, "2 1 0 "},
+		{"the next page", store.WaitFilter{Page: store.Page{After: sqldb.Time(11), AfterID: "apr_3"}}, "2 1 0 "},
 		{
 			"everything at once",
-			store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, Before: sqldb.Time(11), BeforeID: "apr_3"},
+			store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, Page: store.Page{After: sqldb.Time(11), AfterID: "apr_3"}},
 			"0 ",
 		},
-		{"a page", store.WaitFilter{Limit: 2}, "5 4 "},
+		{"a page", store.WaitFilter{Page: store.Page{Limit: 2}}, "5 4 "},
+		{"the oldest", store.WaitFilter{Page: store.Page{OldestFirst: true, Limit: 2}}, "0 1 "},
+		{
+			"those behind the oldest",
+			store.WaitFilter{Page: store.Page{OldestFirst: true, After: sqldb.Time(10), AfterID: "apr_1", Limit: 2}},
+			"2 3 ",
+		},
+		{"of a time", store.WaitFilter{Page: store.Page{Since: sqldb.Time(11), Until: sqldb.Time(12)}}, "3 2 "},
 	} {
 		row.filter.Tenant = tenant
 		if row.filter.Limit == 0 {

@@ -409,7 +409,13 @@ type ListApprovalsRequest struct {
 	// Only approvals of this session.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Only approvals of this turn.
-	TurnId        string `protobuf:"bytes,6,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	TurnId string `protobuf:"bytes,6,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Only approvals that were created at this time or later.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only approvals that were created before this time.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// "create_time desc" (default): newest first; "create_time": oldest first.
+	OrderBy       string `protobuf:"bytes,11,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,10 +492,31 @@ func (x *ListApprovalsRequest) GetTurnId() string {
 	return ""
 }
 
+func (x *ListApprovalsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListApprovalsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListApprovalsRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
 // ListApprovalsResponse is one page.
 type ListApprovalsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Approvals, newest first.
+	// Approvals, in the order of the request.
 	Approvals []*Approval `protobuf:"bytes,1,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -937,7 +964,7 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"requesters\x18\x19 \x03(\tR\n" +
 	"requesters\x12E\n" +
 	"\rauthorization\x18\x1c \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\x12%\n" +
-	"\x0earguments_json\x18\x1d \x01(\tR\rargumentsJsonJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xbd\x02\n" +
+	"\x0earguments_json\x18\x1d \x01(\tR\rargumentsJsonJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xf2\x03\n" +
 	"\x14ListApprovalsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -946,7 +973,12 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\x04kind\x18\b \x01(\x0e2\x1a.windlass.turn.v1.WaitKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12&\n" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
-	"\aturn_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnIdJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"}\n" +
+	"\aturn_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x129\n" +
+	"\n" +
+	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
+	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderByJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"}\n" +
 	"\x15ListApprovalsResponse\x12<\n" +
 	"\tapprovals\x18\x01 \x03(\v2\x1e.windlass.sessions.v1.ApprovalR\tapprovals\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
@@ -1043,28 +1075,30 @@ var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
 	15, // 9: windlass.sessions.v1.Approval.authorization:type_name -> windlass.turn.v1.Authorization
 	0,  // 10: windlass.sessions.v1.ListApprovalsRequest.status:type_name -> windlass.sessions.v1.ApprovalStatus
 	10, // 11: windlass.sessions.v1.ListApprovalsRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	1,  // 12: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
-	5,  // 13: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
-	8,  // 14: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
-	1,  // 15: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
-	16, // 16: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
-	11, // 17: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
-	17, // 18: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
-	2,  // 19: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
-	4,  // 20: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
-	5,  // 21: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
-	6,  // 22: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
-	9,  // 23: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
-	3,  // 24: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
-	1,  // 25: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
-	1,  // 26: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
-	7,  // 27: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
-	1,  // 28: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
-	24, // [24:29] is the sub-list for method output_type
-	19, // [19:24] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	14, // 12: windlass.sessions.v1.ListApprovalsRequest.start_time:type_name -> google.protobuf.Timestamp
+	14, // 13: windlass.sessions.v1.ListApprovalsRequest.end_time:type_name -> google.protobuf.Timestamp
+	1,  // 14: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
+	5,  // 15: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
+	8,  // 16: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
+	1,  // 17: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
+	16, // 18: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
+	11, // 19: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
+	17, // 20: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
+	2,  // 21: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
+	4,  // 22: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
+	5,  // 23: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
+	6,  // 24: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
+	9,  // 25: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
+	3,  // 26: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
+	1,  // 27: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
+	1,  // 28: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
+	7,  // 29: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
+	1,  // 30: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
+	26, // [26:31] is the sub-list for method output_type
+	21, // [21:26] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_approvals_proto_init() }

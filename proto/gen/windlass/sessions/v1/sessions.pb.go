@@ -333,7 +333,13 @@ type ListSessionsRequest struct {
 	// Only sessions with these labels, each "key=value", or "key" for any value. Sessions must have all of them.
 	Label []string `protobuf:"bytes,4,rep,name=label,proto3" json:"label,omitempty"`
 	// Only sessions that have an active turn (true), or only those that have none (false); unset = all.
-	Active        *bool `protobuf:"varint,5,opt,name=active,proto3,oneof" json:"active,omitempty"`
+	Active *bool `protobuf:"varint,5,opt,name=active,proto3,oneof" json:"active,omitempty"`
+	// Only sessions that were created at this time or later.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only sessions that were created before this time.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// "create_time desc" (default): newest first; "create_time": oldest first.
+	OrderBy       string `protobuf:"bytes,8,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -403,10 +409,31 @@ func (x *ListSessionsRequest) GetActive() bool {
 	return false
 }
 
+func (x *ListSessionsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListSessionsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListSessionsRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
 // ListSessionsResponse is one page.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Sessions, newest first.
+	// Sessions, in the order of the request.
 	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -991,14 +1018,18 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"@\n" +
 	"\x11GetSessionRequest\x12+\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\xd9\x01\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\x8e\x03\n" +
 	"\x13ListSessionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\"\n" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12'\n" +
 	"\x05label\x18\x04 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05\x10\x01\x18\x80\x04R\x05label\x12\x1b\n" +
-	"\x06active\x18\x05 \x01(\bH\x00R\x06active\x88\x01\x01B\t\n" +
+	"\x06active\x18\x05 \x01(\bH\x00R\x06active\x88\x01\x01\x129\n" +
+	"\n" +
+	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
+	"\border_by\x18\b \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderByB\t\n" +
 	"\a_active\"y\n" +
 	"\x14ListSessionsResponse\x129\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.SessionR\bsessions\x12&\n" +
@@ -1095,36 +1126,38 @@ var file_windlass_sessions_v1_sessions_proto_depIdxs = []int32{
 	16, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
 	14, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
 	16, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
-	0,  // 6: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
-	0,  // 7: windlass.sessions.v1.UpdateSessionRequest.session:type_name -> windlass.sessions.v1.Session
-	17, // 8: windlass.sessions.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18, // 9: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
-	16, // 10: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
-	0,  // 11: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
-	19, // 12: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
-	18, // 13: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
-	20, // 14: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
-	1,  // 15: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
-	2,  // 16: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
-	3,  // 17: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
-	5,  // 18: windlass.sessions.v1.SessionService.UpdateSession:input_type -> windlass.sessions.v1.UpdateSessionRequest
-	6,  // 19: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
-	8,  // 20: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
-	10, // 21: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
-	11, // 22: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
-	0,  // 23: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
-	0,  // 24: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
-	4,  // 25: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
-	0,  // 26: windlass.sessions.v1.SessionService.UpdateSession:output_type -> windlass.sessions.v1.Session
-	7,  // 27: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
-	9,  // 28: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
-	0,  // 29: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
-	12, // 30: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
-	23, // [23:31] is the sub-list for method output_type
-	15, // [15:23] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	15, // 6: windlass.sessions.v1.ListSessionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	15, // 7: windlass.sessions.v1.ListSessionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 8: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
+	0,  // 9: windlass.sessions.v1.UpdateSessionRequest.session:type_name -> windlass.sessions.v1.Session
+	17, // 10: windlass.sessions.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18, // 11: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
+	16, // 12: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
+	0,  // 13: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
+	19, // 14: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
+	18, // 15: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
+	20, // 16: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
+	1,  // 17: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
+	2,  // 18: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
+	3,  // 19: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
+	5,  // 20: windlass.sessions.v1.SessionService.UpdateSession:input_type -> windlass.sessions.v1.UpdateSessionRequest
+	6,  // 21: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
+	8,  // 22: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
+	10, // 23: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
+	11, // 24: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
+	0,  // 25: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
+	0,  // 26: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
+	4,  // 27: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
+	0,  // 28: windlass.sessions.v1.SessionService.UpdateSession:output_type -> windlass.sessions.v1.Session
+	7,  // 29: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
+	9,  // 30: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
+	0,  // 31: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
+	12, // 32: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
+	25, // [25:33] is the sub-list for method output_type
+	17, // [17:25] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_sessions_proto_init() }

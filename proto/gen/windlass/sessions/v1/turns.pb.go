@@ -1096,7 +1096,13 @@ type ListTurnsRequest struct {
 	// Only turns of sessions with these labels, each "key=value", or "key" for any value. Sessions must have all of them.
 	Label []string `protobuf:"bytes,7,rep,name=label,proto3" json:"label,omitempty"`
 	// How much of each turn to return; unset = basic.
-	View          TurnView `protobuf:"varint,8,opt,name=view,proto3,enum=windlass.sessions.v1.TurnView" json:"view,omitempty"`
+	View TurnView `protobuf:"varint,8,opt,name=view,proto3,enum=windlass.sessions.v1.TurnView" json:"view,omitempty"`
+	// Only turns that were created at this time or later.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only turns that were created before this time.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// "create_time desc" (default): newest first; "create_time": oldest first.
+	OrderBy       string `protobuf:"bytes,11,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1180,10 +1186,31 @@ func (x *ListTurnsRequest) GetView() TurnView {
 	return TurnView_TURN_VIEW_UNSPECIFIED
 }
 
+func (x *ListTurnsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListTurnsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListTurnsRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
 // ListTurnsResponse is one page.
 type ListTurnsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Turns, newest first.
+	// Turns, in the order of the request.
 	Turns []*Turn `protobuf:"bytes,1,rep,name=turns,proto3" json:"turns,omitempty"`
 	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -1744,7 +1771,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\acomment\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xda\x02\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\x8f\x04\n" +
 	"\x10ListTurnsRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12$\n" +
@@ -1754,7 +1781,12 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x06status\x18\x05 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06status\x12\"\n" +
 	"\bagent_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12'\n" +
 	"\x05label\x18\a \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05\x10\x01\x18\x80\x04R\x05label\x12<\n" +
-	"\x04view\x18\b \x01(\x0e2\x1e.windlass.sessions.v1.TurnViewB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04viewJ\x04\b\x04\x10\x05\"m\n" +
+	"\x04view\x18\b \x01(\x0e2\x1e.windlass.sessions.v1.TurnViewB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04view\x129\n" +
+	"\n" +
+	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
+	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderByJ\x04\b\x04\x10\x05\"m\n" +
 	"\x11ListTurnsResponse\x120\n" +
 	"\x05turns\x18\x01 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
@@ -1894,41 +1926,43 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	27, // 18: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
 	19, // 19: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
 	1,  // 20: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
-	2,  // 21: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	26, // 22: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	27, // 23: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	19, // 24: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
-	21, // 25: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	20, // 26: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	24, // 27: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	28, // 28: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	4,  // 29: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	11, // 30: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	12, // 31: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	14, // 32: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	6,  // 33: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	29, // 34: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	30, // 35: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	8,  // 36: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	10, // 37: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	15, // 38: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	17, // 39: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	2,  // 40: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	2,  // 41: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	13, // 42: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	2,  // 43: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	7,  // 44: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	2,  // 45: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	31, // 46: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	9,  // 47: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	32, // 48: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	16, // 49: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	18, // 50: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	40, // [40:51] is the sub-list for method output_type
-	29, // [29:40] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	22, // 21: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
+	22, // 22: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 23: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	26, // 24: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	27, // 25: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	19, // 26: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	21, // 27: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	20, // 28: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	24, // 29: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	28, // 30: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	4,  // 31: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	11, // 32: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	12, // 33: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	14, // 34: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	6,  // 35: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	29, // 36: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	30, // 37: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	8,  // 38: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	10, // 39: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	15, // 40: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	17, // 41: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	2,  // 42: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	2,  // 43: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	13, // 44: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	2,  // 45: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	7,  // 46: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	2,  // 47: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	31, // 48: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	9,  // 49: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	32, // 50: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	16, // 51: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	18, // 52: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	42, // [42:53] is the sub-list for method output_type
+	31, // [31:42] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
