@@ -63,7 +63,7 @@ func runAs(t *testing.T, command string) map[string]resource {
 				}
 			case "auto_init":
 				r.manual = !bool(kv[1].Truth())
-			case "ignore", "labels", "trigger_mode":
+			case "env", "ignore", "labels", "trigger_mode":
 			default:
 				t.Errorf("resource %s: local_resource has no parameter %q", name, key)
 			}
@@ -133,8 +133,8 @@ func TestEveryRoleIsAResource(t *testing.T) {
 			t.Errorf("resource %s is missing", name)
 		}
 	}
-	if resources["gateway"].links == 0 || resources["temporal"].links == 0 {
-		t.Error("gateway and temporal should link to their pages")
+	if resources["gateway"].links < 3 {
+		t.Error("gateway should link to the console, the OpenAPI document and the Temporal UI")
 	}
 }
 
@@ -227,5 +227,19 @@ func TestBridgeFindsTheExamples(t *testing.T) {
 	}
 	if !slices.Contains(resources["mcpbridge"].on, "examples") {
 		t.Error("the bridge does not wait for the examples")
+	}
+}
+
+// TestTemporalKnowsItsClients: other accounts of the machine find nothing at Temporal's ports.
+func TestTemporalKnowsItsClients(t *testing.T) {
+	resources := run(t)
+	const ca = ".windlass/tilt/temporal/ca.pem"
+	if serve := resources["temporal"].serve; !strings.Contains(serve, " --tls-ca "+ca+" ") || !strings.Contains(serve, " --ui-port 8234 ") {
+		t.Errorf("temporal is served by %q", serve)
+	}
+	for _, role := range assembly.AllRoles() {
+		if got := resources[role].env["WINDLASS_TEMPORAL_TLS_CA"]; got != ca {
+			t.Errorf("%s accepts Temporal's certificates of %q", role, got)
+		}
 	}
 }
