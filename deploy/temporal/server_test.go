@@ -31,8 +31,8 @@ func TestReadyServerHasNamespaceAttributesAndUI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(); got != retention {
-		t.Errorf("retention %s", got)
+	if got := ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(); got != 30*24*time.Hour {
+		t.Errorf("histories of ended turns are kept for %s", got)
 	}
 	if caps := ns.GetNamespaceInfo().GetCapabilities(); !caps.GetEagerWorkflowStart() || !caps.GetAsyncUpdate() {
 		t.Errorf("capabilities %v", caps)

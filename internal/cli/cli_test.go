@@ -24,6 +24,7 @@ func TestWrongUseIsExplained(t *testing.T) {
 		{Args: "agent get", Code: 2, Err: []string{"ID is missing: windlass agent get ID\n"}},
 		{Args: "agent get a b", Code: 2, Err: []string{`"b" is too much: windlass agent get ID` + "\n"}},
 		{Args: "session list --limit x", Code: 2, Err: []string{"--limit x: want a whole number\n"}},
+		{Args: "agent create foo", Code: 2, Err: []string{`has no command "create"`, "windlass apply"}},
 		{Args: "ls", Code: 2, Err: []string{"use 'windlass session list'"}},
 		{Args: "ps", Code: 2, Err: []string{"use 'windlass turn list'"}},
 		{Args: "--version", Out: "windlass 1.2.3\n"},

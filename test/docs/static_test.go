@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 // allowedNotest bounds the shell blocks that no test runs: those that start servers, need a key or another service, kill things, or build.
@@ -104,6 +105,26 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if name != "README.md" && !linked[name] {
 			t.Errorf("no page links to %s", name)
+		}
+	}
+}
+
+var calledTool = regexp.MustCompile(`call:((?:mesh|calculator|notes)__[a-z_]+)`)
+
+// TestCalledToolsExist: what pages have the scripted model call is a tool of a new data directory.
+func TestCalledToolsExist(t *testing.T) {
+	up := harness.Up(t, t.TempDir(), nil)
+	there := map[string]bool{}
+	list, _ := up.Client.Must("GET", "/v1/tools?page_size=1000", nil)["tools"].([]any)
+	for _, one := range list {
+		tool, _ := one.(map[string]any)
+		there[harness.JSON(tool).Str("name")] = true
+	}
+	for _, p := range pages(t) {
+		for _, m := range calledTool.FindAllStringSubmatch(p.text, -1) {
+			if !there[m[1]] {
+				t.Errorf("%s calls %s, which does not exist", p.path, m[1])
+			}
 		}
 	}
 }

@@ -106,7 +106,7 @@ func nothingLeft(t *testing.T, c *harness.Client) {
 }
 
 func toolCallsEnd(t *testing.T, c *harness.Client) {
-	turn := send(c, agent(c, "caller", nil), "call:mesh__uuid {} call:mesh__time {} call:mesh__uuid {} say:done",
+	turn := send(c, agent(c, "caller", nil), "call:mesh__uuid {} call:mesh__current_time {} call:mesh__uuid {} say:done",
 		harness.JSON{"max_tool_calls": 2})
 	end := c.Wait(turn)
 	if end.Str("stop_reason") != "budget" || fieldOf(end, "usage", "tool_calls") != "2" {
@@ -179,7 +179,8 @@ func badBudgets(t *testing.T, c *harness.Client) {
 func otherAgents(t *testing.T, c *harness.Client) {
 	agent(c, "somebody-else", nil)
 	budget(c, harness.JSON{"scope": "agent", "target": "somebody-else", "max_tokens": 1, "max_cost": "0.000001", "max_tool_calls": 1})
-	if end := c.Wait(c.Turn(agent(c, "free", nil), "call:mesh__uuid {} call:mesh__time {} then say:fine")); end.Str("output") != "fine" {
+	end := c.Wait(c.Turn(agent(c, "free", nil), "call:mesh__uuid {} call:mesh__current_time {} then say:fine"))
+	if end.Str("output") != "fine" {
 		t.Errorf("turn = %v", end)
 	}
 }

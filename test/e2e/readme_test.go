@@ -153,7 +153,8 @@ func TestChatAsAProcess(t *testing.T) {
 	if _, errs := run(t, 5, "", windlass, "chat", "--server", server, "fail:always say:x"); !strings.Contains(errs, "failed") {
 		t.Errorf("a turn that fails says %q", errs)
 	}
-	if _, errs := run(t, 3, "", windlass, "chat", "--server", server, "--session", "ses_nope", "hi"); !strings.Contains(errs, "ses_nope") {
+	if _, errs := run(t, 3, "", windlass, "chat", "--server", server, "--session", "ses_nope", "hi"); !strings.Contains(errs, "ses_nope") ||
+		strings.Contains(errs, "Go on with") {
 		t.Errorf("an unknown session says %q", errs)
 	}
 }

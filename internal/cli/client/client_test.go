@@ -3,11 +3,13 @@ package client
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -103,6 +105,35 @@ func TestForeignAnswer(t *testing.T) {
 	c := newServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) })
 	if _, err := c.Do(t.Context(), Request{Path: "/x"}, &sessionsv1.Agent{}); err == nil || !strings.Contains(err.Error(), "Windlass server") {
 		t.Errorf("Do = %v", err)
+	}
+}
+
+// TestOtherServers: an address of something else is named, and what to do about it.
+func TestOtherServers(t *testing.T) {
+	page := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<!doctype html><title>Temporal</title>"))
+	})
+	if _, err := page.Do(t.Context(), Request{Path: "/x"}, &sessionsv1.Agent{}); err == nil || !strings.Contains(err.Error(), "web page") ||
+		!strings.Contains(err.Error(), "--server") {
+		t.Errorf("a web page: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // ends the server
+	server := grpc.NewServer()
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	c, err := New(Config{Server: "http://" + l.Addr().String(), UserAgent: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	_, err = c.Do(t.Context(), Request{Path: "/x"}, &sessionsv1.Agent{})
+	if err == nil || !strings.Contains(fault.From(err).Todo, "gRPC port") {
+		t.Errorf("a gRPC port: %v", err)
 	}
 }
 

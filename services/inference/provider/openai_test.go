@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -315,11 +316,17 @@ func conversation() *inferencev1.GenerateRequest {
 					{CallId: "a", Tool: "notes__list", ArgumentsJson: `{"z":"1"}`},
 					{CallId: "b", Tool: "notes__list", ArgumentsJson: `{oops`},
 					{CallId: "c", Tool: "notes__ping"},
+					{CallId: "d", Tool: "notes__ping"},
 				},
 			},
 			result("a", "notes__list", false, inferencetest.Text("two notes"), image),
 			result("b", "notes__list", true, inferencetest.Text("not JSON")),
 			result("c", "notes__ping", false),
+			{Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{
+				CallId: "d", Tool: "notes__ping", StructuredContent: structpb.NewStructValue(&structpb.Struct{
+					Fields: map[string]*structpb.Value{"pong": structpb.NewBoolValue(true)},
+				}),
+			}},
 			{Role: turnv1.Role_ROLE_ASSISTANT},
 			inferencetest.User("Go on."),
 			{Role: turnv1.Role_ROLE_ASSISTANT, Content: []*turnv1.ContentPart{inferencetest.Text("Done.")}},
