@@ -172,6 +172,14 @@ func (b *builder) revisioned(op object) bool {
 	return rest.Revisioned(b.api.method(id).Output())
 }
 
+// keyed reports whether the answer to a request with an idempotency key is marked when it is an earlier one. That of a tool call says
+// cached instead.
+func (b *builder) keyed(op object) bool {
+	id, _ := op["operationId"].(string)
+	m := b.api.method(id)
+	return m.Input().Fields().ByName("idempotency_key") != nil && m.Output().Fields().ByName("cached") == nil
+}
+
 // creates reports whether the response is a resource that was just created.
 func creates(op object) bool {
 	id, _ := op["operationId"].(string)
@@ -193,6 +201,11 @@ func (b *builder) responses(id string, op object) object {
 			"description": "The resource's revision, for `If-Match`.", "schema": object{"type": "string"}, "example": `"3"`,
 		}}
 	}
+	if b.keyed(op) {
+		described(answer)["Idempotency-Replayed"] = object{
+			"description": "`true` if an earlier request with the same `Idempotency-Key` has had this answer.", "schema": object{"type": "string"},
+		}
+	}
 	switch {
 	case id == "exportSession":
 		answer["content"].(object)["text/markdown"] = object{"schema": object{"type": "string"}}
@@ -206,12 +219,7 @@ func (b *builder) responses(id string, op object) object {
 		return out
 	case creates(op):
 		answer["description"] = "The resource that was created."
-		headers, _ := answer["headers"].(object)
-		if headers == nil {
-			headers = object{}
-		}
-		headers["Location"] = object{"description": "Path of the resource.", "schema": object{"type": "string"}}
-		answer["headers"] = headers
+		described(answer)["Location"] = object{"description": "Path of the resource.", "schema": object{"type": "string"}}
 		out["201"] = answer
 		return out
 	}
@@ -219,10 +227,18 @@ func (b *builder) responses(id string, op object) object {
 	return out
 }
 
+// described returns the headers of a response, to which more can be added.
+func described(answer object) object {
+	if _, ok := answer["headers"].(object); !ok {
+		answer["headers"] = object{}
+	}
+	return answer["headers"].(object)
+}
+
 // turnResponses describes the responses of a request that creates a turn.
 func (b *builder) turnResponses(out, answer object) {
 	answer["description"] = "Accepted: the work goes on without the caller. Also the answer where events were wanted and cannot be shown now."
-	answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
+	described(answer)["Location"] = object{"description": "Path of the turn.", "schema": object{"type": "string"}}
 	out["202"] = answer
 	if b.streams {
 		events := eventStream(turnsEvents)

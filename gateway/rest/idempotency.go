@@ -10,14 +10,20 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
 const (
 	// KeyHeader makes retries of a POST safe; it fills the field idempotency_key of requests that have one.
-	KeyHeader   = "Idempotency-Key"
-	keyField    = protoreflect.Name("idempotency_key")
-	maxKeyBytes = 255
+	KeyHeader = "Idempotency-Key"
+	// ReplayedHeader is "true" in the answer to a request that was made before with this key.
+	ReplayedHeader = "Idempotency-Replayed"
+	keyField       = protoreflect.Name("idempotency_key")
+	maxKeyBytes    = 255
 )
+
+// replayed names the header that marks an answer which an earlier request with the same key has had. Other metadata is left out.
+func replayed(key string) (string, bool) { return ReplayedHeader, key == rpc.ReplayedMetadata }
 
 type keyKey struct{}
 

@@ -71,7 +71,7 @@ func New(deps Deps) (*API, error) {
 		runtime.WithForwardResponseOption(accepted),
 		runtime.WithForwardResponseOption(saved),
 		runtime.WithIncomingHeaderMatcher(incoming),
-		runtime.WithOutgoingHeaderMatcher(nothing),
+		runtime.WithOutgoingHeaderMatcher(replayed),
 		runtime.WithOutgoingTrailerMatcher(nothing),
 		runtime.WithDisablePathLengthFallback(),
 		runtime.WithDisableHTTPMethodOverride(),

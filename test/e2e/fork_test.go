@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -68,6 +70,24 @@ func interruptRunsNext(t *testing.T, c *harness.Client) {
 	}
 }
 
+// markOf returns whether an answer is marked as that of an earlier request.
+func markOf(t *testing.T, c *harness.Client, path string, body harness.JSON, key string) string {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	harness.Must(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.Base+path, bytes.NewReader(raw))
+	harness.Must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := c.HTTP.Do(req)
+	harness.Must(t, err)
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		t.Errorf("the key %q: %s", key, resp.Status)
+	}
+	return resp.Header.Get("Idempotency-Replayed")
+}
+
 func forkAndGoOn(t *testing.T, c *harness.Client) {
 	session := c.Session("assistant")
 	first := c.Wait(c.Turn(session, "say:first"))
@@ -81,6 +101,11 @@ func forkAndGoOn(t *testing.T, c *harness.Client) {
 	}
 	if again := c.Must("POST", path, body, "Idempotency-Key", "k"); again.Str("id") != fork {
 		t.Errorf("the same request made %v", again)
+	}
+	for key, replayed := range map[string]string{"k": "true", "another": ""} {
+		if got := markOf(t, c, path, body, key); got != replayed {
+			t.Errorf("Idempotency-Replayed of the key %q: %q, want %q", key, got, replayed)
+		}
 	}
 	for _, s := range []string{session, fork} {
 		if end := c.Wait(c.Turn(s, "say:third")); end.Str("output") != "third" {

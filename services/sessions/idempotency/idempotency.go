@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -67,8 +68,8 @@ func OfRequest(ctx context.Context, method string, req Request, except ...protor
 	return Of(ctx, method, key, body.Interface())
 }
 
-// Earlier returns what the same request made before, and whether it was made before. A key that was used with another request is
-// an error with the reason IDEMPOTENCY_CONFLICT.
+// Earlier returns what the same request made before, and whether it was made before: its answer is marked then, see rpc.Replayed. A key
+// that was used with another request is an error with the reason IDEMPOTENCY_CONFLICT.
 func (k Keys) Earlier(ctx context.Context, once store.Once) (store.Once, bool, error) {
 	if once.Key == "" {
 		return store.Once{}, false, nil
@@ -79,6 +80,9 @@ func (k Keys) Earlier(ctx context.Context, once store.Once) (store.Once, bool, e
 	}
 	if err == nil {
 		err = same(once, found)
+	}
+	if err == nil {
+		rpc.Replayed(ctx)
 	}
 	return found, err == nil, err
 }
@@ -93,6 +97,7 @@ func (k Keys) Remember(tx *journal.Tx, once store.Once) (store.Once, bool, error
 	found, added, err := tx.AddOnce(tx.Context(), once, tx.Now())
 	if err == nil && !added {
 		err = same(once, found)
+		rpc.Replayed(tx.Context())
 	}
 	return found, added, err
 }
