@@ -13,6 +13,9 @@ import (
 // wrapper is the member under which common servers put a result that is no object, to make it one.
 const wrapper = "result"
 
+// DoubtHint ends what a model reads of a call whose outcome is unknown. People are asked to find out instead.
+const DoubtHint = "Do not call it again with the same aim before its effect has been checked; tell the user that the outcome is unknown."
+
 // Unsaid returns the JSON of a result's structured content if none of its texts says the same, else "". A model reads the data once.
 func Unsaid(r *turnv1.ToolResult) string {
 	v := r.GetStructuredContent()

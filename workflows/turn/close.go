@@ -14,7 +14,7 @@ func (w *walk) close() (contract.TurnResult, error) {
 	}
 	switch r.Status {
 	case contract.StatusFailed:
-		return r, temporal.NewApplicationErrorWithOptions("the turn failed", r.ErrorCode, temporal.ApplicationErrorOptions{
+		return r, temporal.NewApplicationErrorWithOptions("the turn failed: "+r.ErrorCode, r.ErrorCode, temporal.ApplicationErrorOptions{
 			NonRetryable: true, Details: []any{r},
 		})
 	case contract.StatusCancelled:

@@ -24,8 +24,11 @@ func Noun() command.Noun {
 	return command.Noun{
 		Name: "approval", Plural: "approvals", Short: "Approvals: what turns wait for people for", Path: question.Path, Get: true, More: commands,
 		Filters: append([]command.Filter{
-			{Name: "status", Usage: "only those with this status; all = any", Preset: "pending"},
-			{Name: "kind", Usage: "only those of this kind: approval, input, client_tool, resolution, child or authorization"},
+			{Name: "status", Usage: "only those with this status; all = any", Preset: "pending", Enum: sessionsv1.ApprovalStatus(0).Descriptor()},
+			{
+				Name: "kind", Usage: "only those of this kind: approval, input, client_tool, resolution, child or authorization",
+				Enum: turnv1.WaitKind(0).Descriptor(),
+			},
 			{Name: "session", Query: "session_id", Usage: "only those of this session"},
 			{Name: "turn", Query: "turn_id", Usage: "only those of this turn"},
 		}, command.TimeFilters("approvals")...),

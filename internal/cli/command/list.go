@@ -12,10 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 )
 
 // DefaultLimit is how many items a list without a --limit flag shows.
@@ -28,6 +30,8 @@ type Filter struct {
 	Query string
 	// Preset is the value without the flag; the value "all" filters nothing then.
 	Preset string
+	// Enum has the values of the flag, for shells to complete; nil = anything.
+	Enum protoreflect.EnumDescriptor
 	// Bool means that the flag takes no value; Time that the value is a time, or how long ago that was.
 	Bool, Time bool
 	// On is what a flag without a value stands for, if that is not true.
@@ -43,6 +47,14 @@ func TimeFilters(plural string) []Filter {
 	}
 }
 
+func (f Filter) values() []string {
+	values := enum.Names(f.Enum)
+	if f.Preset != "" {
+		values = append(values, "all")
+	}
+	return values
+}
+
 // FilterFlags adds filters to a command.
 func FilterFlags(cmd *cobra.Command, filters []Filter) {
 	for _, f := range filters {
@@ -50,6 +62,9 @@ func FilterFlags(cmd *cobra.Command, filters []Filter) {
 			cmd.Flags().Bool(f.Name, false, f.Usage)
 		} else {
 			cmd.Flags().String(f.Name, f.Preset, f.Usage)
+		}
+		if f.Enum != nil { // the flag exists
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(f.values(), cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 }

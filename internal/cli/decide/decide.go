@@ -11,7 +11,6 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/question"
-	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -66,7 +65,7 @@ func decide(c *command.Call) error {
 	}
 	req, ok := q.Answer(text)
 	if !ok {
-		return app.Usage("%s is no answer to an %s: %s", output.Cell(text), enum.Name(q.Kind), q.Prompt())
+		return app.Usage("%q does not answer %s: %s", output.Cell(text), q.ID, q.Prompt())
 	}
 	return question.Send(c, req)
 }

@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 			0,
 			`POST /v1/approvals/apr_1:decide {"arguments_hash":"h","comment":"too much","decision":"deny"}`, "",
 		},
-		{"apr_1", []string{"perhaps"}, 2, "", "perhaps is no answer to an approval: approve? y or n"},
+		{"apr_1", []string{"perhaps"}, 2, "", `"perhaps" does not answer apr_1: approve? y or n`},
 		{"apr_1", nil, 2, "", "say the answer"},
 		{"apr_2", []string{"7"}, 0, `POST /v1/approvals/apr_2:answer {"content":{"n":7}}`, ""},
 		{"apr_2", []string{""}, 0, `POST /v1/approvals/apr_2:answer {"action":"decline"}`, ""},

@@ -20,7 +20,10 @@ func Noun() command.Noun {
 			{Name: "tool", Usage: "only executions of this tool"},
 			{Name: "session", Query: "session_id", Usage: "only executions in this session"},
 			{Name: "source", Usage: "only executions of tools of this source"},
-			{Name: "state", Usage: "only executions in this state: open, done, failed, unresolved or waiting"},
+			{
+				Name: "state", Usage: "only executions in this state: open, done, failed, unresolved or waiting",
+				Enum: registryv1.ExecutionState(0).Descriptor(),
+			},
 			{Name: "errors", Usage: "only executions that failed or returned an error", Bool: true},
 		}, command.TimeFilters("executions")[:2]...),
 		Header: []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},

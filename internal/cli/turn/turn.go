@@ -28,7 +28,10 @@ func Noun() command.Noun {
 			{Name: "session", Query: "session_id", Usage: "only turns of this session"},
 			{Name: "agent", Query: "agent_id", Usage: "only turns of this agent"},
 			{Name: "label", Usage: "only turns of sessions with this label, as key=value or key"},
-			{Name: "status", Usage: "only turns that are queued, running, waiting, completed, failed or cancelled"},
+			{
+				Name: "status", Usage: "only turns that are queued, running, waiting, completed, failed or cancelled",
+				Enum: turnv1.TurnStatus(0).Descriptor(),
+			},
 			{Name: "view", Usage: "full: inputs and outputs are not cut to 200 characters"},
 		}, command.TimeFilters("turns")...),
 		Header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},

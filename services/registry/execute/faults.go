@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
+	"github.com/windlass-dev/windlass/libs/toolresult"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -102,7 +103,7 @@ func inDoubt(tool string, why *fault.Error, effect store.Effect) *fault.Error {
 	if !effect.Repeatable() {
 		return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
 			"it is not known whether the call of %q took effect, and it was not repeated%s", tool, reason).
-			Hint("Do not call it again with the same aim before its effect has been checked; tell the user that the outcome is unknown.").
+			Hint(toolresult.DoubtHint).
 			Cause(causeOf(why))
 	}
 	if why != nil && why.Reason == faultv1.Reason_REASON_DEADLINE_EXCEEDED {

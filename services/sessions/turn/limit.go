@@ -39,9 +39,9 @@ func LimitText(l *turnv1.LimitReached) string {
 	whose := "may"
 	switch {
 	case l.GetScope() == string(budgetdb.ScopeTenantQuota):
-		return fmt.Sprintf("the turns of the tenant may together read and write %d tokens per day", l.GetValue())
+		return fmt.Sprintf("the turns of the tenant may together read and write %s per day", times(l.GetValue(), "token"))
 	case l.GetScope() == string(budgetdb.ScopeUserQuota):
-		return fmt.Sprintf("the turns of the user may together read and write %d tokens per day", l.GetValue())
+		return fmt.Sprintf("the turns of the user may together read and write %s per day", times(l.GetValue(), "token"))
 	case l.GetBudgetId() == "":
 	case l.GetScope() == string(budgetdb.ScopeTurn):
 		whose = fmt.Sprintf("and the turn %s that it works for may together", l.GetBudgetId())
@@ -50,15 +50,16 @@ func LimitText(l *turnv1.LimitReached) string {
 	}
 	switch l.GetLimit() {
 	case "max_steps":
-		return fmt.Sprintf("it %s take %d model steps", whose, l.GetValue())
+		return fmt.Sprintf("it %s take %s", whose, times(l.GetValue(), "model step"))
 	case "max_tool_calls":
-		return fmt.Sprintf("it %s make %d tool calls", whose, l.GetValue())
+		return fmt.Sprintf("it %s make %s", whose, times(l.GetValue(), "tool call"))
 	case "max_tokens":
-		return fmt.Sprintf("it %s read and write %d tokens", whose, l.GetValue())
+		return fmt.Sprintf("it %s read and write %s", whose, times(l.GetValue(), "token"))
 	case "max_cost":
 		return fmt.Sprintf("it %s cost %s", whose, money.Micros(l.GetValue()))
 	case "max_identical_calls":
-		return fmt.Sprintf("the same tool may be called with the same arguments %d times in a row, and one more call was not made", l.GetValue())
+		return fmt.Sprintf("the same tool may be called with the same arguments %s in a row, and one more call was not made",
+			times(l.GetValue(), "time"))
 	case "turn_seconds":
 		if l.GetValue() == 0 {
 			return "its time is up"
@@ -68,7 +69,7 @@ func LimitText(l *turnv1.LimitReached) string {
 		if l.GetValue() == 0 {
 			return "the model wrote as much as it may in one answer, or its window is full"
 		}
-		return fmt.Sprintf("one answer of the model may have %d tokens", l.GetValue())
+		return fmt.Sprintf("one answer of the model may have %s", times(l.GetValue(), "token"))
 	default:
 		return fmt.Sprintf("%s is %d", l.GetLimit(), l.GetValue())
 	}
@@ -94,4 +95,12 @@ func limitHint(t store.Turn, l *turnv1.LimitReached) string {
 		return fmt.Sprintf("Go on with a further turn of the session, or raise limits.%s, of the request if it set it, else of agent %q.",
 			l.GetLimit(), t.AgentID)
 	}
+}
+
+// times counts things, whose plural ends with s.
+func times(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -1,12 +1,14 @@
 package tool
 
 import (
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/toolresult"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -79,7 +81,7 @@ func givenUp(ask *registryv1.CallToolRequest) bool {
 // resolutionWait asks for the outcome of the call.
 func (t *tool) resolutionWait(ask *registryv1.CallToolRequest, c *registryv1.Completed) *executionv1.WaitRequest {
 	wait := newWait(t.call, turnv1.WaitKind_WAIT_KIND_RESOLUTION)
-	wait.ExecutionId, wait.Message, wait.Effect = c.GetExecutionId(), textOf(c.GetResult()), t.Pinned.Effect(t.Loaded, t.call.GetTool())
+	wait.ExecutionId, wait.Message, wait.Effect = c.GetExecutionId(), forPeople(c.GetResult()), t.Pinned.Effect(t.Loaded, t.call.GetTool())
 	if arguments, err := canon.Parse([]byte(t.call.GetArgumentsJson())); err == nil {
 		wait.ArgumentsHash = arguments.Hash()
 	}
@@ -94,6 +96,11 @@ func argumentsOf(call *turnv1.ToolCall) *structpb.Struct {
 		return nil
 	}
 	return arguments
+}
+
+// forPeople is what a result says of a call whose outcome is unknown, without what the model is to do.
+func forPeople(result *turnv1.ToolResult) string {
+	return strings.TrimSpace(strings.TrimSuffix(textOf(result), toolresult.DoubtHint))
 }
 
 func textOf(result *turnv1.ToolResult) string {
