@@ -149,6 +149,9 @@ func callIsResolved(t *testing.T, c *harness.Client) {
 		if lost.Str("kind") != "resolution" || lost.Str("execution_id") == "" {
 			t.Fatalf("asked for %v", lost)
 		}
+		if said := lost.Str("message"); !strings.Contains(said, "took effect") || strings.Contains(said, "tell the user") {
+			t.Errorf("a person reads %q", said)
+		}
 		body := harness.JSON{"call_id": lost["call_id"], "outcome": outcome, "comment": "looked it up"}
 		if outcome == "done" {
 			body["result"] = want

@@ -58,7 +58,7 @@ func program(t testing.TB, folder, name string) string {
 	if folder != "" {
 		dir = filepath.Join(filepath.Dir(dir), folder)
 	}
-	opened.Do(open)
+	openTestdata()
 	_, _ = os.ReadDir(filepath.Join(dir, "examples"))
 	if !strings.HasPrefix(name, "examples/") {
 		_, _ = os.ReadDir(dir) // programs start each other: the result rests on all of them
@@ -70,12 +70,11 @@ func program(t testing.TB, folder, name string) string {
 	return path
 }
 
-var opened sync.Once
-
-// open tells go test of the files of a package that other programs read: it keeps results by the files that the test itself has opened.
-func open() {
+// openTestdata tells go test of the files of a package that other programs read: it keeps results by the files that the test itself has
+// opened.
+var openTestdata = sync.OnceFunc(func() {
 	_ = filepath.WalkDir("testdata", func(string, fs.DirEntry, error) error { return nil }) // there may be none
-}
+})
 
 // Raced reports whether a test starts programs with the race detector: they are slower and need more memory. All parts of a test start the
 // same programs.

@@ -96,8 +96,9 @@ func (k Keys) Remember(tx *journal.Tx, once store.Once) (store.Once, bool, error
 	once.ExpireTime = tx.Now().Add(k.age)
 	found, added, err := tx.AddOnce(tx.Context(), once, tx.Now())
 	if err == nil && !added {
-		err = same(once, found)
-		rpc.Replayed(tx.Context())
+		if err = same(once, found); err == nil {
+			rpc.Replayed(tx.Context())
+		}
 	}
 	return found, added, err
 }
