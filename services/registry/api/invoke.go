@@ -60,8 +60,8 @@ func directCall(ctx context.Context, tool, key string) (execute.Call, error) {
 	return c, nil
 }
 
-// directKey returns what precedes the keys of a caller. Servers of tools see keys and know no tenants, so the tenant is part of it; that of
-// the default tenant is left out, as it was before there were others. No subject begins with a tenant: a user's has the issuer and a colon.
+// directKey returns what precedes the keys of a caller. Servers of tools see keys and know no tenants, so the tenant is part of it, except
+// for the default tenant. No subject begins with a tenant: a user's has the issuer and a colon.
 func directKey(p *policyv1.Principal) string {
 	if p.GetTenant() == authn.DefaultTenant {
 		return "direct/" + p.GetSubject() + "/"

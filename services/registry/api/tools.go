@@ -34,9 +34,6 @@ type Tools struct {
 // ListTools implements ToolService.
 func (s *Tools) ListTools(ctx context.Context, req *registryv1.ListToolsRequest) (*registryv1.ListToolsResponse, error) {
 	list := fmt.Sprintf("tools|source=%s|tag=%s|effect=%d", req.GetSource(), req.GetTag(), req.GetEffect())
-	if req.GetTag() == "" && req.GetEffect() == 0 {
-		list = "tools|source=" + req.GetSource() // as in tokens of earlier versions
-	}
 	var after string
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
 	if err != nil {

@@ -161,8 +161,7 @@ func (a *apply) tool(ctx context.Context, t Found) error {
 		row.name = name
 	}
 	hash := DefinitionHash(row.name, t.Raw)
-	ours := t.Former != nil && row.hash == DefinitionHash(row.name, t.Former)
-	if old && a.source.Spec.Pin && row.hash != hash && !ours {
+	if old && a.source.Spec.Pin && row.hash != hash {
 		return a.hold(ctx, row, hash, t)
 	}
 	if old && row.present && row.hash == hash && row.drifted == "" {

@@ -327,9 +327,6 @@ type Found struct {
 	Title, Description string
 	// Raw, InputSchema and OutputSchema are JSON, byte for byte.
 	Raw, InputSchema, OutputSchema []byte
-	// Former is Raw as an earlier version of Windlass made it of the same description; nil if it is the same. A pinned tool that has it did
-	// not change.
-	Former []byte
 	// Effect is declared by the definition.
 	Effect Effect
 	// Tags and Deprecated are the source's.

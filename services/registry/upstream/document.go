@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -284,15 +283,13 @@ func (a *apis) readGraphQL(ctx context.Context, s store.Source, answer []byte) (
 	}
 	inv := store.Inventory{ProtocolVersion: "GraphQL", Warnings: warnings(skipped)}
 	for _, t := range tools {
-		former := t
-		former.Template.Required = false
-		raw, before, err := definitions(t, former)
+		raw, err := json.Marshal(t)
 		if err != nil {
 			return store.Inventory{}, fault.Internal(err)
 		}
 		f := store.Found{
-			OriginalName: t.Name, Description: noNUL(t.Description), Raw: raw, Former: before, InputSchema: t.InputSchema, Tags: t.Tags,
-			Deprecated: t.Deprecated, Effect: store.Once,
+			OriginalName: t.Name, Description: noNUL(t.Description), Raw: raw, InputSchema: t.InputSchema, Tags: t.Tags, Deprecated: t.Deprecated,
+			Effect: store.Once,
 		}
 		if t.Reads {
 			f.Effect = store.Read
@@ -325,28 +322,15 @@ func given(s store.Spec) map[string]bool {
 
 // foundOperation converts an operation.
 func foundOperation(t openapi.Tool) (store.Found, error) {
-	former := t
-	former.Operation.Answers = nil
-	raw, before, err := definitions(t, former)
+	raw, err := json.Marshal(t)
 	if err != nil {
 		return store.Found{}, fmt.Errorf("encode operation %q: %w", t.Name, err)
 	}
 	f := store.Found{
-		OriginalName: t.Name, Title: noNUL(t.Title), Description: noNUL(t.Description), Raw: raw, Former: before, InputSchema: t.InputSchema,
+		OriginalName: t.Name, Title: noNUL(t.Title), Description: noNUL(t.Description), Raw: raw, InputSchema: t.InputSchema,
 		OutputSchema: t.OutputSchema, Tags: t.Tags, Deprecated: t.Deprecated, Effect: effectOf(t.Operation.Method),
 	}
 	return f, nil
-}
-
-// definitions returns the definition of a tool, and the one that earlier versions made; nil if it is the same.
-func definitions(tool, earlier any) (raw, former []byte, err error) {
-	if raw, err = json.Marshal(tool); err != nil {
-		return nil, nil, err
-	}
-	if former, err = json.Marshal(earlier); err != nil || bytes.Equal(raw, former) {
-		return raw, nil, err
-	}
-	return raw, former, nil
 }
 
 // effectOf returns the effect class of a method (RFC 9110, section 9.2): safe methods read, PUT and DELETE are idempotent, and all others

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"encoding/json"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/registry/endpoint"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -14,14 +16,12 @@ func (u *Upstream) discoverEndpoints(s store.Source) (store.Inventory, error) {
 		if err != nil {
 			return store.Inventory{}, unreachable(s, fault.Invalid("endpoints", "%s", err))
 		}
-		former := t
-		former.Template.Answers = nil
-		raw, before, err := definitions(t, former)
+		raw, err := json.Marshal(t)
 		if err != nil {
 			return store.Inventory{}, fault.Internal(err)
 		}
 		inv.Tools = append(inv.Tools, store.Found{
-			OriginalName: t.Name, Description: t.Description, Raw: raw, Former: before, InputSchema: t.InputSchema,
+			OriginalName: t.Name, Description: t.Description, Raw: raw, InputSchema: t.InputSchema,
 			OutputSchema: t.OutputSchema, Tags: t.Tags, Deprecated: t.Deprecated, Effect: effectOf(t.Template.Method),
 		})
 	}

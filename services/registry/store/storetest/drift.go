@@ -51,26 +51,6 @@ func (s suite) drift(t *testing.T) {
 	s.accept(t, src, store.Drift{Name: "n__a", Accepted: hash("1"), Found: hash("4")})
 }
 
-// rewritten has another version of Windlass make other definitions of the same tools: only those that changed otherwise too are held back.
-func (s suite) rewritten(t *testing.T) {
-	src := source("rewritten", "n")
-	src.Spec.Pin = true
-	if err := s.CreateSource(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
-	s.apply(t, src, "a=1", "b=1")
-	in := inventory("a=1+", "b=2+")
-	in.Tools[0].Former, in.Tools[1].Former = []byte("1"), []byte("2")
-	diff, err := s.ApplyInventory(t.Context(), src, in)
-	if got := fmt.Sprint(diff); err != nil || got != "{[] [] [n__a] [n__b] 2}" {
-		t.Errorf("diff %s, %v", got, err)
-	}
-	if tool, err := s.Tool(t.Context(), "rewritten", "n__a"); err != nil || tool.DriftedHash != "" ||
-		tool.DefinitionHash != store.DefinitionHash("n__a", []byte("1+")) {
-		t.Errorf("tool %+v, %v", tool, err)
-	}
-}
-
 func (s suite) accept(t *testing.T, src store.Source, want store.Drift) {
 	held, err := s.Drifted(t.Context(), src)
 	if err != nil || len(held) != 1 || held[0] != want {

@@ -58,7 +58,6 @@ func Run(t *testing.T, url string) {
 	t.Run("recent executions", s.recent)
 	t.Run("tool groups", s.groups)
 	t.Run("pinned definitions", s.drift)
-	t.Run("definitions that are rewritten", s.rewritten)
 	t.Run("documents", s.documents)
 	t.Run("domain events", s.events)
 	t.Run("domain events of calls", s.calledEvents)
