@@ -110,7 +110,7 @@ func TestIDsMayBeShortened(t *testing.T) {
 		{"turn get @last", 0, ""},
 		{"session get @last", 0, ""},
 		{"turn list --session @last", 0, ""},
-		{"execution list --turn-id @last", 0, ""},
+		{"execution list --turn @last", 0, ""},
 		{"turn get " + two[:len(two)-1], 2, "2 turns begin with " + two[:len(two)-1]},
 		{"turn get trn_01m84bff052tgs6v042yht4hfn", 0, ""},
 		{"get turn @last", 0, ""},

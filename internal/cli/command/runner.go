@@ -70,7 +70,6 @@ func (r *Runner) ServerOf(cmd *cobra.Command) string {
 // Finish completes a root command that has all its commands: with the flags that they share, with errors in the command line's words, and
 // with the completion of ids and names.
 func (r *Runner) Finish(root *cobra.Command) {
-	root.SetGlobalNormalizationFunc(usage.CurrentName)
 	root.SetFlagErrorFunc(usage.WrongFlag)
 	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml, name, jsonpath=… or custom-columns=NAME:.path,…")
 	root.PersistentFlags().String("server", "", "address of the server (default $"+serverEnv+", then "+defaultServer+")")

@@ -19,7 +19,7 @@ var answers = clitest.Answers{
 func TestCommands(t *testing.T) {
 	clitest.Run(t, root, answers, []clitest.Case{
 		{
-			Args: "execution list --turn-id trn_1",
+			Args: "execution list --turn trn_1",
 			Out: "ID     AGE  TOOL         EFFECT  STATE       ATTEMPTS  MS  CODE  TURN\nexe_1       notes__list  once    unresolved  1         " +
 				"3         trn_1\n",
 		},

@@ -27,7 +27,7 @@ var answers = clitest.Answers{
 
 func TestCommands(t *testing.T) {
 	clitest.Run(t, root, answers, []clitest.Case{
-		{Args: "session list --agent-id support --limit 1 -o name", Out: "ses_1\n", Err: []string{"there are more"}},
+		{Args: "session list --agent support --limit 1 -o name", Out: "ses_1\n", Err: []string{"there are more"}},
 		{Args: `session create --params {"n":1} -o name`, Out: "ses_1\n", Sent: `POST /v1/sessions {"params":{"n":1}}`},
 		{Args: "session update ses_1 --title T -o name", Out: "ses_1\n", Sent: `PATCH /v1/sessions/ses_1?update_mask=title {"title":"T"}`},
 		{Args: "session update ses_1", Code: 2, Err: []string{"say what to change"}},
@@ -49,6 +49,5 @@ func TestCommands(t *testing.T) {
 		{Args: "session export ses_1 -f json --events", Out: "{\n  \"events\": [],\n  \"session\": {\n    \"id\": \"ses_1\"\n  }\n}\n"},
 		{Args: "session export ses_1 -o yaml --events", Out: "events: []\nsession:\n  id: ses_1\n"},
 		{Args: "session export ses_1 -f pdf", Code: 2, Err: []string{"markdown or json"}},
-		{Args: "session list --agent support --limit 1 -o name", Out: "ses_1\n"},
 	})
 }

@@ -70,17 +70,6 @@ func wrongArguments(cmd *cobra.Command, args []string) error {
 	return app.Usage("these arguments do not fit: %s", usage)
 }
 
-// oldFlags are former names of flags, which still work.
-var oldFlags = map[string]string{"session-id": "session", "turn-id": "turn", "agent-id": "agent"}
-
-// CurrentName returns the name of a flag that may be given by a former one.
-func CurrentName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if now, ok := oldFlags[name]; ok {
-		name = now
-	}
-	return pflag.NormalizedName(name)
-}
-
 var (
 	wrongValue  = regexp.MustCompile(`^invalid argument "(.*)" for "(?:-\w, )?(--[\w-]+)" flag: (.*)$`)
 	unknownFlag = regexp.MustCompile(`^unknown (?:shorthand )?flag: (.*)$`)
