@@ -124,26 +124,10 @@ func checkFile(ctx context.Context, path string) error {
 		return fmt.Errorf("%s was made by Temporal server %s and does not fit this one (%s): "+
 			"use the program that made it, or move the file away to start empty", path, server, headers.ServerVersion)
 	}
-	if err := bringUpToDate(ctx, db); err != nil {
+	if _, err := db.ExecContext(ctx, updateStamp, headers.ServerVersion); err != nil { // which also proves that the file is writable
 		return notWritable(path, err)
 	}
 	return nil
-}
-
-// bringUpToDate records that this server uses the file, which also proves that the file is writable.
-func bringUpToDate(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()                          //nolint:errcheck // after a commit there is nothing to undo
-	if err := dropIndexes(ctx, tx); err != nil { // of a file from an earlier version
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, updateStamp, headers.ServerVersion); err != nil {
-		return err
-	}
-	return tx.Commit()
 }
 
 // newer reports whether the file's server is newer than this one, ignoring patch releases, which keep the stored formats.
