@@ -142,8 +142,8 @@ func TestRefusedRequestsForEvents(t *testing.T) {
 	}
 	for name, req := range map[string]*sessionsv1.WatchEventsRequest{
 		"no cursor":                  {After: "1"},
-		"a cursor ahead":             {After: "r0.s9"},
-		"a registry's cursor ahead":  {After: "r9.s0"},
+		"a cursor ahead":             {After: "r0.s9.p0"},
+		"a registry's cursor ahead":  {After: "r9.s0.p0"},
 		"a type that does not exist": {Types: []string{"x"}},
 		"a time out of range":        {Since: bad},
 		"a huge cursor":              {After: strings.Repeat("r", 1<<10)},

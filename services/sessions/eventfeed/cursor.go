@@ -25,13 +25,10 @@ const letters = "rsp"
 // Position is how far each stream was read.
 type Position [streams]int64
 
-// String returns the position as a cursor: "r12.s7.p3", or "r12.s7" as in earlier versions if nothing of policy was read.
+// String returns the position as a cursor: "r12.s7.p3".
 func (p Position) String() string {
 	out := make([]byte, 0, 48)
 	for i, n := range p {
-		if i == policy && n == 0 {
-			continue
-		}
 		if i > 0 {
 			out = append(out, '.')
 		}
@@ -47,7 +44,7 @@ const maxDigits = 18
 func Parse(text string) (Position, error) {
 	var p Position
 	parts := strings.Split(text, ".")
-	if len(text) > streams*(maxDigits+2) || len(parts) < policy || len(parts) > streams {
+	if len(text) > streams*(maxDigits+2) || len(parts) != streams {
 		return p, ErrCursor
 	}
 	for i, part := range parts {
