@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -36,8 +33,7 @@ func NewAuditor(clients map[string]policyv1.AuditServiceClient, other policyv1.A
 	return &Auditor{clients: clients, other: other, logins: make(chan struct{}, loginsInFlight), log: log}
 }
 
-// Record commits a record before it returns. While policy is away it tries again for some seconds. A policy of an earlier version, which
-// has no audit trail, is no error.
+// Record commits a record before it returns. While policy is away it tries again for some seconds.
 func (a *Auditor) Record(ctx context.Context, method string, rec *policyv1.RecordAuditRequest) error {
 	client := a.other
 	if parts := strings.Split(strings.TrimPrefix(method, "/"), "."); len(parts) > 1 && a.clients[parts[1]] != nil {
@@ -50,9 +46,6 @@ func (a *Auditor) Record(ctx context.Context, method string, rec *policyv1.Recor
 		_, err := client.RecordAudit(ctx, rec)
 		switch {
 		case err == nil:
-			return nil
-		case status.Code(err) == codes.Unimplemented:
-			a.log.WarnContext(ctx, "policy is of an earlier version and has no audit trail", "action", rec.GetAction())
 			return nil
 		case !fault.Retryable(err) || pauses.Wait(ctx) != nil:
 			return err
@@ -76,7 +69,7 @@ func (a *Auditor) Login(ctx context.Context, p *policyv1.Principal, token [sha25
 			Principal: p, Action: "login", Resource: p.GetIssuer(), Outcome: policyv1.AuditOutcome_AUDIT_OUTCOME_DONE,
 			Reason: "first use of a token", Id: "aud_" + hex.EncodeToString(sum[:13]),
 		})
-		if err != nil && status.Code(err) != codes.Unimplemented {
+		if err != nil {
 			a.log.WarnContext(ctx, "login not recorded", "subject", p.GetSubject(), "error", err)
 		}
 	}()

@@ -67,8 +67,7 @@ func (s *signer) genuine(subject string, m *nats.Msg) bool {
 	}
 	s.refused.Add(1)
 	if now, last := time.Now().UnixNano(), s.warned.Load(); now-last > int64(warnEvery) && s.warned.CompareAndSwap(last, now) {
-		s.log.Warn("messages on the bus are not signed with this mesh's key and were dropped: an older version, another mesh.key, or somebody "+
-			"else "+
+		s.log.Warn("messages on the bus are not signed with this mesh's key and were dropped: another mesh.key, or another program "+
 			"on the bus", "subject", subject, "messages", s.refused.Swap(0))
 	}
 	return false

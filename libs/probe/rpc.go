@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	healthv1 "github.com/windlass-dev/windlass/proto/gen/windlass/health/v1"
 )
@@ -33,13 +31,10 @@ func (s *Server) GetHealth(ctx context.Context, _ *healthv1.GetHealthRequest) (*
 	return out, nil
 }
 
-// Remote returns the results of another process, none if it is of a version that does not tell them. What fails there degrades this
+// Remote returns the results of another process. What fails there degrades this
 // process only, which can do its own work: a load balancer must not take away every gateway because one database is full.
 func Remote(ctx context.Context, conn grpc.ClientConnInterface) ([]Result, error) {
 	resp, err := healthv1.NewHealthServiceClient(conn).GetHealth(ctx, &healthv1.GetHealthRequest{})
-	if status.Code(err) == codes.Unimplemented {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
