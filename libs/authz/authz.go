@@ -3,6 +3,7 @@
 package authz
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -144,10 +145,7 @@ func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Princi
 		a.entries.Add(key, known)
 		return known, nil
 	}
-	age := a.cfg.MaxAge
-	if d := max(resp.GetMaxAge().AsDuration(), time.Duration(resp.GetMaxAgeMs())*time.Millisecond); d > 0 { // of an earlier version in ms
-		age = d
-	}
+	age := cmp.Or(resp.GetMaxAge().AsDuration(), a.cfg.MaxAge)
 	found := entry{
 		permissions: Parse(resp.GetPermissions(), resp.GetDeniedBy()), quota: resp.GetQuota(), tenant: p.GetTenant(), fresh: now.Add(age),
 	}

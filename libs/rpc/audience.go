@@ -74,7 +74,7 @@ func (v *publicView) register(s grpc.ServiceRegistrar) {
 // GetServiceInfo implements reflection.ServiceInfoProvider.
 func (v *publicView) GetServiceInfo() map[string]grpc.ServiceInfo {
 	out := map[string]grpc.ServiceInfo{}
-	for name, info := range v.server.serviceInfo() {
+	for name, info := range v.server.grpc.GetServiceInfo() {
 		info.Methods = slices.DeleteFunc(slices.Clone(info.Methods), func(m grpc.MethodInfo) bool { return Internal("/" + name + "/" + m.Name) })
 		if len(info.Methods) > 0 {
 			out[name] = info

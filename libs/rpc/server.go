@@ -86,9 +86,8 @@ type Server struct {
 	validator   protovalidate.Validator
 	public      *publicView
 	permissions map[string]string
-	internal    map[string]bool   // methods that are for roles of the mesh only
-	audited     map[string]bool   // methods whose calls are recorded
-	former      map[string]string // methods by the full names that they had before
+	internal    map[string]bool // methods that are for roles of the mesh only
+	audited     map[string]bool // methods whose calls are recorded
 	direct      *direct
 	gate        *admission.Gate
 	permitted   *permitted
@@ -124,7 +123,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, health: health.NewServer(), validator: v, former: map[string]string{}, left: make(chan struct{}),
+		cfg: cfg, health: health.NewServer(), validator: v, left: make(chan struct{}),
 		gate: admission.New(cmp.Or(cfg.Admission, admission.Defaults())),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
@@ -154,9 +153,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 
 // RegisterService implements grpc.ServiceRegistrar.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	for _, d := range s.withFormerNames(s.asStreams(desc)) {
-		s.grpc.RegisterService(d, impl)
-	}
+	s.grpc.RegisterService(s.asStreams(desc), impl)
 	s.direct.register(desc, impl)
 }
 
@@ -175,16 +172,13 @@ func (s *Server) SetServing(ok bool) {
 
 // Prepare checks that every registered RPC declares its permission. Serve calls it too; call it earlier to fail earlier.
 func (s *Server) Prepare() error {
-	p, err := Permissions(s.serviceInfo())
+	p, err := Permissions(s.grpc.GetServiceInfo())
 	if err != nil {
 		return err
 	}
 	s.permissions, s.internal, s.audited = p, map[string]bool{}, map[string]bool{}
 	for method := range p {
 		s.internal[method], s.audited[method] = Internal(method), audited(method)
-	}
-	for former, now := range s.former {
-		p[former], s.internal[former], s.audited[former] = p[now], s.internal[now], s.audited[now]
 	}
 	s.SetServing(false)
 	return nil

@@ -166,9 +166,6 @@ func (s *Server) checkRole(ctx context.Context, p *policyv1.Principal, method st
 			Hint("Set mesh.tls.mode to the same value in all processes; during an upgrade, to accept.")
 	}
 	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
-	if now := s.former[method]; now != "" {
-		service, _, _ = strings.Cut(strings.TrimPrefix(now, "/"), "/")
-	}
 	allowed := s.cfg.TLS.Callers[service]
 	if !slices.ContainsFunc(c.roles, func(role string) bool { return slices.Contains(allowed, role) }) {
 		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "the role %s may not call %s",

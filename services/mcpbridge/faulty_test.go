@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 // TestFaultyExample runs the tool server of our crash tests, whose ledger records how often a call arrived.
@@ -23,7 +24,7 @@ func TestFaultyExample(t *testing.T) {
 	b := newBridge(t)
 	next := b.watch(t)
 	b.discover(t, s)
-	if e := next(); e.GetKind() != "connected" {
+	if e := next(); e.GetChange() != watch.Connected {
 		t.Fatalf("got %v", e)
 	}
 
@@ -37,7 +38,7 @@ func TestFaultyExample(t *testing.T) {
 		t.Errorf("fail: got %v", res)
 	}
 	b.must(t, s, "add_tool", `{"name":"late"}`)
-	if e := next(); e.GetKind() != "tools_changed" {
+	if e := next(); e.GetChange() != watch.ToolsChanged {
 		t.Errorf("got %v", e)
 	}
 

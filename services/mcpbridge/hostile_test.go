@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -132,7 +133,7 @@ func TestServersThatCannotBeReached(t *testing.T) {
 			if row.handler != nil {
 				s.Url = serve(t, row.handler).URL + "/mcp"
 			}
-			s.Id, s.Name, s.ConnectTimeoutMs = "src_x", "the server", 800
+			s.Id, s.Name, s.ConnectTimeout = "src_x", "the server", durationpb.New(800*time.Millisecond)
 			b := newBridge(t)
 			_, err := b.Discover(t.Context(), &mcpbridgev1.DiscoverRequest{Server: s})
 			f := fault.From(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/testnpm"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 func freeAddress(t *testing.T) string {
@@ -82,20 +83,20 @@ func TestReferenceServerRestarts(t *testing.T) {
 	next := b.watch(t)
 	b.discover(t, s)
 	stop()
-	state := func() string {
+	state := func() mcpbridgev1.ServerChange {
 		for {
-			if e := next(); e.GetKind() != "tools_changed" { // this server says so whenever somebody connects
-				return e.GetKind()
+			if e := next(); e.GetChange() != watch.ToolsChanged { // this server says so whenever somebody connects
+				return e.GetChange()
 			}
 		}
 	}
-	for _, want := range []string{"connected", "lost"} {
+	for _, want := range []mcpbridgev1.ServerChange{watch.Connected, watch.Lost} {
 		if got := state(); got != want {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
 	testnpm.Everything(t, "streamableHttp", address)
-	if got := state(); got != "connected" { // by itself: it was discovered
+	if got := state(); got != watch.Connected { // by itself: it was discovered
 		t.Errorf("got %s", got)
 	}
 	if got := text(b.must(t, s, "echo", `{"message":"again"}`)); got != "Echo: again" {

@@ -23,6 +23,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 // restartable is an HTTP server that can stop and restart at the same address.
@@ -85,7 +86,7 @@ func TestAServerThatRestartedIsUsedAgain(t *testing.T) {
 				_, res, err := b.call(t.Context(), s, "echo", `{"text":"back"}`)
 				return err == nil && text(res) == "back"
 			})
-			if e := next(); e.GetKind() != "connected" {
+			if e := next(); e.GetChange() != watch.Connected {
 				t.Errorf("got %v", e)
 			}
 		})
@@ -205,13 +206,13 @@ func TestAKilledProcessIsStartedAgain(t *testing.T) {
 		if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"connected", "lost"} {
-			if e := next(); e.GetKind() != want {
+		for _, want := range []mcpbridgev1.ServerChange{watch.Connected, watch.Lost} {
+			if e := next(); e.GetChange() != want {
 				t.Fatalf("got %v, want %s", e, want)
 			}
 		}
 	}
-	if e := next(); e.GetKind() != "connected" { // without a call: it was discovered and reports changes
+	if e := next(); e.GetChange() != watch.Connected { // without a call: it was discovered and reports changes
 		t.Errorf("got %v", e)
 	}
 }

@@ -8,11 +8,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
 
 func TestDiscoverListsEveryPageByteForByte(t *testing.T) {
@@ -128,7 +132,7 @@ func TestACallThatTakesTooLongHasAnUnknownOutcome(t *testing.T) {
 	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
 		b := newBridge(t)
 		b.discover(t, s)
-		s.CallTimeoutMs = 150
+		s.CallTimeout = durationpb.New(150 * time.Millisecond)
 		file := filepath.Join(t.TempDir(), "notes")
 		_, _, err := b.call(t.Context(), s, "wait", fmt.Sprintf(`{"file":%q}`, file))
 		if !fault.Is(err, faultv1.Reason_REASON_OUTCOME_UNKNOWN) {
@@ -143,11 +147,11 @@ func TestChangedToolListsAreTold(t *testing.T) {
 		b := newBridge(t)
 		next := b.watch(t)
 		before := len(b.discover(t, s).GetTools())
-		if e := next(); e.GetKind() != "connected" || e.GetServerId() != s.GetId() {
+		if e := next(); e.GetChange() != watch.Connected || e.GetServerId() != s.GetId() {
 			t.Fatalf("got %v", e)
 		}
 		b.must(t, s, "grow", "{}")
-		if e := next(); e.GetKind() != "tools_changed" || e.GetServerId() != s.GetId() {
+		if e := next(); e.GetChange() != watch.ToolsChanged || e.GetServerId() != s.GetId() {
 			t.Fatalf("got %v", e)
 		}
 		if after := len(b.discover(t, s).GetTools()); after != before+1 {

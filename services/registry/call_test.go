@@ -267,7 +267,7 @@ func TestSlowCalls(t *testing.T) {
 			_ func(float64, float64, string),
 		) (*mcpbridgev1.CallToolResult, error) {
 			select {
-			case <-time.After(time.Duration(req.GetServer().GetCallTimeoutMs()) * time.Millisecond):
+			case <-time.After(req.GetServer().GetCallTimeout().AsDuration()):
 				return nil, outcomeUnknown()
 			case <-ctx.Done():
 				return nil, ctx.Err()

@@ -85,14 +85,15 @@ func TestS4OnlyATokenOfTheUserIsSent(t *testing.T) {
 		fail error
 		code string
 	}{
-		{fault.AuthorizationRequired("pets", fault.Login, "", "log in"), "authorization_required"},
+		{fault.AuthorizationRequired("pets", fault.Login, "", "log in"), ""},
 		{fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_FAILED_PRECONDITION, "the issuer refuses"), "failed_precondition"},
 		{fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the issuer is away"), "tool_unavailable"},
 	} {
 		w.grants.fail, sent = row.fail, nil
 		req.Key = fmt.Sprintf("trn_1/tool-%d", 10+i)
-		if s := r.call(t.Context(), req); s.completed.GetCode() != row.code || len(sent) != 0 {
-			t.Errorf("%v: %q after %q", row.fail, s.completed.GetCode(), sent)
+		s := r.call(t.Context(), req)
+		if s.completed.GetCode() != row.code || (s.authorize != nil) != (row.code == "") || len(sent) != 0 {
+			t.Errorf("%v: %q, %v after %q", row.fail, s.completed.GetCode(), s.authorize, sent)
 		}
 	}
 

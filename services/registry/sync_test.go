@@ -84,8 +84,8 @@ func TestServerTellsOfChanges(t *testing.T) {
 	r := w.start(config())
 	src := r.notes()
 	w.bridge.set(func() { w.bridge.tools["notes"] = []*mcpbridgev1.Tool{tool("new", "read")} })
-	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: "src_unknown", Kind: "tools_changed"}
-	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: src.GetId(), Kind: "lost"}
+	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: "src_unknown", Change: mcpbridgev1.ServerChange_SERVER_CHANGE_TOOLS_CHANGED}
+	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: src.GetId(), Change: mcpbridgev1.ServerChange_SERVER_CHANGE_LOST}
 	w.bridge.events <- &mcpbridgev1.WatchResponse{ServerId: src.GetId(), Change: mcpbridgev1.ServerChange_SERVER_CHANGE_TOOLS_CHANGED}
 	testpoll.Until(w.t, "the new tool is there", func() bool { return r.has("notes__new") && !r.has("notes__send") })
 }

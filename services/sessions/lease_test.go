@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -49,6 +51,29 @@ func TestOneOfManyWorkersGetsTheStep(t *testing.T) {
 			t.Errorf("turn %v", now)
 		}
 	})
+}
+
+func TestClaimsRenewalsAndFiresNeedATime(t *testing.T) {
+	k := newKit(t, options{})
+	w := k.worker(k.newTurn("hello"))
+	for name, call := range map[string]func() error{
+		"a claim": func() error {
+			_, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref("begin"), Owner: "w"})
+			return err
+		},
+		"a renewal": func() error {
+			_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "begin", Fence: 1})
+			return err
+		},
+		"a fire": func() error {
+			_, err := k.asWorker().FireSchedule(t.Context(), &executionv1.FireScheduleRequest{Tenant: "default", ScheduleId: "one"})
+			return err
+		},
+	} {
+		if err := call(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestCommitIsIdempotentAndFenced(t *testing.T) {

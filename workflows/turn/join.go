@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -49,7 +48,7 @@ func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*tur
 
 // idle reports whether a turn can do nothing before a wait is answered.
 func idle(now *executionv1.GetOutcomesResponse) bool {
-	d := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: time.UnixMicro(now.GetNowMicros())})
+	d := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: now.GetCurrentTime().AsTime()})
 	return d.Waiting && len(d.Steps) == 0
 }
 

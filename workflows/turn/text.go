@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -51,7 +50,7 @@ func (a *Activities) withText(ctx context.Context, in contract.TurnInput, ref *t
 		}
 		return ref, nil
 	}
-	decision := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: time.UnixMicro(now.GetNowMicros())})
+	decision := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: now.GetCurrentTime().AsTime()})
 	for _, s := range decision.Steps {
 		if s.GetKey() == ref.GetKey() {
 			ref.Plan = s.GetPlan()

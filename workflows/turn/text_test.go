@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -22,7 +23,7 @@ type journal struct {
 }
 
 func (j journal) Outcomes(context.Context, contract.TurnInput) (*executionv1.GetOutcomesResponse, error) {
-	return &executionv1.GetOutcomesResponse{Outcomes: j.outcomes, NowMicros: time.Now().UnixMicro()}, nil
+	return &executionv1.GetOutcomesResponse{Outcomes: j.outcomes, CurrentTime: timestamppb.Now()}, nil
 }
 
 // planning is what a planned turn has come to after its plan.

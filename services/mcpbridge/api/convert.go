@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/canon"
-	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge/connection"
@@ -94,7 +93,7 @@ func inputToProto(in *question.Input) *mcpbridgev1.InputRequired {
 }
 
 func eventToProto(e watch.Event) *mcpbridgev1.WatchResponse {
-	return &mcpbridgev1.WatchResponse{ServerId: e.Server, Change: e.Change, Kind: enum.Name(e.Change), Detail: e.Detail}
+	return &mcpbridgev1.WatchResponse{ServerId: e.Server, Change: e.Change, Detail: e.Detail}
 }
 
 func topicsFromProto(req *mcpbridgev1.WatchResourcesRequest) []watch.Topic {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
@@ -61,8 +60,8 @@ func (r *Resolver) resolve(s *mcpbridgev1.Server) (*Spec, error) {
 	sp := &Spec{
 		ID: s.GetId(), Name: cmp.Or(s.GetName(), s.GetId()), URL: s.GetUrl(), Command: s.GetCommand(), Dir: s.GetDir(),
 		Env: map[string]string{}, Headers: map[string]string{}, ClientRequests: s.GetClientRequests(),
-		ConnectTimeout: timeout(s.GetConnectTimeout(), s.GetConnectTimeoutMs(), r.ConnectTimeout),
-		CallTimeout:    timeout(s.GetCallTimeout(), s.GetCallTimeoutMs(), r.CallTimeout),
+		ConnectTimeout: cmp.Or(s.GetConnectTimeout().AsDuration(), r.ConnectTimeout),
+		CallTimeout:    cmp.Or(s.GetCallTimeout().AsDuration(), r.CallTimeout),
 	}
 	sp.chooseTransport(s.GetTransport(), refs)
 	for name, value := range s.GetEnv() {
@@ -139,12 +138,4 @@ func wrongHeader(name, value string) string {
 		return "this header is the protocol's own"
 	}
 	return ""
-}
-
-// timeout is what a registry asks for, those of earlier versions in milliseconds, or else the default.
-func timeout(d *durationpb.Duration, ms int32, def time.Duration) time.Duration {
-	if d.AsDuration() > 0 {
-		return d.AsDuration()
-	}
-	return cmp.Or(time.Duration(max(0, ms))*time.Millisecond, def)
 }

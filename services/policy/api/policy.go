@@ -44,7 +44,7 @@ func (s *policy) GetPermissions(ctx context.Context, req *policyv1.GetPermission
 	globs, deniedBy := r.Permissions()
 	return &policyv1.GetPermissionsResponse{
 		Permissions: globs, DeniedBy: deniedBy, PolicyRevision: r.Revision, Quota: limits,
-		MaxAge: durationpb.New(s.maxAge), MaxAgeMs: int32(s.maxAge.Milliseconds()),
+		MaxAge: durationpb.New(s.maxAge),
 	}, nil
 }
 

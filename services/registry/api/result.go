@@ -38,7 +38,7 @@ func ended(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *reg
 		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_ApprovalRequired{ApprovalRequired: out.Approval}}
 	case out.Input != nil:
 		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_InputRequired{InputRequired: out.Input}}
-	case req.GetCanAuthorize() && out.Fault != nil && out.Fault.Reason == faultv1.Reason_REASON_AUTHORIZATION_REQUIRED:
+	case out.Fault != nil && out.Fault.Reason == faultv1.Reason_REASON_AUTHORIZATION_REQUIRED:
 		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_AuthorizationRequired{
 			AuthorizationRequired: &registryv1.AuthorizationRequired{Authorization: authorization(out.Fault), Message: out.Fault.Message},
 		}}

@@ -71,7 +71,6 @@ func (u *Upstream) callBridge(ctx context.Context, r Request, given providerdata
 	}
 	if !r.Until.IsZero() { // the bridge's own time ends first, so that it can say whether the call was sent
 		server.CallTimeout = durationpb.New(max(min(u.CallTimeout(r.Source), time.Until(r.Until)), time.Millisecond))
-		server.CallTimeoutMs = int32((server.GetCallTimeout().AsDuration() + time.Millisecond - 1).Milliseconds()) // no shorter: the rest is lost
 	}
 	stream, err := u.bridge.CallTool(ctx, &mcpbridgev1.CallToolRequest{
 		Server: server, Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,

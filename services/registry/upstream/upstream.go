@@ -16,7 +16,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
-	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -228,11 +227,7 @@ func (u *Upstream) Watch(ctx context.Context, on func(serverID string, change mc
 		if err != nil {
 			return fmt.Errorf("watch the bridge: %w", err)
 		}
-		change := event.GetChange()
-		if change == mcpbridgev1.ServerChange_SERVER_CHANGE_UNSPECIFIED { // of a bridge of an earlier version
-			change = enum.Parse[mcpbridgev1.ServerChange](event.GetKind())
-		}
-		on(event.GetServerId(), change)
+		on(event.GetServerId(), event.GetChange())
 	}
 }
 
@@ -269,7 +264,6 @@ func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 		Id: s.ID, Tenant: s.Tenant, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, ClientRequests: s.Spec.ClientRequests, Auth: authOf(s.Spec.Auth),
 		ConnectTimeout: durationpb.New(u.cfg.DiscoverTimeout), CallTimeout: durationpb.New(u.CallTimeout(s)),
-		ConnectTimeoutMs: int32(u.cfg.DiscoverTimeout.Milliseconds()), CallTimeoutMs: int32(u.CallTimeout(s).Milliseconds()),
 	}
 }
 

@@ -48,11 +48,8 @@ type Execution struct {
 // NewExecution serves the execution of turns to workers.
 func NewExecution(deps ExecutionDeps) *Execution { return &Execution{deps: deps} }
 
-// now returns the database's time, as new workers read it and as former ones do.
-func (s *Execution) now() (*timestamppb.Timestamp, int64) {
-	now := s.deps.Now()
-	return timestamp.Of(now), now.UnixMicro()
-}
+// now returns the database's time.
+func (s *Execution) now() *timestamppb.Timestamp { return timestamp.Of(s.deps.Now()) }
 
 // LoadTurn implements ExecutionService.
 func (s *Execution) LoadTurn(ctx context.Context, req *executionv1.LoadTurnRequest) (*executionv1.LoadTurnResponse, error) {
@@ -67,7 +64,7 @@ func (s *Execution) LoadTurn(ctx context.Context, req *executionv1.LoadTurnReque
 			return nil, err
 		}
 	}
-	out.CurrentTime, out.NowMicros = s.now()
+	out.CurrentTime = s.now()
 	return out, nil
 }
 
@@ -78,20 +75,18 @@ func (s *Execution) ClaimStep(ctx context.Context, req *executionv1.ClaimStepReq
 		return nil, err
 	}
 	out := convert.ClaimedToProto(got)
-	out.CurrentTime, out.NowMicros = s.now()
+	out.CurrentTime = s.now()
 	return out, nil
 }
 
 // RenewStep implements ExecutionService.
 func (s *Execution) RenewStep(ctx context.Context, req *executionv1.RenewStepRequest) (*executionv1.RenewStepResponse, error) {
 	held := step.Held{TurnID: req.GetTurnId(), Step: req.GetStep(), Fence: req.GetFence()}
-	cancelled, err := s.deps.Steps.Renew(ctx, held, convert.TTL(req))
+	cancelled, err := s.deps.Steps.Renew(ctx, held, req.GetTtl().AsDuration())
 	if err != nil {
 		return nil, err
 	}
-	out := &executionv1.RenewStepResponse{CancelRequested: cancelled}
-	out.CurrentTime, out.NowMicros = s.now()
-	return out, nil
+	return &executionv1.RenewStepResponse{CancelRequested: cancelled, CurrentTime: s.now()}, nil
 }
 
 // CommitStep implements ExecutionService.
@@ -116,7 +111,7 @@ func (s *Execution) AppendEvents(ctx context.Context, req *executionv1.AppendEve
 // ReleaseStep implements ExecutionService.
 func (s *Execution) ReleaseStep(ctx context.Context, req *executionv1.ReleaseStepRequest) (*executionv1.ReleaseStepResponse, error) {
 	held := step.Held{TurnID: req.GetTurnId(), Step: req.GetStep(), Fence: req.GetFence()}
-	if err := s.deps.Steps.Release(ctx, held, convert.Backoff(req)); err != nil {
+	if err := s.deps.Steps.Release(ctx, held, req.GetBackoff().AsDuration()); err != nil {
 		return nil, err
 	}
 	return &executionv1.ReleaseStepResponse{}, nil
@@ -128,8 +123,7 @@ func (s *Execution) GetOutcomes(ctx context.Context, req *executionv1.GetOutcome
 	if err != nil {
 		return nil, err
 	}
-	out := &executionv1.GetOutcomesResponse{Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended}
-	out.CurrentTime, out.NowMicros = s.now()
+	out := &executionv1.GetOutcomesResponse{Outcomes: got.Done, Held: map[string]*executionv1.Busy{}, Ended: got.Ended, CurrentTime: s.now()}
 	for key, b := range got.Held {
 		out.Held[key] = convert.BusyToProto(b)
 	}
@@ -248,7 +242,7 @@ func (s *Execution) GetQuotaUse(ctx context.Context, req *executionv1.GetQuotaUs
 
 // FireSchedule implements ExecutionService.
 func (s *Execution) FireSchedule(ctx context.Context, req *executionv1.FireScheduleRequest) (*executionv1.FireScheduleResponse, error) {
-	f, err := s.deps.Schedules.Fire(ctx, req.GetTenant(), req.GetScheduleId(), convert.DueTime(req))
+	f, err := s.deps.Schedules.Fire(ctx, req.GetTenant(), req.GetScheduleId(), req.GetDueTime().AsTime())
 	if err != nil {
 		return nil, err
 	}

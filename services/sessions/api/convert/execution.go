@@ -60,7 +60,7 @@ func WindowToProto(w *conversation.Window) *executionv1.GetContextResponse {
 // Claim converts a claim.
 func Claim(req *executionv1.ClaimStepRequest) step.Claim {
 	return step.Claim{
-		TurnID: req.GetTurnId(), Step: req.GetStep(), Owner: req.GetOwner(), TTL: TTL(req),
+		TurnID: req.GetTurnId(), Step: req.GetStep(), Owner: req.GetOwner(), TTL: req.GetTtl().AsDuration(),
 		Model: req.GetModel(), ToolCall: req.GetToolCall(),
 	}
 }
@@ -87,9 +87,7 @@ func BusyToProto(b *step.Busy) *executionv1.Busy {
 	if b == nil {
 		return nil
 	}
-	return &executionv1.Busy{
-		Owner: b.Owner, ExpiresIn: durationpb.New(b.ExpiresIn), ExpiresInMs: int32(b.ExpiresIn.Milliseconds()), BudgetId: b.BudgetID,
-	}
+	return &executionv1.Busy{Owner: b.Owner, ExpiresIn: durationpb.New(b.ExpiresIn), BudgetId: b.BudgetID}
 }
 
 // Commit converts a commit, nil for nil.
@@ -99,7 +97,7 @@ func Commit(req *executionv1.CommitStepRequest) *step.Commit {
 	}
 	out := &step.Commit{
 		TurnID: req.GetTurnId(), Fence: req.GetFence(), Outcome: req.GetOutcome(), Events: req.GetEvents(), Messages: req.GetMessages(),
-		Duration: duration(req.GetDuration(), int64(req.GetDurationMs())), Ending: req.GetEnding(), Inputs: req.GetInputs(),
+		Duration: req.GetDuration().AsDuration(), Ending: req.GetEnding(), Inputs: req.GetInputs(),
 		Wait: waitRequest(req.GetWait()),
 		Then: Commit(req.GetThen()),
 	}

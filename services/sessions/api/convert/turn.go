@@ -1,9 +1,6 @@
 package convert
 
 import (
-	"google.golang.org/protobuf/proto"
-
-	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -65,9 +62,7 @@ func Usage(t store.Turn) *turnv1.Usage {
 	if t.Usage == nil {
 		return &turnv1.Usage{}
 	}
-	out := proto.CloneOf(t.Usage)
-	out.Cost = money.Text(out.GetCostMicros()) // rows of older versions lack it
-	return out
+	return t.Usage
 }
 
 // ClientTools converts the tools that a client runs.

@@ -14,7 +14,7 @@ func WaitToProto(w store.Wait) *executionv1.Wait {
 		Request: &executionv1.WaitRequest{
 			Kind: r.GetKind(), CallId: r.GetCallId(), Tool: r.GetTool(), Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(),
 			DefinitionHash: r.GetDefinitionHash(), Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(),
-			ApproverRoles: r.GetApproverRoles(), AllowRequester: r.GetAllowRequester(), Quorum: r.GetQuorum(), ExpiresIn: expiresIn(r),
+			ApproverRoles: r.GetApproverRoles(), AllowRequester: r.GetAllowRequester(), Quorum: r.GetQuorum(), ExpiresIn: r.GetExpiresIn(),
 			SchemaJson: r.GetSchemaJson(), ExecutionId: r.GetExecutionId(), State: r.GetState(), ChildTurnId: r.GetChildTurnId(),
 			Authorization: r.GetAuthorization(),
 		},
@@ -29,7 +29,7 @@ func waitRequest(r *executionv1.WaitRequest) *store.WaitRequest {
 	return &store.WaitRequest{
 		Kind: r.GetKind(), CallId: r.GetCallId(), Tool: r.GetTool(), Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(),
 		DefinitionHash: r.GetDefinitionHash(), Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(),
-		ApproverRoles: r.GetApproverRoles(), AllowRequester: r.GetAllowRequester(), Quorum: r.GetQuorum(), ExpiresIn: expiresIn(r),
+		ApproverRoles: r.GetApproverRoles(), AllowRequester: r.GetAllowRequester(), Quorum: r.GetQuorum(), ExpiresIn: r.GetExpiresIn(),
 		SchemaJson: r.GetSchemaJson(), ExecutionId: r.GetExecutionId(), State: r.GetState(), ChildTurnId: r.GetChildTurnId(),
 		Authorization: r.GetAuthorization(),
 	}

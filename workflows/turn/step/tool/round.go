@@ -84,8 +84,7 @@ func (t *tool) request() *registryv1.CallToolRequest {
 	return &registryv1.CallToolRequest{
 		Principal: t.Loaded.GetPrincipal(), Tool: t.call.GetTool(), DefinitionHash: pinned.DefinitionHash(t.Loaded, t.call.GetTool()),
 		ArgumentsJson: t.call.GetArgumentsJson(), TurnId: t.Turn.TurnID, SessionId: t.Turn.SessionID, CallId: t.call.GetCallId(),
-		CanAuthorize: true, Tainted: t.call.GetTainted(),
 		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), CanWait: true, RunnerId: t.Pinned.Worker(),
-		ApprovalRules: slices.Concat(t.approvals, t.Loaded.GetAgent().GetApprovals()),
+		ApprovalRules: slices.Concat(t.approvals, t.Loaded.GetAgent().GetApprovals()), Tainted: t.call.GetTainted(),
 	}
 }

@@ -34,25 +34,16 @@ func approvalWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *
 	wait.ArgumentsHash, wait.DefinitionHash, wait.Effect = need.GetArgumentsHash(), need.GetDefinitionHash(), need.GetEffect()
 	wait.Rule, wait.Message, wait.ApproverRoles = rule.GetName(), rule.GetReason(), rule.GetApproverRoles()
 	wait.AllowRequester, wait.Quorum = rule.GetAllowRequester(), rule.GetQuorum()
-	wait.ExpiresIn = expiresIn(time.Duration(rule.GetExpiresSeconds()) * time.Second)
+	wait.ExpiresIn = durationpb.New(time.Duration(rule.GetExpiresSeconds()) * time.Second)
 	kept := &registryv1.CallToolRequest{} // an approval that was given before is void
 	wait.State = remember(kept, ask.GetInput())
 	return wait
 }
 
-// expiresIn returns nil for 0, which stands for the default of the sessions service.
-func expiresIn(d time.Duration) *durationpb.Duration {
-	if d == 0 {
-		return nil
-	}
-	return durationpb.New(d)
-}
-
 // inputWait asks the tool's question.
 func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.InputRequired) *executionv1.WaitRequest {
 	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_INPUT)
-	wait.Message, wait.SchemaJson = need.GetMessage(), need.GetSchemaJson()
-	wait.ExpiresIn = expiresIn(max(need.GetExpiresIn().AsDuration(), time.Duration(need.GetExpiresInMs())*time.Millisecond))
+	wait.Message, wait.SchemaJson, wait.ExpiresIn = need.GetMessage(), need.GetSchemaJson(), need.GetExpiresIn()
 	wait.State = remember(ask, &registryv1.InputAnswer{State: need.GetState()})
 	return wait
 }

@@ -127,9 +127,7 @@ type LoadTurnResponse struct {
 	// For the turn of a sub-agent: IDs of the agents from the outermost agent to its own. Empty for the turn of a user.
 	AgentPath []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
 	// Database time. Deadlines are compared with it.
-	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
-	// The same in Unix microseconds, for workers of an earlier version.
-	NowMicros     int64 `protobuf:"varint,30,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
+	CurrentTime   *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,13 +286,6 @@ func (x *LoadTurnResponse) GetCurrentTime() *timestamppb.Timestamp {
 		return x.CurrentTime
 	}
 	return nil
-}
-
-func (x *LoadTurnResponse) GetNowMicros() int64 {
-	if x != nil {
-		return x.NowMicros
-	}
-	return 0
 }
 
 // GetRecordingRequest names a tool call of a re-run.
@@ -656,8 +647,6 @@ type ClaimStepRequest struct {
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Time until the lease expires unless it is renewed, 0.1-60 s.
 	Ttl *durationpb.Duration `protobuf:"bytes,7,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// The same in milliseconds, from workers of an earlier version; read if ttl is not set.
-	TtlMs int32 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// For an infer step: the model that it calls, for message.started.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// For a tool step: the payload of tool_call.started.
@@ -724,13 +713,6 @@ func (x *ClaimStepRequest) GetTtl() *durationpb.Duration {
 	return nil
 }
 
-func (x *ClaimStepRequest) GetTtlMs() int32 {
-	if x != nil {
-		return x.TtlMs
-	}
-	return 0
-}
-
 func (x *ClaimStepRequest) GetModel() string {
 	if x != nil {
 		return x.Model
@@ -759,9 +741,7 @@ type ClaimStepResponse struct {
 	// True when cancellation of the turn was requested.
 	CancelRequested bool `protobuf:"varint,4,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Database time.
-	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
-	// The same in Unix microseconds, for workers of an earlier version.
-	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
+	CurrentTime   *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -844,13 +824,6 @@ func (x *ClaimStepResponse) GetCurrentTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *ClaimStepResponse) GetNowMicros() int64 {
-	if x != nil {
-		return x.NowMicros
-	}
-	return 0
-}
-
 type isClaimStepResponse_Result interface {
 	isClaimStepResponse_Result()
 }
@@ -883,8 +856,6 @@ type Busy struct {
 	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Time until the next claim can succeed. Claim again then, or when the bus reports the end of the step.
 	ExpiresIn *durationpb.Duration `protobuf:"bytes,4,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
-	// The same in milliseconds, for workers of an earlier version.
-	ExpiresInMs int32 `protobuf:"varint,2,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// ID of the budget that the step waits for: the step fits in the budget, but not together with what other steps have reserved. No
 	// worker holds the step.
 	BudgetId      string `protobuf:"bytes,3,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
@@ -936,13 +907,6 @@ func (x *Busy) GetExpiresIn() *durationpb.Duration {
 	return nil
 }
 
-func (x *Busy) GetExpiresInMs() int32 {
-	if x != nil {
-		return x.ExpiresInMs
-	}
-	return 0
-}
-
 func (x *Busy) GetBudgetId() string {
 	if x != nil {
 		return x.BudgetId
@@ -960,9 +924,7 @@ type RenewStepRequest struct {
 	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// New time until the lease expires, 0.1-60 s.
-	Ttl *durationpb.Duration `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// The same in milliseconds, from workers of an earlier version; read if ttl is not set.
-	TtlMs         int32 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	Ttl           *durationpb.Duration `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,22 +987,13 @@ func (x *RenewStepRequest) GetTtl() *durationpb.Duration {
 	return nil
 }
 
-func (x *RenewStepRequest) GetTtlMs() int32 {
-	if x != nil {
-		return x.TtlMs
-	}
-	return 0
-}
-
 // RenewStepResponse tells the worker whether to continue.
 type RenewStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True when cancellation of the turn was requested. Stop the step.
 	CancelRequested bool `protobuf:"varint,1,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Database time.
-	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
-	// The same in Unix microseconds, for workers of an earlier version.
-	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
+	CurrentTime   *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1089,13 +1042,6 @@ func (x *RenewStepResponse) GetCurrentTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *RenewStepResponse) GetNowMicros() int64 {
-	if x != nil {
-		return x.NowMicros
-	}
-	return 0
-}
-
 // CommitStepRequest commits the outcome of a step.
 type CommitStepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1116,8 +1062,6 @@ type CommitStepRequest struct {
 	AgentTools []*AgentTool `protobuf:"bytes,16,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
 	// Duration of the attempt.
 	Duration *durationpb.Duration `protobuf:"bytes,17,opt,name=duration,proto3" json:"duration,omitempty"`
-	// The same in milliseconds, from workers of an earlier version; read if duration is not set.
-	DurationMs int32 `protobuf:"varint,7,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	// For finish: how the turn ends. The service adds output, usage and tools used, and writes the terminal event.
 	Ending *v12.Ending `protobuf:"bytes,8,opt,name=ending,proto3" json:"ending,omitempty"`
 	// Claims the step first, in the same transaction; `fence` is then ignored. Only for steps without side effects (begin, finish). If the
@@ -1226,13 +1170,6 @@ func (x *CommitStepRequest) GetDuration() *durationpb.Duration {
 		return x.Duration
 	}
 	return nil
-}
-
-func (x *CommitStepRequest) GetDurationMs() int32 {
-	if x != nil {
-		return x.DurationMs
-	}
-	return 0
 }
 
 func (x *CommitStepRequest) GetEnding() *v12.Ending {
@@ -1395,8 +1332,6 @@ type WaitRequest struct {
 	Quorum uint32 `protobuf:"varint,12,opt,name=quorum,proto3" json:"quorum,omitempty"`
 	// Time until the wait expires; unset or 0 = the service's default for the kind.
 	ExpiresIn *durationpb.Duration `protobuf:"bytes,18,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
-	// The same in milliseconds, from workers of an earlier version; read if expires_in is not set.
-	ExpiresInMs int64 `protobuf:"varint,13,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// For input: JSON Schema of the answer as JSON text; empty = any object.
 	SchemaJson string `protobuf:"bytes,14,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
 	// For a resolution: ID of the ledger row.
@@ -1530,13 +1465,6 @@ func (x *WaitRequest) GetExpiresIn() *durationpb.Duration {
 		return x.ExpiresIn
 	}
 	return nil
-}
-
-func (x *WaitRequest) GetExpiresInMs() int64 {
-	if x != nil {
-		return x.ExpiresInMs
-	}
-	return 0
 }
 
 func (x *WaitRequest) GetSchemaJson() string {
@@ -2508,9 +2436,7 @@ type ReleaseStepRequest struct {
 	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Time before the step can be claimed again, at most an hour. Until then a claim returns `busy`.
-	Backoff *durationpb.Duration `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	// The same in milliseconds, from workers of an earlier version; read if backoff is not set.
-	RestMs        int32 `protobuf:"varint,4,opt,name=rest_ms,json=restMs,proto3" json:"rest_ms,omitempty"`
+	Backoff       *durationpb.Duration `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2571,13 +2497,6 @@ func (x *ReleaseStepRequest) GetBackoff() *durationpb.Duration {
 		return x.Backoff
 	}
 	return nil
-}
-
-func (x *ReleaseStepRequest) GetRestMs() int32 {
-	if x != nil {
-		return x.RestMs
-	}
-	return 0
 }
 
 // ReleaseStepResponse is empty.
@@ -2673,9 +2592,7 @@ type GetOutcomesResponse struct {
 	// True when the turn has ended.
 	Ended bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
 	// Database time. Deadlines are compared with it.
-	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
-	// The same in Unix microseconds, for workers of an earlier version.
-	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
+	CurrentTime   *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2736,13 +2653,6 @@ func (x *GetOutcomesResponse) GetCurrentTime() *timestamppb.Timestamp {
 		return x.CurrentTime
 	}
 	return nil
-}
-
-func (x *GetOutcomesResponse) GetNowMicros() int64 {
-	if x != nil {
-		return x.NowMicros
-	}
-	return 0
 }
 
 // RequestCancelRequest names a turn.
@@ -3038,9 +2948,7 @@ type FireScheduleRequest struct {
 	// ID of the schedule.
 	ScheduleId string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	// When the fire was due.
-	DueTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
-	// The same in Unix microseconds, from workers of an earlier version; read if due_time is not set.
-	DueMicros     int64 `protobuf:"varint,3,opt,name=due_micros,json=dueMicros,proto3" json:"due_micros,omitempty"`
+	DueTime       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3094,13 +3002,6 @@ func (x *FireScheduleRequest) GetDueTime() *timestamppb.Timestamp {
 		return x.DueTime
 	}
 	return nil
-}
-
-func (x *FireScheduleRequest) GetDueMicros() int64 {
-	if x != nil {
-		return x.DueMicros
-	}
-	return 0
 }
 
 // FireScheduleResponse is the result of a fire.
@@ -3166,7 +3067,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
-	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xf5\a\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xd0\a\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -3190,9 +3091,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\acontext\x18\x10 \x01(\v2).windlass.execution.v1.GetContextResponseR\acontext\x12\x1d\n" +
 	"\n" +
 	"agent_path\x18\x11 \x03(\tR\tagentPath\x12=\n" +
-	"\fcurrent_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
-	"\n" +
-	"now_micros\x18\x1e \x01(\x03R\tnowMicrosJ\x04\b\x06\x10\a\"\x81\x01\n" +
+	"\fcurrent_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
@@ -3218,43 +3117,34 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x04 \x01(\tR\tmessageId\x12*\n" +
 	"\x11max_output_tokens\x18\x05 \x01(\x05R\x0fmaxOutputTokens\x12#\n" +
-	"\rprovider_data\x18\x14 \x01(\fR\fproviderData\"\x8b\x03\n" +
+	"\rprovider_data\x18\x14 \x01(\fR\fproviderData\"\xa3\x02\n" +
 	"\x10ClaimStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x125\n" +
 	"\x04step\x18\x02 \x01(\v2\x19.windlass.turn.v1.StepRefB\x06\xbaH\x03\xc8\x01\x01R\x04step\x12\x1d\n" +
-	"\x05owner\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05owner\x12>\n" +
-	"\x03ttl\x18\a \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x02\b<2\x05\x10\x80\xc2\xd7/R\x03ttl\x12%\n" +
-	"\x06ttl_ms\x18\x04 \x01(\x05B\x0e\xbaH\v\xd8\x01\x01\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05owner\x12A\n" +
+	"\x03ttl\x18\a \x01(\v2\x19.google.protobuf.DurationB\x14\xbaH\x11\xc8\x01\x01\xaa\x01\v\"\x02\b<2\x05\x10\x80\xc2\xd7/R\x03ttl\x12\x14\n" +
 	"\x05model\x18\x05 \x01(\tR\x05model\x12>\n" +
-	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall:B\xbaH?\x1a=\n" +
-	"\bstep.ttl\x12\x0fttl is required\x1a has(this.ttl) || this.ttl_ms > 0\"\xc4\x02\n" +
+	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall\"\xa5\x02\n" +
 	"\x11ClaimStepResponse\x123\n" +
 	"\x04done\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeH\x00R\x04done\x124\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1c.windlass.execution.v1.LeaseH\x00R\x05lease\x121\n" +
 	"\x04busy\x18\x03 \x01(\v2\x1b.windlass.execution.v1.BusyH\x00R\x04busy\x12)\n" +
 	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12=\n" +
-	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
-	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicrosB\b\n" +
-	"\x06result\"\x97\x01\n" +
+	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTimeB\b\n" +
+	"\x06result\"s\n" +
 	"\x04Busy\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x128\n" +
 	"\n" +
-	"expires_in\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\"\n" +
-	"\rexpires_in_ms\x18\x02 \x01(\x05R\vexpiresInMs\x12\x1b\n" +
-	"\tbudget_id\x18\x03 \x01(\tR\bbudgetId\"\x92\x02\n" +
+	"expires_in\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x1b\n" +
+	"\tbudget_id\x18\x03 \x01(\tR\bbudgetId\"\xaa\x01\n" +
 	"\x10RenewStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
-	"\x05fence\x18\x03 \x01(\rR\x05fence\x12>\n" +
-	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x02\b<2\x05\x10\x80\xc2\xd7/R\x03ttl\x12%\n" +
-	"\x06ttl_ms\x18\x04 \x01(\x05B\x0e\xbaH\v\xd8\x01\x01\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs:B\xbaH?\x1a=\n" +
-	"\bstep.ttl\x12\x0fttl is required\x1a has(this.ttl) || this.ttl_ms > 0\"\x9c\x01\n" +
+	"\x05fence\x18\x03 \x01(\rR\x05fence\x12A\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationB\x14\xbaH\x11\xc8\x01\x01\xaa\x01\v\"\x02\b<2\x05\x10\x80\xc2\xd7/R\x03ttl\"}\n" +
 	"\x11RenewStepResponse\x12)\n" +
 	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\x12=\n" +
-	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
-	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xd0\x06\n" +
+	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\"\xaf\x06\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
@@ -3264,9 +3154,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x05tools\x18\x06 \x03(\v2!.windlass.execution.v1.PinnedToolR\x05tools\x12A\n" +
 	"\vagent_tools\x18\x10 \x03(\v2 .windlass.execution.v1.AgentToolR\n" +
 	"agentTools\x125\n" +
-	"\bduration\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x1f\n" +
-	"\vduration_ms\x18\a \x01(\x05R\n" +
-	"durationMs\x120\n" +
+	"\bduration\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\bduration\x120\n" +
 	"\x06ending\x18\b \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x12=\n" +
 	"\x05claim\x18\t \x01(\v2'.windlass.execution.v1.ClaimStepRequestR\x05claim\x12;\n" +
 	"\x04next\x18\n" +
@@ -3284,7 +3172,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\tmediaType\x12\x1e\n" +
 	"\x04data\x18\x04 \x01(\fB\n" +
 	"\xbaH\az\x05\x18\x80\x80\x80\x04R\x04data\x12!\n" +
-	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\xed\x05\n" +
+	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\xc9\x05\n" +
 	"\vWaitRequest\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x17\n" +
@@ -3301,8 +3189,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x0fallow_requester\x18\v \x01(\bR\x0eallowRequester\x12\x16\n" +
 	"\x06quorum\x18\f \x01(\rR\x06quorum\x128\n" +
 	"\n" +
-	"expires_in\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\"\n" +
-	"\rexpires_in_ms\x18\r \x01(\x03R\vexpiresInMs\x12\x1f\n" +
+	"expires_in\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x1f\n" +
 	"\vschema_json\x18\x0e \x01(\tR\n" +
 	"schemaJson\x12!\n" +
 	"\fexecution_id\x18\x0f \x01(\tR\vexecutionId\x12\x14\n" +
@@ -3373,24 +3260,21 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x129\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventB\b\xbaH\x05\x92\x01\x02\b\x01R\x06events\"1\n" +
 	"\x14AppendEventsResponse\x12\x19\n" +
-	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"\xd4\x01\n" +
+	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"\xad\x01\n" +
 	"\x12ReleaseStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x12B\n" +
 	"\abackoff\x18\x05 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
-	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\abackoff\x12%\n" +
-	"\arest_ms\x18\x04 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xdd\xdb\x01(\x00R\x06restMs\"\x15\n" +
+	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\abackoff\"\x15\n" +
 	"\x13ReleaseStepResponse\"6\n" +
 	"\x12GetOutcomesRequest\x12 \n" +
-	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xe4\x02\n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xc5\x02\n" +
 	"\x13GetOutcomesResponse\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12H\n" +
 	"\x04held\x18\x02 \x03(\v24.windlass.execution.v1.GetOutcomesResponse.HeldEntryR\x04held\x12\x14\n" +
 	"\x05ended\x18\x03 \x01(\bR\x05ended\x12=\n" +
-	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\x1d\n" +
-	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\x1aT\n" +
+	"\fcurrent_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x1aT\n" +
 	"\tHeldEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.windlass.execution.v1.BusyR\x05value:\x028\x01\"P\n" +
@@ -3410,18 +3294,15 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
-	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId\"\x96\x02\n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId\"\x9f\x01\n" +
 	"\x13FireScheduleRequest\x12\x1f\n" +
 	"\x06tenant\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06tenant\x12(\n" +
 	"\vschedule_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\n" +
-	"scheduleId\x125\n" +
-	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x12&\n" +
-	"\n" +
-	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\tdueMicros:U\xbaHR\x1aP\n" +
-	"\rfire.due_time\x12\x14due_time is required\x1a)has(this.due_time) || this.due_micros > 0\"r\n" +
+	"scheduleId\x12=\n" +
+	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\adueTime\"l\n" +
 	"\x14FireScheduleResponse\x12;\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2!.windlass.sessions.v1.FireOutcomeR\aoutcome\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnIdJ\x04\b\x01\x10\x022\xde\x11\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xb5\x11\n" +
 	"\x10ExecutionService\x12w\n" +
 	"\bLoadTurn\x12&.windlass.execution.v1.LoadTurnRequest\x1a'.windlass.execution.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
 	"\tClaimStep\x12'.windlass.execution.v1.ClaimStepRequest\x1a(.windlass.execution.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
@@ -3441,7 +3322,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\vGetQuotaUse\x12).windlass.execution.v1.GetQuotaUseRequest\x1a*.windlass.execution.v1.GetQuotaUseResponse\"\x18\xaa\xfd\x1b\x14sessions.quotas.read\x12\x83\x01\n" +
 	"\fGetRecording\x12*.windlass.execution.v1.GetRecordingRequest\x1a+.windlass.execution.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12p\n" +
 	"\vGetToolCall\x12).windlass.execution.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
-	"\fFireSchedule\x12*.windlass.execution.v1.FireScheduleRequest\x1a+.windlass.execution.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a-\xb8\xfd\x1b\x01\xca\xfd\x1b%windlass.sessions.v1.ExecutionServiceB\xef\x01\n" +
+	"\fFireSchedule\x12*.windlass.execution.v1.FireScheduleRequest\x1a+.windlass.execution.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a\x04\xb8\xfd\x1b\x01B\xef\x01\n" +
 	"\x19com.windlass.execution.v1B\x0eExecutionProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/execution/v1;executionv1\xa2\x02\x03WEX\xaa\x02\x15Windlass.Execution.V1\xca\x02\x15Windlass\\Execution\\V1\xe2\x02!Windlass\\Execution\\V1\\GPBMetadata\xea\x02\x17Windlass::Execution::V1b\x06proto3"
 
 var (

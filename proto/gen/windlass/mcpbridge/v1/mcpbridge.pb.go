@@ -107,10 +107,6 @@ type Server struct {
 	Headers map[string]string `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Transport: "http", "sse" or "stdio"; empty = derived from url and command.
 	Transport string `protobuf:"bytes,8,opt,name=transport,proto3" json:"transport,omitempty"`
-	// connect_timeout in milliseconds, for bridges of earlier versions.
-	ConnectTimeoutMs int32 `protobuf:"varint,9,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
-	// call_timeout in milliseconds, for bridges of earlier versions.
-	CallTimeoutMs int32 `protobuf:"varint,10,opt,name=call_timeout_ms,json=callTimeoutMs,proto3" json:"call_timeout_ms,omitempty"`
 	// Timeout for connecting and listing, at most 10 min; unset or 0 = 10 s.
 	ConnectTimeout *durationpb.Duration `protobuf:"bytes,11,opt,name=connect_timeout,json=connectTimeout,proto3" json:"connect_timeout,omitempty"`
 	// Timeout of one call, at most a day; unset or 0 = 2 min.
@@ -213,20 +209,6 @@ func (x *Server) GetTransport() string {
 		return x.Transport
 	}
 	return ""
-}
-
-func (x *Server) GetConnectTimeoutMs() int32 {
-	if x != nil {
-		return x.ConnectTimeoutMs
-	}
-	return 0
-}
-
-func (x *Server) GetCallTimeoutMs() int32 {
-	if x != nil {
-		return x.CallTimeoutMs
-	}
-	return 0
 }
 
 func (x *Server) GetConnectTimeout() *durationpb.Duration {
@@ -1630,11 +1612,9 @@ type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// ID of the server.
 	ServerId string `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	// change as text, "connected", "lost" or "tools_changed", for registries of earlier versions.
-	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Why a connection was lost; empty for other changes.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	// What changed; unspecified from bridges of earlier versions.
+	// What changed.
 	Change        ServerChange `protobuf:"varint,4,opt,name=change,proto3,enum=windlass.mcpbridge.v1.ServerChange" json:"change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1673,13 +1653,6 @@ func (*WatchResponse) Descriptor() ([]byte, []int) {
 func (x *WatchResponse) GetServerId() string {
 	if x != nil {
 		return x.ServerId
-	}
-	return ""
-}
-
-func (x *WatchResponse) GetKind() string {
-	if x != nil {
-		return x.Kind
 	}
 	return ""
 }
@@ -1785,7 +1758,7 @@ var File_windlass_mcpbridge_v1_mcpbridge_proto protoreflect.FileDescriptor
 
 const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xb0\a\n" +
+	"%windlass/mcpbridge/v1/mcpbridge.proto\x12\x15windlass.mcpbridge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xbf\x06\n" +
 	"\x06Server\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -1794,10 +1767,7 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x03env\x18\x05 \x03(\v2&.windlass.mcpbridge.v1.Server.EnvEntryR\x03env\x12\x10\n" +
 	"\x03dir\x18\x06 \x01(\tR\x03dir\x12D\n" +
 	"\aheaders\x18\a \x03(\v2*.windlass.mcpbridge.v1.Server.HeadersEntryR\aheaders\x127\n" +
-	"\ttransport\x18\b \x01(\tB\x19\xbaH\x16r\x14R\x00R\x04httpR\x03sseR\x05stdioR\ttransport\x129\n" +
-	"\x12connect_timeout_ms\x18\t \x01(\x05B\v\xbaH\b\x1a\x06\x18\xc0\xcf$(\x00R\x10connectTimeoutMs\x124\n" +
-	"\x0fcall_timeout_ms\x18\n" +
-	" \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xb8\x99)(\x00R\rcallTimeoutMs\x12Q\n" +
+	"\ttransport\x18\b \x01(\tB\x19\xbaH\x16r\x14R\x00R\x04httpR\x03sseR\x05stdioR\ttransport\x12Q\n" +
 	"\x0fconnect_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
 	"\xaa\x01\a\"\x03\b\xd8\x042\x00R\x0econnectTimeout\x12L\n" +
 	"\fcall_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\vcallTimeout\x12F\n" +
@@ -1917,10 +1887,9 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\acontent\x18\x01 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\acontent\x12E\n" +
 	"\x12structured_content\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
 	"\bis_error\x18\x03 \x01(\bR\aisError\"\x0e\n" +
-	"\fWatchRequest\"\x95\x01\n" +
+	"\fWatchRequest\"\x81\x01\n" +
 	"\rWatchResponse\x12\x1b\n" +
-	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12\x12\n" +
-	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
+	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12;\n" +
 	"\x06change\x18\x04 \x01(\x0e2#.windlass.mcpbridge.v1.ServerChangeR\x06change\"9\n" +
 	"\x0eReleaseRequest\x12'\n" +

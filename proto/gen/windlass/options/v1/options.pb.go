@@ -42,14 +42,6 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 	},
 	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
-		ExtensionType: (*string)(nil),
-		Field:         57304,
-		Name:          "windlass.options.v1.former_name",
-		Tag:           "bytes,57304,opt,name=former_name",
-		Filename:      "windlass/options/v1/options.proto",
-	},
-	{
-		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
 		ExtensionType: (*bool)(nil),
 		Field:         57308,
 		Name:          "windlass.options.v1.audited",
@@ -62,14 +54,6 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Field:         57303,
 		Name:          "windlass.options.v1.internal_service",
 		Tag:           "varint,57303,opt,name=internal_service",
-		Filename:      "windlass/options/v1/options.proto",
-	},
-	{
-		ExtendedType:  (*descriptorpb.ServiceOptions)(nil),
-		ExtensionType: (*string)(nil),
-		Field:         57305,
-		Name:          "windlass.options.v1.former_service_name",
-		Tag:           "bytes,57305,opt,name=former_service_name",
 		Filename:      "windlass/options/v1/options.proto",
 	},
 	{
@@ -103,15 +87,10 @@ var (
 	//
 	// optional bool internal = 57302;
 	E_Internal = &file_windlass_options_v1_options_proto_extTypes[1]
-	// Name that the RPC had before it was renamed. Servers answer calls under it as well, so that callers of an earlier version continue to
-	// work.
-	//
-	// optional string former_name = 57304;
-	E_FormerName = &file_windlass_options_v1_options_proto_extTypes[2]
 	// Each call that is admitted is recorded in the audit trail before it is answered: who called, what about, and how it ended.
 	//
 	// optional bool audited = 57308;
-	E_Audited = &file_windlass_options_v1_options_proto_extTypes[3]
+	E_Audited = &file_windlass_options_v1_options_proto_extTypes[2]
 )
 
 // Extension fields to descriptorpb.ServiceOptions.
@@ -119,11 +98,7 @@ var (
 	// All RPCs of the service are internal.
 	//
 	// optional bool internal_service = 57303;
-	E_InternalService = &file_windlass_options_v1_options_proto_extTypes[4]
-	// Full name that the service had before it was renamed, "package.Service". Servers answer calls under it as well.
-	//
-	// optional string former_service_name = 57305;
-	E_FormerServiceName = &file_windlass_options_v1_options_proto_extTypes[5]
+	E_InternalService = &file_windlass_options_v1_options_proto_extTypes[3]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -131,11 +106,11 @@ var (
 	// The message is the data of domain events of these types, for example "dev.windlass.agent.created.v1".
 	//
 	// repeated string event_types = 57306;
-	E_EventTypes = &file_windlass_options_v1_options_proto_extTypes[6]
+	E_EventTypes = &file_windlass_options_v1_options_proto_extTypes[4]
 	// Source of the domain events of these types, for example "/windlass/sessions".
 	//
 	// optional string event_source = 57307;
-	E_EventSource = &file_windlass_options_v1_options_proto_extTypes[7]
+	E_EventSource = &file_windlass_options_v1_options_proto_extTypes[5]
 )
 
 var File_windlass_options_v1_options_proto protoreflect.FileDescriptor
@@ -146,12 +121,9 @@ const file_windlass_options_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"permission\x12\x1e.google.protobuf.MethodOptions\x18տ\x03 \x01(\tR\n" +
 	"permission:<\n" +
-	"\binternal\x12\x1e.google.protobuf.MethodOptions\x18ֿ\x03 \x01(\bR\binternal:A\n" +
-	"\vformer_name\x12\x1e.google.protobuf.MethodOptions\x18ؿ\x03 \x01(\tR\n" +
-	"formerName::\n" +
+	"\binternal\x12\x1e.google.protobuf.MethodOptions\x18ֿ\x03 \x01(\bR\binternal::\n" +
 	"\aaudited\x12\x1e.google.protobuf.MethodOptions\x18ܿ\x03 \x01(\bR\aaudited:L\n" +
-	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalService:Q\n" +
-	"\x13former_service_name\x12\x1f.google.protobuf.ServiceOptions\x18ٿ\x03 \x01(\tR\x11formerServiceName:B\n" +
+	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalService:B\n" +
 	"\vevent_types\x12\x1f.google.protobuf.MessageOptions\x18ڿ\x03 \x03(\tR\n" +
 	"eventTypes:D\n" +
 	"\fevent_source\x12\x1f.google.protobuf.MessageOptions\x18ۿ\x03 \x01(\tR\veventSourceB\xdf\x01\n" +
@@ -165,16 +137,14 @@ var file_windlass_options_v1_options_proto_goTypes = []any{
 var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: windlass.options.v1.permission:extendee -> google.protobuf.MethodOptions
 	0, // 1: windlass.options.v1.internal:extendee -> google.protobuf.MethodOptions
-	0, // 2: windlass.options.v1.former_name:extendee -> google.protobuf.MethodOptions
-	0, // 3: windlass.options.v1.audited:extendee -> google.protobuf.MethodOptions
-	1, // 4: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
-	1, // 5: windlass.options.v1.former_service_name:extendee -> google.protobuf.ServiceOptions
-	2, // 6: windlass.options.v1.event_types:extendee -> google.protobuf.MessageOptions
-	2, // 7: windlass.options.v1.event_source:extendee -> google.protobuf.MessageOptions
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	0, // [0:8] is the sub-list for extension extendee
+	0, // 2: windlass.options.v1.audited:extendee -> google.protobuf.MethodOptions
+	1, // 3: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
+	2, // 4: windlass.options.v1.event_types:extendee -> google.protobuf.MessageOptions
+	2, // 5: windlass.options.v1.event_source:extendee -> google.protobuf.MessageOptions
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	0, // [0:6] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -190,7 +160,7 @@ func file_windlass_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_options_v1_options_proto_rawDesc), len(file_windlass_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 8,
+			NumExtensions: 6,
 			NumServices:   0,
 		},
 		GoTypes:           file_windlass_options_v1_options_proto_goTypes,

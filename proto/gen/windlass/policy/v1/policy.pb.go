@@ -258,8 +258,6 @@ type GetPermissionsResponse struct {
 	// Globs over permissions: "*", "sessions.*", "registry.tools.invoke". A glob that starts with "!" removes the permissions that it
 	// matches, whatever the other globs grant.
 	Permissions []string `protobuf:"bytes,1,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	// max_age in milliseconds, for servers of earlier versions.
-	MaxAgeMs int32 `protobuf:"varint,2,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"`
 	// Name of the rule behind each permission with "!". Key: the permission as in `permissions`.
 	DeniedBy map[string]string `protobuf:"bytes,3,rep,name=denied_by,json=deniedBy,proto3" json:"denied_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// How long the response may be cached; unset = the server's own default.
@@ -307,13 +305,6 @@ func (x *GetPermissionsResponse) GetPermissions() []string {
 		return x.Permissions
 	}
 	return nil
-}
-
-func (x *GetPermissionsResponse) GetMaxAgeMs() int32 {
-	if x != nil {
-		return x.MaxAgeMs
-	}
-	return 0
 }
 
 func (x *GetPermissionsResponse) GetDeniedBy() map[string]string {
@@ -1362,11 +1353,9 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x05roles\x18\x04 \x03(\tR\x05roles\x12\x16\n" +
 	"\x06issuer\x18\x05 \x01(\tR\x06issuer\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\x83\x03\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xe5\x02\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
-	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12\x1c\n" +
-	"\n" +
-	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\x12U\n" +
+	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12U\n" +
 	"\tdenied_by\x18\x03 \x03(\v28.windlass.policy.v1.GetPermissionsResponse.DeniedByEntryR\bdeniedBy\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12'\n" +
 	"\x0fpolicy_revision\x18\x05 \x01(\x04R\x0epolicyRevision\x128\n" +
@@ -1416,7 +1405,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"permission\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\n" +
 	"permission\x12 \n" +
-	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\xf5\x04\n" +
+	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\xef\x04\n" +
 	"\bDecision\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x03R\x02id\x12@\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
@@ -1437,7 +1426,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"input_hash\x18\x10 \x01(\tR\tinputHash\x123\n" +
 	"\alatency\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
-	"\rneeded_groups\x18\x12 \x03(\tR\fneededGroupsJ\x04\b\x04\x10\x05\"\xa8\x01\n" +
+	"\rneeded_groups\x18\x12 \x03(\tR\fneededGroups\"\xa8\x01\n" +
 	"\x14ListDecisionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +

@@ -2198,8 +2198,6 @@ type CallToolRequest struct {
 	// True when the caller can wait for people: a call that needs approval or input ends with `approval_required` or `input_required`.
 	// Otherwise such a call is refused with a result that says so.
 	CanWait bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
-	// True when a call may also end with `authorization_required`. Workers of earlier versions do not know it.
-	CanAuthorize bool `protobuf:"varint,15,opt,name=can_authorize,json=canAuthorize,proto3" json:"can_authorize,omitempty"`
 	// The model had read content that is not trusted when it requested the call; see windlass.turn.v1.Message.tainted.
 	Tainted       bool `protobuf:"varint,16,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2330,13 +2328,6 @@ func (x *CallToolRequest) GetRunnerId() string {
 func (x *CallToolRequest) GetCanWait() bool {
 	if x != nil {
 		return x.CanWait
-	}
-	return false
-}
-
-func (x *CallToolRequest) GetCanAuthorize() bool {
-	if x != nil {
-		return x.CanAuthorize
 	}
 	return false
 }
@@ -3098,8 +3089,6 @@ type InputRequired struct {
 	SchemaJson string `protobuf:"bytes,2,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
 	// Opaque state to return with the answer.
 	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// expires_in in milliseconds, for workers of earlier versions.
-	ExpiresInMs int64 `protobuf:"varint,4,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// Time until the question expires; unset = the default.
 	ExpiresIn *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
 	// For callers of RunTool: the requests of the tool's server as a JSON object by name, each with `method` and `params`; message and
@@ -3158,13 +3147,6 @@ func (x *InputRequired) GetState() []byte {
 		return x.State
 	}
 	return nil
-}
-
-func (x *InputRequired) GetExpiresInMs() int64 {
-	if x != nil {
-		return x.ExpiresInMs
-	}
-	return 0
 }
 
 func (x *InputRequired) GetExpiresIn() *durationpb.Duration {
@@ -3743,7 +3725,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x11WatchToolsRequest\".\n" +
 	"\x12WatchToolsResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\"\x15\n" +
-	"\x13RefreshToolsRequest\"\xf6\x06\n" +
+	"\x13RefreshToolsRequest\"\xf0\x06\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -3777,7 +3759,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06source\x18\x17 \x01(\tR\x06source\x124\n" +
 	"\x05cache\x18\x18 \x01(\x0e2\x1e.windlass.registry.v1.CacheUseR\x05cache\x12\x14\n" +
 	"\x05input\x18\x19 \x01(\tR\x05input\x12\x16\n" +
-	"\x06output\x18\x1a \x01(\tR\x06outputJ\x04\b\b\x10\t\"\xbf\x03\n" +
+	"\x06output\x18\x1a \x01(\tR\x06output\"\xbf\x03\n" +
 	"\x15ListExecutionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -3816,7 +3798,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xe7\x05\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xc2\x05\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -3837,8 +3819,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"resolution\x18\f \x01(\v2 .windlass.registry.v1.ResolutionR\n" +
 	"resolution\x12%\n" +
 	"\trunner_id\x18\x0e \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12\x19\n" +
-	"\bcan_wait\x18\r \x01(\bR\acanWait\x12#\n" +
-	"\rcan_authorize\x18\x0f \x01(\bR\fcanAuthorize\x12\x18\n" +
+	"\bcan_wait\x18\r \x01(\bR\acanWait\x12\x18\n" +
 	"\atainted\x18\x10 \x01(\bR\atainted\"/\n" +
 	"\x0fStopCallRequest\x12\x1c\n" +
 	"\x03key\x18\x01 \x01(\tB\n" +
@@ -3888,13 +3869,12 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x0earguments_hash\x18\x02 \x01(\tR\rargumentsHash\x12'\n" +
 	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\x125\n" +
 	"\x06effect\x18\x04 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12\x12\n" +
-	"\x04void\x18\x05 \x01(\bR\x04void\"\xe3\x01\n" +
+	"\x04void\x18\x05 \x01(\bR\x04void\"\xbf\x01\n" +
 	"\rInputRequired\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\vschema_json\x18\x02 \x01(\tR\n" +
 	"schemaJson\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\fR\x05state\x12\"\n" +
-	"\rexpires_in_ms\x18\x04 \x01(\x03R\vexpiresInMs\x128\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\x128\n" +
 	"\n" +
 	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12#\n" +
 	"\rrequests_json\x18\x06 \x01(\fR\frequestsJson\"\\\n" +

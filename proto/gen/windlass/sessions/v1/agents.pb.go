@@ -1296,14 +1296,14 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x04yaml\x18\x01 \x01(\tB\x0e\xe0A\x02\xbaH\br\x06\x10\x01\x18\x80\x80@R\x04yaml\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\"N\n" +
 	"\x13ApplyBundleResponse\x127\n" +
-	"\aapplied\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.AppliedR\aapplied\"\xbe\x01\n" +
+	"\aapplied\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.AppliedR\aapplied\"\xb8\x01\n" +
 	"\aApplied\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12;\n" +
 	"\x06action\x18\a \x01(\x0e2#.windlass.sessions.v1.AppliedActionR\x06action\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\rR\brevision\x12\x18\n" +
 	"\awarning\x18\x05 \x01(\tR\awarning\x12\x16\n" +
-	"\x06secret\x18\x06 \x01(\tR\x06secretJ\x04\b\x03\x10\x04*\x85\x01\n" +
+	"\x06secret\x18\x06 \x01(\tR\x06secret*\x85\x01\n" +
 	"\rAppliedAction\x12\x1e\n" +
 	"\x1aAPPLIED_ACTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16APPLIED_ACTION_CREATED\x10\x01\x12\x1a\n" +

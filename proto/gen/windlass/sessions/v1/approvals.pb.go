@@ -930,7 +930,7 @@ var File_windlass_sessions_v1_approvals_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xdb\b\n" +
+	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xcf\b\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04kind\x18\x1a \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12<\n" +
@@ -964,7 +964,7 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"requesters\x18\x19 \x03(\tR\n" +
 	"requesters\x12E\n" +
 	"\rauthorization\x18\x1c \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\x12%\n" +
-	"\x0earguments_json\x18\x1d \x01(\tR\rargumentsJsonJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xf2\x03\n" +
+	"\x0earguments_json\x18\x1d \x01(\tR\rargumentsJson\"\xe6\x03\n" +
 	"\x14ListApprovalsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -978,7 +978,7 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
-	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderByJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"}\n" +
+	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderBy\"}\n" +
 	"\x15ListApprovalsResponse\x12<\n" +
 	"\tapprovals\x18\x01 \x03(\v2\x1e.windlass.sessions.v1.ApprovalR\tapprovals\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
@@ -1019,12 +1019,12 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\x18APPROVAL_STATUS_NOT_DONE\x10\b\x12\x1c\n" +
 	"\x18APPROVAL_STATUS_GIVEN_UP\x10\t\x12\x1d\n" +
 	"\x19APPROVAL_STATUS_CANCELLED\x10\n" +
-	"2\xfc\x06\n" +
+	"2\xe9\x06\n" +
 	"\x0fApprovalService\x12\x9a\x01\n" +
 	"\rListApprovals\x12*.windlass.sessions.v1.ListApprovalsRequest\x1a+.windlass.sessions.v1.ListApprovalsResponse\"0\xaa\xfd\x1b\x17sessions.approvals.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/approvals\x12\x96\x01\n" +
 	"\vGetApproval\x12(.windlass.sessions.v1.GetApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"=\xaa\xfd\x1b\x16sessions.approvals.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/approvals/{approval_id}\x12\xad\x01\n" +
-	"\x0eDecideApproval\x12+.windlass.sessions.v1.DecideApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.decide\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:decide\x12\xd2\x01\n" +
-	"\x14BatchDecideApprovals\x121.windlass.sessions.v1.BatchDecideApprovalsRequest\x1a2.windlass.sessions.v1.BatchDecideApprovalsResponse\"S\xaa\xfd\x1b\x19sessions.approvals.decide\xc2\xfd\x1b\x0fDecideApprovals\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/approvals:decide\x12\xad\x01\n" +
+	"\x0eDecideApproval\x12+.windlass.sessions.v1.DecideApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.decide\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:decide\x12\xbf\x01\n" +
+	"\x14BatchDecideApprovals\x121.windlass.sessions.v1.BatchDecideApprovalsRequest\x1a2.windlass.sessions.v1.BatchDecideApprovalsResponse\"@\xaa\xfd\x1b\x19sessions.approvals.decide\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/approvals:decide\x12\xad\x01\n" +
 	"\x0eAnswerApproval\x12+.windlass.sessions.v1.AnswerApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.answer\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:answerB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eApprovalsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 

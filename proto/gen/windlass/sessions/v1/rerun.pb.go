@@ -676,7 +676,7 @@ const file_windlass_sessions_v1_rerun_proto_rawDesc = "" +
 	"\x01a\x18\x01 \x01(\v2\".windlass.sessions.v1.ComparedTurnR\x01a\x120\n" +
 	"\x01b\x18\x02 \x01(\v2\".windlass.sessions.v1.ComparedTurnR\x01b\x12<\n" +
 	"\x06answer\x18\x03 \x01(\v2$.windlass.sessions.v1.ComparedAnswerR\x06answer\x128\n" +
-	"\x05tools\x18\x04 \x03(\v2\".windlass.sessions.v1.ComparedCallR\x05tools\"\x84\x03\n" +
+	"\x05tools\x18\x04 \x03(\v2\".windlass.sessions.v1.ComparedCallR\x05tools\"\xfe\x02\n" +
 	"\fComparedTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x1d\n" +
 	"\n" +
@@ -692,7 +692,7 @@ const file_windlass_sessions_v1_rerun_proto_rawDesc = "" +
 	"durationMs\x12\x14\n" +
 	"\x05steps\x18\n" +
 	" \x01(\rR\x05steps\x12\x19\n" +
-	"\brerun_of\x18\v \x01(\tR\arerunOfJ\x04\b\x06\x10\a\"8\n" +
+	"\brerun_of\x18\v \x01(\tR\arerunOf\"8\n" +
 	"\x0eComparedAnswer\x12\x12\n" +
 	"\x04same\x18\x01 \x01(\bR\x04same\x12\x12\n" +
 	"\x04diff\x18\x02 \x01(\tR\x04diff\"\xce\x01\n" +

@@ -964,7 +964,7 @@ const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\vcreate_time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
-	"updateTime\"\x88\x02\n" +
+	"updateTime\"\x82\x02\n" +
 	"\fScheduleFire\x12\x1f\n" +
 	"\vschedule_id\x18\x01 \x01(\tR\n" +
 	"scheduleId\x12.\n" +
@@ -974,7 +974,7 @@ const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\aturn_id\x18\x05 \x01(\tR\x06turnId\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x06 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05errorJ\x04\b\x03\x10\x04\"^\n" +
+	"\x05error\x18\a \x01(\tR\x05error\"^\n" +
 	"\x15CreateScheduleRequest\x12E\n" +
 	"\bschedule\x18\x01 \x01(\v2\x1e.windlass.sessions.v1.ScheduleB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\bschedule\"C\n" +
 	"\x12GetScheduleRequest\x12-\n" +

@@ -1683,7 +1683,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa7\b\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa1\b\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1720,7 +1720,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\vschedule_id\x18\x19 \x01(\tR\n" +
 	"scheduleId\x12C\n" +
 	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x127\n" +
-	"\apending\x18( \x01(\v2\x1d.windlass.sessions.v1.PendingR\apendingJ\x04\b\x04\x10\x05\"\xa2\x01\n" +
+	"\apending\x18( \x01(\v2\x1d.windlass.sessions.v1.PendingR\apending\"\xa2\x01\n" +
 	"\aPending\x12;\n" +
 	"\x06reason\x18\x01 \x01(\x0e2#.windlass.sessions.v1.PendingReasonR\x06reason\x12*\n" +
 	"\x11preceding_turn_id\x18\x02 \x01(\tR\x0fprecedingTurnId\x12\x16\n" +
@@ -1771,7 +1771,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\acomment\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\x8f\x04\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\x89\x04\n" +
 	"\x10ListTurnsRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12$\n" +
@@ -1786,7 +1786,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
-	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderByJ\x04\b\x04\x10\x05\"m\n" +
+	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderBy\"m\n" +
 	"\x11ListTurnsResponse\x120\n" +
 	"\x05turns\x18\x01 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
@@ -1801,7 +1801,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
 	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\x127\n" +
-	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\"\xc1\x03\n" +
+	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\"\xbb\x03\n" +
 	"\fChatResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1d\n" +
 	"\n" +
@@ -1819,7 +1819,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\rlimit_reached\x18\n" +
 	" \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x12\x1f\n" +
 	"\vwaiting_for\x18\v \x03(\tR\n" +
-	"waitingForJ\x04\b\x06\x10\a\"\xa7\x01\n" +
+	"waitingFor\"\xa7\x01\n" +
 	"\x10WatchTurnRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
@@ -1837,7 +1837,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\bTurnView\x12\x19\n" +
 	"\x15TURN_VIEW_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTURN_VIEW_BASIC\x10\x01\x12\x12\n" +
-	"\x0eTURN_VIEW_FULL\x10\x022\xed\f\n" +
+	"\x0eTURN_VIEW_FULL\x10\x022\xe3\f\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
@@ -1850,8 +1850,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\fCompareTurns\x12).windlass.sessions.v1.CompareTurnsRequest\x1a$.windlass.sessions.v1.TurnComparison\"9\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}:compare\x12\x9a\x01\n" +
 	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa5\x01\n" +
 	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"D\xaa\xfd\x1b\x16sessions.turns.resolve\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
-	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12\x82\x01\n" +
-	"\tWatchTurn\x12&.windlass.sessions.v1.WatchTurnRequest\x1a'.windlass.sessions.v1.WatchTurnResponse\"\"\xaa\xfd\x1b\x15sessions.events.watch\xc2\xfd\x1b\x05Watch0\x01B\xe4\x01\n" +
+	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12y\n" +
+	"\tWatchTurn\x12&.windlass.sessions.v1.WatchTurnRequest\x1a'.windlass.sessions.v1.WatchTurnResponse\"\x19\xaa\xfd\x1b\x15sessions.events.watch0\x01B\xe4\x01\n" +
 	"\x18com.windlass.sessions.v1B\n" +
 	"TurnsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 

@@ -1365,7 +1365,7 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\xd6\x03\n" +
+	"expireTime\"\xd0\x03\n" +
 	"\x0fWebhookDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1381,7 +1381,7 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAttemptTime\x12;\n" +
 	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
-	"\bend_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendTimeJ\x04\b\x06\x10\a\"Z\n" +
+	"\bend_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"Z\n" +
 	"\x14CreateWebhookRequest\x12B\n" +
 	"\awebhook\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.WebhookB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\awebhook\"@\n" +
 	"\x11GetWebhookRequest\x12+\n" +

@@ -396,8 +396,7 @@ type ToolCallRef struct {
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// ID of the message that holds the arguments.
 	MessageId string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// Hash of the tool name and the canonical arguments, to detect identical calls in a row before they run. Empty in outcomes of older
-	// workers.
+	// Hash of the tool name and the canonical arguments, to detect identical calls in a row before they run.
 	CallHash      string `protobuf:"bytes,4,opt,name=call_hash,json=callHash,proto3" json:"call_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -582,7 +581,7 @@ type StepOutcome struct {
 	// Set when a limit stopped the step: it was not started because it did not fit in what remains, or, for infer, its answer was
 	// truncated.
 	Exhausted *LimitUse `protobuf:"bytes,21,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
-	// When the attempt that ended the step began; unset if unknown (older workers, and steps that the sessions service ends).
+	// When the attempt that ended the step began; unset for steps that the sessions service ends.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Number of attempts, from 1; 0 = unknown.
 	Attempts uint32 `protobuf:"varint,31,opt,name=attempts,proto3" json:"attempts,omitempty"`
@@ -894,7 +893,7 @@ type Surface struct {
 	PromptTokens int32 `protobuf:"varint,18,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
 	// Maximum number of tokens that one model call may write; 0 = the provider's default.
 	MaxOutputTokens int32 `protobuf:"varint,19,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	// Time limit of the turn in seconds, from which deadline_micros was computed; 0 = unknown (turns started by an older worker).
+	// Time limit of the turn in seconds, from which deadline_micros was computed.
 	TurnSeconds uint32 `protobuf:"varint,20,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
 	// The plan inside which a re-run starts; unset for other turns.
 	ResumedPlan *PlanRef `protobuf:"bytes,21,opt,name=resumed_plan,json=resumedPlan,proto3" json:"resumed_plan,omitempty"`

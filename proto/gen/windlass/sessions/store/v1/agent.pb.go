@@ -25,8 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StoredAgent is the blueprint of an agent at one revision. Its id and its revision are columns. Its numbers are those of windlass.sessions.v1.Agent,
-// which was stored before it.
+// StoredAgent is the blueprint of an agent at one revision. Its id and its revision are columns.
 type StoredAgent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name for people; empty means the id.
@@ -243,7 +242,7 @@ func (x *StoredAgent) GetMaxContextTokens() int32 {
 	return 0
 }
 
-// StoredLimits are limits of a turn. Their numbers are those of windlass.sessions.v1.Limits.
+// StoredLimits are limits of a turn.
 type StoredLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Model steps.
@@ -361,7 +360,7 @@ func (x *StoredLimits) GetMaxDepth() uint32 {
 	return 0
 }
 
-// StoredInstructionRule gives other instructions to some users. Its numbers are those of windlass.sessions.v1.InstructionRule.
+// StoredInstructionRule gives other instructions to some users.
 type StoredInstructionRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Globs over roles.
@@ -443,7 +442,7 @@ func (x *StoredInstructionRule) GetMode() string {
 	return ""
 }
 
-// StoredExecutor is what thinks in the place of a model. Its numbers are those of windlass.sessions.v1.Executor.
+// StoredExecutor is what thinks in the place of a model.
 type StoredExecutor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "builtin", "process", "http" or "grpc"; empty means builtin.
@@ -547,7 +546,7 @@ var File_windlass_sessions_store_v1_agent_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xd5\b\n" +
+	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xb5\b\n" +
 	"\vStoredAgent\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\"\n" +
@@ -575,7 +574,7 @@ const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
-	"\f_temperatureJ\x04\b\x01\x10\x02J\x04\b\r\x10\x0eJ\x04\b\x14\x10\x15R\x02idR\brevision\"\xcc\x02\n" +
+	"\f_temperature\"\xcc\x02\n" +
 	"\fStoredLimits\x12\x1b\n" +
 	"\tmax_steps\x18\x01 \x01(\rR\bmaxSteps\x12\x1d\n" +
 	"\n" +

@@ -25,8 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StoredSchedule is what the owner of a schedule sets, except whether it is paused, which is a column. Its field numbers are those of
-// windlass.sessions.v1.Schedule, which earlier versions stored.
+// StoredSchedule is what the owner of a schedule sets, except whether it is paused, which is a column.
 type StoredSchedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Display name; empty = the ID.
@@ -157,7 +156,7 @@ var File_windlass_sessions_store_v1_schedule_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_schedule_proto_rawDesc = "" +
 	"\n" +
-	")windlass/sessions/store/v1/schedule.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xd5\x02\n" +
+	")windlass/sessions/store/v1/schedule.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xbd\x02\n" +
 	"\x0eStoredSchedule\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x19\n" +
@@ -170,7 +169,7 @@ const file_windlass_sessions_store_v1_schedule_proto_rawDesc = "" +
 	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12\x1a\n" +
 	"\binterval\x18\n" +
 	" \x01(\tR\binterval\x12\x18\n" +
-	"\aoverlap\x18\v \x01(\tR\aoverlapJ\x04\b\x01\x10\x02J\x04\b\f\x10\x17R\x02idR\x06pausedB\x89\x02\n" +
+	"\aoverlap\x18\v \x01(\tR\aoverlapB\x89\x02\n" +
 	"\x1ecom.windlass.sessions.store.v1B\rScheduleProtoP\x01ZMgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1;storev1\xa2\x02\x03WSS\xaa\x02\x1aWindlass.Sessions.Store.V1\xca\x02\x1aWindlass\\Sessions\\Store\\V1\xe2\x02&Windlass\\Sessions\\Store\\V1\\GPBMetadata\xea\x02\x1dWindlass::Sessions::Store::V1b\x06proto3"
 
 var (

@@ -22,8 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StoredTools are the tools of a turn: those of its client, stored with its input, or those that its begin step pinned. Its field numbers are
-// those of windlass.execution.v1.LoadTurnResponse, which earlier versions stored under its former name.
+// StoredTools are the tools of a turn: those of its client, stored with its input, or those that its begin step pinned.
 type StoredTools struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pinned tools.

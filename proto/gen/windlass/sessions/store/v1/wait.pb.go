@@ -24,8 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StoredWaitRequest is what a turn waits for. Its field numbers are those of windlass.execution.v1.WaitRequest, which earlier versions stored
-// under its former name.
+// StoredWaitRequest is what a turn waits for.
 type StoredWaitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of the wait.
@@ -54,8 +53,6 @@ type StoredWaitRequest struct {
 	Quorum uint32 `protobuf:"varint,12,opt,name=quorum,proto3" json:"quorum,omitempty"`
 	// Time until the wait expires; unset or 0 = the service's default for the kind.
 	ExpiresIn *durationpb.Duration `protobuf:"bytes,18,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
-	// The same in milliseconds, as earlier versions stored it; read if expires_in is not set.
-	ExpiresInMs int64 `protobuf:"varint,13,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	// JSON Schema of the answer as JSON text; empty = any object.
 	SchemaJson string `protobuf:"bytes,14,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
 	// ID of the ledger row.
@@ -191,13 +188,6 @@ func (x *StoredWaitRequest) GetExpiresIn() *durationpb.Duration {
 	return nil
 }
 
-func (x *StoredWaitRequest) GetExpiresInMs() int64 {
-	if x != nil {
-		return x.ExpiresInMs
-	}
-	return 0
-}
-
 func (x *StoredWaitRequest) GetSchemaJson() string {
 	if x != nil {
 		return x.SchemaJson
@@ -233,7 +223,7 @@ func (x *StoredWaitRequest) GetAuthorization() *v1.Authorization {
 	return nil
 }
 
-// StoredWaitAnswer is what answered a wait, as far as there is an answer. Its field numbers are those of windlass.execution.v1.Wait.
+// StoredWaitAnswer is what answered a wait, as far as there is an answer.
 type StoredWaitAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The answer to a question.
@@ -310,7 +300,7 @@ var File_windlass_sessions_store_v1_wait_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_wait_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/sessions/store/v1/wait.proto\x12\x1awindlass.sessions.store.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe7\x05\n" +
+	"%windlass/sessions/store/v1/wait.proto\x12\x1awindlass.sessions.store.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xc3\x05\n" +
 	"\x11StoredWaitRequest\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
@@ -326,19 +316,18 @@ const file_windlass_sessions_store_v1_wait_proto_rawDesc = "" +
 	"\x0fallow_requester\x18\v \x01(\bR\x0eallowRequester\x12\x16\n" +
 	"\x06quorum\x18\f \x01(\rR\x06quorum\x128\n" +
 	"\n" +
-	"expires_in\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\"\n" +
-	"\rexpires_in_ms\x18\r \x01(\x03R\vexpiresInMs\x12\x1f\n" +
+	"expires_in\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x1f\n" +
 	"\vschema_json\x18\x0e \x01(\tR\n" +
 	"schemaJson\x12!\n" +
 	"\fexecution_id\x18\x0f \x01(\tR\vexecutionId\x12\x14\n" +
 	"\x05state\x18\x10 \x01(\fR\x05state\x12\"\n" +
 	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\x12E\n" +
-	"\rauthorization\x18\x13 \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\"\xdb\x01\n" +
+	"\rauthorization\x18\x13 \x01(\v2\x1f.windlass.turn.v1.AuthorizationR\rauthorization\"\xd5\x01\n" +
 	"\x10StoredWaitAnswer\x121\n" +
 	"\acontent\x18\x04 \x01(\v2\x17.google.protobuf.StructR\acontent\x124\n" +
 	"\x06result\x18\x05 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12@\n" +
 	"\tdecisions\x18\x06 \x03(\v2\".windlass.turn.v1.ApprovalDecisionR\tdecisions\x12\x16\n" +
-	"\x06action\x18\a \x01(\tR\x06actionJ\x04\b\x01\x10\x04B\x85\x02\n" +
+	"\x06action\x18\a \x01(\tR\x06actionB\x85\x02\n" +
 	"\x1ecom.windlass.sessions.store.v1B\tWaitProtoP\x01ZMgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1;storev1\xa2\x02\x03WSS\xaa\x02\x1aWindlass.Sessions.Store.V1\xca\x02\x1aWindlass\\Sessions\\Store\\V1\xe2\x02&Windlass\\Sessions\\Store\\V1\\GPBMetadata\xea\x02\x1dWindlass::Sessions::Store::V1b\x06proto3"
 
 var (
