@@ -12,6 +12,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,6 +71,15 @@ var rooms = []struct {
 	{"services/mcpbridge", "proto/gen/windlass/mcpbridge/v1", []string{"api", "server", "result", "redact", "watch"}},
 	{"services/inference", "proto/gen/windlass/inference/v1", []string{"api", "provider"}},
 	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store", "services/sessions/agentspec"}},
+	// The libraries that know the domain; libs/README.md has the reasons.
+	{"libs", "proto/gen/windlass/policy", []string{"authn", "authz", "callertoken", "providerdata", "quota", "rpc", "usertoken", "vault"}},
+	{"libs", "proto/gen/windlass/registry", []string{"eventlog"}},
+	{"libs", "proto/gen/windlass/turn", []string{"tokens", "toolresult"}},
+	{"libs", "proto/gen/windlass/sessions", nil},
+	{"libs", "proto/gen/windlass/execution", nil},
+	{"libs", "proto/gen/windlass/executor", nil},
+	{"libs", "proto/gen/windlass/inference", nil},
+	{"libs", "proto/gen/windlass/mcpbridge", nil},
 }
 
 // cliRoot is the command line.
@@ -132,6 +143,31 @@ func TestFilesStayShort(t *testing.T) {
 	}
 }
 
+// TestLibrariesAreListed checks that libs/README.md, the map of the libraries, has a row for each folder and no other row.
+func TestLibrariesAreListed(t *testing.T) {
+	text, err := os.ReadFile("libs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, folders []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		listed = append(listed, row[1])
+	}
+	entries, err := os.ReadDir("libs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			folders = append(folders, e.Name())
+		}
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, folders) {
+		t.Errorf("libs/README.md lists\n%q\nlibs has\n%q", listed, folders)
+	}
+}
+
 // TestRulesBite keeps the rules honest: each row is an import that someone will try.
 func TestRulesBite(t *testing.T) {
 	const own = module + "/"
@@ -192,6 +228,9 @@ func TestRulesBite(t *testing.T) {
 		{name: "API messages elsewhere", dir: "workflows/turn", imports: own + "proto/gen/windlass/sessions/v1"},
 		{name: "stored messages in the store", dir: "services/sessions/store", imports: own + "proto/gen/windlass/sessions/store/v1"},
 		{name: "stored messages beside it", dir: "services/sessions", imports: own + "proto/gen/windlass/sessions/store/v1", refused: true},
+		{name: "a library that knows the domain", dir: "libs/quota", imports: own + "proto/gen/windlass/policy/v1"},
+		{name: "a library that does not", dir: "libs/egress", imports: own + "proto/gen/windlass/policy/v1", refused: true},
+		{name: "a library knows turns", dir: "libs/rpc", imports: own + "proto/gen/windlass/execution/v1", refused: true},
 		{name: "a command of the command line uses the base", dir: "internal/cli/agent", imports: own + "internal/cli/command"},
 		{name: "the command line lists its commands", dir: "internal/cli", imports: own + "internal/cli/agent"},
 		{name: "a command imports another", dir: "internal/cli/chat", imports: own + "internal/cli/session", refused: true},
@@ -257,7 +296,7 @@ func mayImport(f file, target string) error {
 	}
 	for _, room := range rooms {
 		if within(rel, room.imports) && !f.test && (room.tree == "" || under(f.dir, room.tree)) && !inRoom(f.dir, room.tree, room.dirs) {
-			return fmt.Errorf("of %s, %s is for %s only", cmp.Or(room.tree, "the repository"), rel, strings.Join(room.dirs, ", "))
+			return fmt.Errorf("of %s, %s is for %s only", cmp.Or(room.tree, "the repository"), rel, cmp.Or(strings.Join(room.dirs, ", "), "tests"))
 		}
 	}
 	if !f.test && f.dir != cliRoot && within(f.dir, cliRoot) && within(rel, cliRoot) && !within(rel, f.dir) && !inRoom(rel, cliRoot, cliBase) {
