@@ -90,6 +90,6 @@ func readLine(in *bufio.Reader, into any) error {
 
 func write(e abacus.Event) {
 	if err := json.NewEncoder(os.Stdout).Encode(e); err != nil {
-		os.Exit(1) // nobody reads any more
+		os.Exit(1) // the reader is gone
 	}
 }

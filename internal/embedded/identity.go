@@ -79,7 +79,7 @@ func (o *Options) startIssuer(dir *datadir.Dir) (url string, stop func() error, 
 	go func() {
 		defer close(served)
 		if err := i.Serve(); err != nil {
-			o.Log.ErrorContext(context.Background(), "nobody can log in", "error", err)
+			o.Log.ErrorContext(context.Background(), "the built-in issuer has stopped: users cannot log in", "error", err)
 		}
 	}()
 	return i.URL(), func() error {

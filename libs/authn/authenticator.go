@@ -52,7 +52,7 @@ type TokenVerifier interface {
 
 // PeerVerifier identifies callers without a token by their connection.
 type PeerVerifier interface {
-	// Identify returns the caller's principal, or nil if the connection does not tell who calls.
+	// Identify returns the caller's principal, or nil if the connection does not identify the caller.
 	Identify(ctx context.Context, peer Peer) *policyv1.Principal
 }
 
@@ -116,7 +116,7 @@ func madeUp(token string) bool {
 	}) < 0
 }
 
-// peer returns the principal of a connection, nil if it does not tell who calls.
+// peer returns the principal of a connection, nil if it does not identify the caller.
 func (a *Authenticator) peer(ctx context.Context, from Peer) *policyv1.Principal {
 	if a == nil {
 		return nil

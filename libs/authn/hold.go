@@ -79,7 +79,7 @@ func final(err error) bool {
 
 func expired() error {
 	return fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the token has expired").
-		Hint("Connect again with a new token; a cursor goes on where the stream ended.")
+		Hint("Connect again with a new token; a cursor continues where the stream ended.")
 }
 
 // Expirer is a TokenVerifier that knows when tokens end.

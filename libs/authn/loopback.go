@@ -11,7 +11,7 @@ import (
 )
 
 // Loopback identifies callers on this machine as the local user if the kernel says that they belong to the operating-system user of this
-// process. Where the kernel does not tell, a connection identifies nobody.
+// process. Where the kernel does not report it, a connection identifies no user.
 type Loopback struct{}
 
 var _ PeerVerifier = Loopback{}

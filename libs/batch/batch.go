@@ -35,7 +35,7 @@ type Writer[T any] struct {
 	added   uint64
 	written uint64
 	changed chan struct{} // closed and replaced when written grows
-	hurry   chan struct{} // closed when somebody waits for the items; nil when no goroutine runs
+	hurry   chan struct{} // closed when a caller waits for the items; nil when no goroutine runs
 	hurried bool
 }
 

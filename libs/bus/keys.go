@@ -10,8 +10,8 @@ import (
 )
 
 // keys remembers which keys of a bucket may have a value, so that a reader of one that has none need not ask the server. It is for a bus
-// that is confined to this process, where nobody else can set a value. A key that was set long ago may be forgotten: then its value is as
-// good as removed. The nil value knows nothing.
+// that is confined to this process, where no other process can set a value. A key that was set long ago may be forgotten: then its value
+// counts as removed. The nil value has no keys.
 type keys struct {
 	seed maphash.Seed
 

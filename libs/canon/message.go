@@ -14,7 +14,7 @@ import (
 )
 
 // protojson writes and reads the numbers of google.protobuf.Value as doubles. Where that loses something, a number takes its way as a
-// string with this mark, which nobody can guess.
+// string with this mark, which is a secret.
 var mark = "number " + rand.Text() + " "
 
 // Mask returns what JSON has in place of a number before protojson reads it: the number itself if it loses nothing, else a string that

@@ -41,7 +41,7 @@ func Unauthenticated(res *http.Response) bool {
 	return false
 }
 
-// Scopes reads a list of scopes. What is none (RFC 6749, section 3.3), or more than anybody can consent to, is left out.
+// Scopes reads a list of scopes. What is none (RFC 6749, section 3.3), or more than a person can consent to, is left out.
 func Scopes(text string) []string {
 	var out []string
 	size := 0

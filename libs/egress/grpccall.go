@@ -51,7 +51,7 @@ const maxDiscarded = 100_000
 var errEndless = errors.New("the stream of responses does not end")
 
 // CallGRPC sends the request once, and returns the messages and the status of the server. gRPC repeats a call by itself if the server, or
-// anything on the way to it, says that it did not process the call. Here it is written to at most one connection, whatever anybody says.
+// anything on the way to it, says that it did not process the call. Here it is written to at most one connection, whatever the peer says.
 //
 // The error is nil if the server ended the call with a status, or Enough was reached. It is a *NotSentError if the call was certainly not
 // sent and a *TooLargeError if a message exceeds its limit. With any other error the call may have run; the answer has what came before.
@@ -144,7 +144,7 @@ func (o *observed) ended(err error) bool {
 	return !unreadable || code != codes.Internal && code != codes.Unimplemented // which the library says of a message that it cannot read
 }
 
-// observer tells calls what came back.
+// observer reports to calls what came back.
 type observer struct{}
 
 // TagRPC implements stats.Handler.

@@ -106,7 +106,7 @@ func (p *grpcPool) unused() (out []*pooledGRPC) {
 	return out
 }
 
-// closeAll closes connections that nobody uses. It may take seconds, so no lock is held.
+// closeAll closes unused connections. It may take seconds, so no lock is held.
 func closeAll(conns []*pooledGRPC) {
 	for _, c := range conns {
 		_ = c.Close() // it fails only if it is closed already

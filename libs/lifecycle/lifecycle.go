@@ -124,7 +124,7 @@ func watch(c Component, ended chan<- *Error) {
 	ended <- &Error{Component: c.Name, Phase: "run", Err: err}
 }
 
-// slowStop is how long a stop may take before a person is told what it waits for.
+// slowStop is how long a stop may take before the log says what it waits for.
 const slowStop = time.Second
 
 // stop runs one Stop, and gives up on it when ctx ends.

@@ -20,7 +20,7 @@ type Source interface {
 }
 
 // wholeRecords sends a message in as few TLS records as possible. Package tls otherwise begins each burst with records of the size of a
-// packet, so that a browser can show the beginning of a page: here nobody reads a part of a message, and each record is a system call.
+// packet, so that a browser can show the beginning of a page: here no client reads a part of a message, and each record is a system call.
 const wholeRecords = true
 
 // Server returns the configuration of a server: clients must have a certificate of the same authorities.

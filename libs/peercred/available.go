@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// Available reports whether the kernel tells who is at the other end of a connection. It asks about one of this process to itself.
+// Available reports whether the kernel identifies the user at the other end of a connection. It asks about one of this process to itself.
 func Available(ctx context.Context) (_ bool, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package peercred tells whether the other end of a TCP connection belongs to the operating-system user that this process runs as. TCP has
-// no SO_PEERCRED, but both ends of a connection on loopback are sockets of one kernel, which knows the owner of each.
+// Package peercred reports whether the other end of a TCP connection belongs to the operating-system user that this process runs as. TCP
+// has no SO_PEERCRED, but both ends of a connection on loopback are sockets of one kernel, which knows the owner of each.
 package peercred
 
 import (
@@ -14,7 +14,7 @@ import (
 type Peer uint8
 
 const (
-	// Unknown is a peer whose user cannot be found out: the kernel does not tell, or the socket is already closed.
+	// Unknown is a peer whose user cannot be found out: the kernel does not report it, or the socket is already closed.
 	Unknown Peer = iota
 	// Remote is a peer that is not on a loopback address.
 	Remote
@@ -42,7 +42,7 @@ func (p Peer) String() string {
 // has closed its socket is Unknown.
 func Of(conn net.Conn) Peer { return look(conn).peer }
 
-// seen is what the kernel tells about a peer; user is the id of its operating-system user where that is known.
+// seen is what the kernel reports about a peer; user is the id of its operating-system user where that is known.
 type seen struct {
 	peer Peer
 	user uint32
@@ -95,7 +95,7 @@ func FromContext(ctx context.Context) Peer {
 }
 
 // Account names the operating-system user at the other end of a request's connection: two requests of the same user have the same name. All
-// users that the kernel does not tell apart share one.
+// users that the kernel does not distinguish share one.
 func Account(ctx context.Context) string {
 	s, _ := ctx.Value(key{}).(seen)
 	if s.peer == Same || s.peer == Other {

@@ -16,7 +16,7 @@ const (
 	errLinesPerS = 100 // lines per second that are forwarded
 )
 
-// errLines reads a child's stderr: if nobody reads it, the child blocks on a full pipe.
+// errLines reads a child's stderr: unread, it would block the child on a full pipe.
 type errLines struct {
 	file  *os.File
 	line  func(string)

@@ -25,7 +25,7 @@ type Clock struct {
 	at, low, high time.Time
 }
 
-// New returns a clock without observations, which tells local time. A nil local means time.Now.
+// New returns a clock without observations, which returns local time. A nil local means time.Now.
 func New(local func() time.Time) *Clock {
 	if local == nil {
 		local = time.Now

@@ -1,4 +1,4 @@
-// Package regexsize tells how large a regular expression becomes when it is compiled, without compiling it.
+// Package regexsize computes how large a regular expression becomes when it is compiled, without compiling it.
 package regexsize
 
 import "regexp/syntax"

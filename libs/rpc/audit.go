@@ -38,7 +38,7 @@ func audited(method string) bool {
 }
 
 // audit records a call whose handler ended, before the caller gets the answer, and returns the call's error. An action that could not be
-// recorded is reported as failed, although it was done: nobody is to rely on actions that are not on record.
+// recorded is reported as failed, although it was done: no caller may rely on an action without a record.
 func (s *Server) audit(ctx context.Context, method string, req, resp any, failed error) error {
 	in, ok := req.(proto.Message)
 	if !ok || s.cfg.Auditor == nil || onlyValidates(in) {

@@ -108,7 +108,7 @@ func (c caller) withToken(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
-// principal returns who makes a call; nil if nobody does.
+// principal returns the caller's principal; nil if there is none.
 func (c caller) principal(ctx context.Context) *policyv1.Principal {
 	as, of := c.cfg.As, authn.From(ctx)
 	switch {

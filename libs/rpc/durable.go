@@ -8,8 +8,8 @@ import (
 )
 
 // track returns a context for a handler, and what to call before its caller gets an answer: the answer to a user is a promise, and a power
-// failure must not take back what it confirms. Roles that call internal methods confirm nothing to anybody by that; where they need it, the
-// method flushes by itself.
+// failure must not take back what it confirms. Roles that call internal methods confirm nothing to a client by that; where they need it,
+// the method flushes by itself.
 func (s *Server) track(ctx context.Context, method string) (context.Context, func() error) {
 	if s.cfg.Track == nil || s.internal[method] {
 		return ctx, func() error { return nil }
@@ -21,6 +21,6 @@ func (s *Server) track(ctx context.Context, method string) (context.Context, fun
 			return err
 		}
 		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "it was done, but could not be written to disk").
-			Hint("A power failure would undo it: an operator must look at the disk, then send the request again.").Cause(err)
+			Hint("A power failure would undo it: an operator must check the disk, then send the request again.").Cause(err)
 	}
 }

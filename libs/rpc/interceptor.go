@@ -106,7 +106,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 func requested(ss grpc.ServerStream) context.Context {
 	ctx := ss.Context()
 	if _, direct := ss.(*serverSide); direct || hasMeshToken(ctx) {
-		return ctx // the gateway has told its caller
+		return ctx // the gateway has reported it to its caller
 	}
 	own := ""
 	if ids := metadata.ValueFromIncomingContext(ctx, telemetry.RequestMetadata); len(ids) == 1 {
@@ -168,7 +168,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if check != nil {
 		ctx = authn.WithCheck(ctx, *check)
 	}
-	if p.GetTenant() == "" { // rows and cache entries of no tenant would be everybody's
+	if p.GetTenant() == "" { // rows and cache entries of no tenant would be visible to all
 		return ctx, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the caller belongs to no tenant")
 	}
 	outside := !hasMeshToken(ctx)

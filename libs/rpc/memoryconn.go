@@ -110,7 +110,7 @@ func (c *memoryConn) enter(ctx context.Context, waits bool) (*direct, error) {
 		wait, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	case !waits:
-		return nil, status.Error(codes.Unavailable, "nobody serves this role now")
+		return nil, status.Error(codes.Unavailable, "no process serves this role now")
 	}
 	d, err := c.role.enter(wait)
 	switch {

@@ -15,7 +15,7 @@ import (
 
 // Values of the permission of an RPC that are no permissions.
 const (
-	// Public marks an RPC that anybody may use.
+	// Public marks an RPC that needs no permission.
 	Public = "public"
 	// Authenticated marks an RPC that every caller with a principal may use.
 	Authenticated = "authenticated"

@@ -1,5 +1,5 @@
 // Package sealedresult keeps results of tool calls that are not to be read where they are stored: those that shields check, and may redact
-// or withhold, before anybody sees them.
+// or withhold, before they are shown.
 package sealedresult
 
 import (

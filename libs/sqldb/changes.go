@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// changes counts the transactions that may have changed a table, for the tables that somebody asked for. SQLite only. The zero value is
+// changes counts the transactions that may have changed a table, for the tables that a Fresh names. SQLite only. The zero value is
 // ready for use.
 type changes struct {
 	mu     sync.Mutex

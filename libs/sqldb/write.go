@@ -92,7 +92,7 @@ func (db *DB) leave() { <-db.queue }
 const commitTimeout = 15 * time.Second
 
 // writeOnce runs a transaction. Until the commit begins it ends with ctx. A commit runs to its end, so that the caller learns its outcome
-// and can act on it even if nobody waits for the answer any more.
+// and can act on it even if no caller waits for the answer any more.
 func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()

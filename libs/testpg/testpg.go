@@ -103,7 +103,7 @@ func Stop() {
 		return
 	}
 	for _, name := range shared.templates {
-		_ = admin(shared.url, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") // the tests are over: nobody could act on an error
+		_ = admin(shared.url, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") // the tests are over: an error has no effect
 	}
 	shared.templates = nil
 }

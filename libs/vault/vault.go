@@ -85,7 +85,7 @@ func (c *Client) Secret(tenant, name string) (secret.Value, error) {
 	return secret.Value{}, err // its code counts
 }
 
-// passing reports whether an error says nothing about the secret.
+// passing reports whether an error is not about the secret.
 func passing(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted:

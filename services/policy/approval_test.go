@@ -138,7 +138,7 @@ func TestWhichApprovalRuleAsks(t *testing.T) {
 func TestApprovalRulesAreChecked(t *testing.T) {
 	for want, rule := range map[string]decide.Approval{
 		"no name":                         {},
-		"there twice":                     {Name: "first"},
+		"duplicate":                       {Name: "first"},
 		"use read, idempotent or once":    {Name: "x", Effects: []string{"write"}},
 		"undeclared reference":            {Name: "x", Condition: "amount > 3"},
 		"line 1, column 14":               {Name: "x", Condition: "arguments.a >"},

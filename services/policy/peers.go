@@ -25,7 +25,7 @@ type Peers struct {
 	Models ask.Models
 	// Turns says what turns use of quotas; nil = their use is reported as 0.
 	Turns quota.Turns
-	// Connected is told of new connections.
+	// Connected is notified of new connections.
 	Connected connection.Notice
 	// Sessions has turns go on whose users have logged in; nil = they wait.
 	Sessions executionv1.ExecutionServiceClient

@@ -97,7 +97,7 @@ func mine(t *testing.T, c *harness.Client, approval string) bool {
 
 func othersDecide(t *testing.T, p people) {
 	turn, approval := p.waiting(t, "by-role")
-	forbidden(t, p.ann, approval, "ann began the turn, so somebody else must decide")
+	forbidden(t, p.ann, approval, "ann began the turn, so another user must decide")
 	if status, out := decides(t, p.carl, approval, "approve"); status != http.StatusNotFound {
 		t.Errorf("without the role: %d %v", status, out)
 	}

@@ -36,7 +36,7 @@ func DeltaSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".delta"
 }
 
-// CancelSubject is where a turn of a session is named that somebody wants to end. Payload: the turn's id. It is a hint: the receiver asks
+// CancelSubject names a turn of a session that is to be cancelled. Payload: the turn's id. It is a hint: the receiver asks
 // the sessions service whether the journal has the cancel.
 func CancelSubject(tenant, session string) string {
 	return "windlass." + token(tenant) + ".cancel." + token(session)

@@ -1,4 +1,4 @@
-// Package schedule is what Temporal's schedules start: a workflow that tells the sessions service that it is time. What then happens is
+// Package schedule is what Temporal's schedules start: a workflow that notifies the sessions service that it is time. What then happens is
 // decided there, from the rows.
 package schedule
 

@@ -103,7 +103,7 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 }
 
 // Handler serves the codec to the Temporal UI, at paths that end in /decode and /encode. It shows what is in clear as it is. It
-// authenticates nobody.
+// does not authenticate.
 func (c *Codec) Handler() http.Handler {
 	return converter.NewPayloadCodecHTTPHandler(&Codec{keys: c.keys, clear: c.clear, acceptClear: true})
 }

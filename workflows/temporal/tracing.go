@@ -64,7 +64,7 @@ func (s *workflowSpan) End(opts ...trace.SpanEndOption) {
 	}
 }
 
-// ending tells the span of a workflow that it has come to its end.
+// ending ends the span of a workflow.
 type ending struct{ interceptor.InterceptorBase }
 
 // InterceptWorkflow implements interceptor.WorkerInterceptor.

@@ -186,8 +186,8 @@ func causeOf(ctx context.Context) error {
 	return cause
 }
 
-// toTemporal converts an error to one that tells Temporal whether to retry, and when. Error texts go into the history: they name ids
-// and reasons, never content. What belongs to the life of a turn or a worker is benign: the SDK does not log it as an error.
+// toTemporal converts an error to one from which Temporal decides whether to retry, and when. Error texts go into the history: they name
+// ids and reasons, never content. What belongs to the life of a turn or a worker is benign: the SDK does not log it as an error.
 func toTemporal(err error) error {
 	if err == nil {
 		return nil

@@ -139,7 +139,7 @@ func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
 		MaxHeartbeatThrottleInterval:     heartbeatInterval,
 		DefaultHeartbeatThrottleInterval: heartbeatInterval,
 		WorkerStopTimeout:                cfg.DrainTime,
-		// The SDK's second is shorter than the pause of a frozen or overloaded host. After the task's own timeout nobody waits for it.
+		// The SDK's second is shorter than the pause of a frozen or overloaded host. After the task's own timeout its result is not used.
 		DeadlockDetectionTimeout:    contract.TaskTimeout,
 		DisableRegistrationAliasing: true,
 		DeploymentOptions:           deployment(cfg),

@@ -26,7 +26,7 @@ const (
 type outbox struct {
 	mu            sync.Mutex
 	sent, written int
-	changed       chan struct{} // closed at the next write; nil if nobody waits
+	changed       chan struct{} // closed at the next write; nil without a reader that waits
 }
 
 type outboxKey struct{}

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
-// dataDir is the data directory that windlass up uses unless it is told another.
+// dataDir is the data directory that windlass up uses by default.
 const dataDir = ".windlass"
 
 // addressFile says where the server listens that accepts a token.

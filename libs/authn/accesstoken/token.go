@@ -1,5 +1,5 @@
 // Package accesstoken keeps the token that acts as the local user: in a file that only the operating-system user of Windlass can read. Who
-// can read the file is that user, also where the kernel does not tell who is at the other end of a connection.
+// can read the file is that user, also where the kernel does not report the user at the other end of a connection.
 package accesstoken
 
 import (

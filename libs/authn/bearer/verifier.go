@@ -34,8 +34,8 @@ type Deps struct {
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Used is told of a token, by its SHA-256, when it is verified: at its first use, and again now and then. It must not block; nil = nobody
-	// is told.
+	// Used is called with a token's SHA-256 when the token is verified: at its first use, and again now and then. It must not block. It may be
+	// nil.
 	Used func(ctx context.Context, p *policyv1.Principal, token [sha256.Size]byte)
 }
 
@@ -93,7 +93,7 @@ func New(issuers []Issuer, deps Deps) (*Verifier, error) {
 			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
 		}
 		if names[c.Name] || v.issuers[c.Issuer] != nil {
-			return nil, fmt.Errorf("issuer %d: its name or its URL is there twice", i+1)
+			return nil, fmt.Errorf("issuer %d: duplicate name or URL", i+1)
 		}
 		names[c.Name] = true
 		m, err := newMapper(c)

@@ -263,7 +263,7 @@ func TestConfiguration(t *testing.T) {
 	again := good
 	again.Name = "other"
 	if _, err := bearer.New([]bearer.Issuer{good, again}, deps); err == nil {
-		t.Error("an issuer that is there twice: no error")
+		t.Error("a duplicate issuer: no error")
 	}
 	local := good
 	local.Issuer, local.AllowHTTP = "http://id.internal", true

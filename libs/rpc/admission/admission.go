@@ -66,7 +66,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if c, ok := l.gate.open(conn); ok {
 			return c, nil
 		}
-		_ = conn.Close() // the caller is told by the end of the connection
+		_ = conn.Close() // the caller sees the end of the connection
 	}
 }
 

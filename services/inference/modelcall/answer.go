@@ -107,7 +107,7 @@ func (a *collector) rest() (pieces []provider.Delta) {
 	return pieces
 }
 
-// check returns an error for a complete answer that says nothing: one that was filtered or cut off may be empty.
+// check returns an error for a complete answer without content: one that was filtered or cut off may be empty.
 func (a *collector) check(end provider.Finished) error {
 	complete := end.Reason == provider.Stop || end.Reason == provider.ToolCalls
 	if !complete || len(a.calls) > 0 || strings.TrimSpace(a.text.String()) != "" {

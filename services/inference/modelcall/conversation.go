@@ -98,7 +98,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 		trace.WithSpanKind(trace.SpanKindClient), describe(c.model, c.req))
 	defer span.End()
 	defer func() {
-		if parent.Err() == nil && !c.callers { // that a caller's key is refused says nothing about the provider
+		if parent.Err() == nil && !c.callers { // a refused key of a caller is no failure of the provider
 			c.model.Provider.NoteResult(err)
 		}
 		c.caller.meter.record(parent, c.model, c.first, c.finished, err)

@@ -58,7 +58,7 @@ func (c *Connection) CallTool(ctx context.Context, in Call) (*Answer, error) {
 	a, err := c.wire.Request(ctx, id, mcp.MethodToolsCall, params)
 	if err != nil {
 		if wire.AsError(err).Fate == wire.UnknownFate {
-			c.cancelRequest(id, "nobody waits for the answer any more")
+			c.cancelRequest(id, "no caller waits for the answer any more")
 		}
 		return nil, err
 	}

@@ -47,6 +47,6 @@ func NotCalled(sp *server.Spec, err error) *fault.Error {
 // OutcomeUnknown returns the fault of a call with unknown outcome.
 func OutcomeUnknown(sp *server.Spec, tool string, err error) *fault.Error {
 	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
-		"tool server %q: %s; nobody knows whether %q was carried out", sp.Name, sp.Redact(AsError(err).Error()), tool).
+		"tool server %q: %s; whether %q was carried out is unknown", sp.Name, sp.Redact(AsError(err).Error()), tool).
 		Hint("Find out at the server before the call is repeated, unless repeating it does no harm.")
 }

@@ -41,7 +41,7 @@ func RuleName(policy string) string { return "policy:" + policy }
 // Members says which tools are in which groups.
 type Members []*policyv1.ToolGroupMembers
 
-// Missing returns the groups that members says nothing about.
+// Missing returns the groups that members lacks.
 func (a *Applied) Missing(members Members) []string {
 	var out []string
 	for _, g := range a.Groups {

@@ -231,7 +231,7 @@ func (s *accessPolicies) put(ctx context.Context, now store.Snapshot, p *access.
 	return s.keepsManager(ctx, now, func(*access.Set) (*access.Set, error) { return after, nil })
 }
 
-// keepsManager refuses a change after which its author could not change policies any more: nobody may be left who can.
+// keepsManager refuses a change after which its author could not change policies any more, since no other user may be able to.
 func (s *accessPolicies) keepsManager(ctx context.Context, now store.Snapshot, change func(*access.Set) (*access.Set, error)) error {
 	who := authn.From(ctx)
 	if who.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_USER {

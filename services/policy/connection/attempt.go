@@ -22,7 +22,7 @@ import (
 
 // Browser is who a browser is known as.
 type Browser struct {
-	// Known is false if the gateway knows nobody behind it.
+	// Known is false if the browser has no login at the gateway.
 	Known bool
 	// Local means that it runs on the machine of the mesh, as the same user of the operating system, and is not logged in.
 	Local bool
@@ -97,7 +97,7 @@ func (c *Connections) belongs(a store.Attempt, b Browser) error {
 	}
 	switch {
 	case b.Known && !b.Local && (b.Tenant != a.Tenant || b.Subject != a.Subject):
-		return refuse("this address belongs to another user").Hint("If somebody sent it to you, do not use it.")
+		return refuse("this address belongs to another user").Hint("If another person sent it to you, do not use it.")
 	case !b.Known && !c.cfg.UnknownBrowsers:
 		return refuse("this browser is not logged in here, so it is not known whose account would be connected").
 			Hint("Log in here first. An operator may allow browsers that are not, with policy.connections.unknown_browsers.")
@@ -124,7 +124,7 @@ func (c *Connections) Show(ctx context.Context, ticket string, b Browser) (store
 type Consented struct {
 	// URL is at the authorization server; empty after a refusal.
 	URL string
-	// Binding is the secret that the browser has to bring back, Cookie tells the cookies of several attempts apart.
+	// Binding is the secret that the browser has to bring back, Cookie distinguishes the cookies of several attempts.
 	Binding, Cookie string
 	// Source is the name of the source.
 	Source string
@@ -158,7 +158,7 @@ func (c *Connections) Decide(ctx context.Context, ticket string, b Browser, cons
 	return Consented{URL: authorizationURL(a.Login, state, verifier), Binding: binding, Cookie: CookieName(state), Source: a.Source}, nil
 }
 
-// CookieName tells the cookies of several attempts apart.
+// CookieName distinguishes the cookies of several attempts.
 func CookieName(state string) string { return digest(state)[:16] }
 
 // authorizationURL is where the user logs in.
@@ -204,7 +204,7 @@ func (c *Connections) Complete(ctx context.Context, r Response) (store.Attempt, 
 	if err != nil {
 		return a, fmt.Errorf("read attempt: %w", err)
 	}
-	// Before the state is used up: somebody who only knows it can do nothing with it, not even use it up.
+	// Before the state is used up: a person who has only the state can do nothing with it, not even use it up.
 	if subtle.ConstantTimeCompare([]byte(a.Binding), []byte(digest(r.Binding))) != 1 {
 		return store.Attempt{}, refused().Cause(errors.New("the browser is another one"))
 	}

@@ -74,7 +74,7 @@ func newApprovals(rules []Approval, c *conditions) ([]approval, error) {
 		case r.Name == "":
 			return nil, errors.New("policy: an approval rule has no name")
 		case names[r.Name]:
-			return nil, fmt.Errorf("policy: approval rule %q is there twice", r.Name)
+			return nil, fmt.Errorf("policy: duplicate approval rule %q", r.Name)
 		case err != nil:
 			return nil, fmt.Errorf("policy: approval rule %q: %w", r.Name, err)
 		}

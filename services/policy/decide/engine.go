@@ -62,11 +62,11 @@ func NewEngine(cfg Config) (*Engine, error) {
 		case r.Name == "":
 			return nil, errors.New("policy: a rule has no name")
 		case names[r.Name]:
-			return nil, fmt.Errorf("policy: rule %q is there twice", r.Name)
+			return nil, fmt.Errorf("policy: duplicate rule %q", r.Name)
 		case len(r.Subjects) == 0 && len(r.Roles) == 0:
-			return nil, fmt.Errorf(`policy: rule %q speaks of nobody: give subjects or roles ("*" for all)`, r.Name)
+			return nil, fmt.Errorf(`policy: rule %q matches no subject or role: give subjects or roles ("*" for all)`, r.Name)
 		case len(r.Permissions) == 0 && len(r.Tools) == 0:
-			return nil, fmt.Errorf("policy: rule %q says nothing: give permissions or tools", r.Name)
+			return nil, fmt.Errorf("policy: rule %q grants nothing: give permissions or tools", r.Name)
 		}
 		if err := checkTools(r.Tools); err != nil {
 			return nil, fmt.Errorf("policy: rule %q: %w", r.Name, err)

@@ -61,7 +61,7 @@ type Deps struct {
 	Issuers Issuers
 	// Tokens opens the tokens of users.
 	Tokens *callertoken.Sealer
-	// Waiting is told of logins.
+	// Waiting is notified of logins.
 	Waiting Waiting
 	Log     *slog.Logger
 }

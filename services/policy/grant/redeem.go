@@ -67,7 +67,7 @@ func (s *Service) Redeem(ctx context.Context, r Redemption) (exchange.Token, err
 	return s.redeem(ctx, r, g)
 }
 
-// ofTurn returns the grant of a turn. One that has none, since nobody was logged in when it began, gets one that waits for a login.
+// ofTurn returns the grant of a turn. A turn that began without a login gets one that waits for a login.
 func (s *Service) ofTurn(ctx context.Context, r Redemption) (store.Grant, error) {
 	g, err := s.deps.Store.OfTurn(ctx, r.User.Tenant, r.TurnID)
 	if !errors.Is(err, store.ErrNotFound) {

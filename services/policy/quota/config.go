@@ -73,7 +73,7 @@ func (c Config) check() error {
 		case !authn.ValidTenant(t.Name):
 			return fmt.Errorf("policy.quotas.tenants: %q cannot be the name of a tenant", t.Name)
 		case seen[t.Name]:
-			return fmt.Errorf("policy.quotas.tenants: tenant %q is there twice", t.Name)
+			return fmt.Errorf("policy.quotas.tenants: duplicate tenant %q", t.Name)
 		case t.Tenant.negative() || t.User.negative():
 			return fmt.Errorf("policy.quotas.tenants: a limit of tenant %q is negative; 0 is no limit", t.Name)
 		}

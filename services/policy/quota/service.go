@@ -39,7 +39,7 @@ type Server struct {
 	db     *sqldb.DB
 	turns  Turns
 	events *eventlog.Table
-	// changed is told of tenants whose quotas have changed.
+	// changed is notified of tenants whose quotas have changed.
 	changed func(ctx context.Context, tenant string)
 }
 

@@ -33,7 +33,7 @@ const (
 	maxTimeout     = time.Minute
 )
 
-// Asks reports whether the shield asks somebody, so that it can fail and the same text may get another answer.
+// Asks reports whether the shield asks a service, so that it can fail and the same text may get another answer.
 func (c Config) Asks() bool { return c.Detector == Webhook || c.asksModel() }
 
 func (c Config) asksModel() bool { return c.Detector == Guard || c.Detector == Moderation }

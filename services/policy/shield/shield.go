@@ -50,13 +50,13 @@ type Config struct {
 	Headers map[string]secret.Value `yaml:"headers" doc:"For the detector webhook: headers of each request, for example Authorization; a value may have ${env:NAME} and ${secret:NAME}."`
 	// Tenant owns the stored secrets in Headers; empty = default.
 	Tenant string `yaml:"tenant" doc:"For the detector webhook: tenant whose stored secrets headers refer to; empty: default. All tenants use the shield."`
-	// Timeout and OnError are for shields that ask somebody.
+	// Timeout and OnError are for shields that ask a service.
 	Timeout time.Duration `yaml:"timeout" doc:"For shields that ask: time for an answer, one repetition included; default 5s, at most 1m."`
 	OnError string        `yaml:"on_error" doc:"For shields that ask: what follows when there is no usable answer. closed (default): the text is not used. open: it passes, and the event shield.triggered says so."`
 	// Stage lists the stages that it checks.
 	Stage []string `yaml:"stage" doc:"Where it looks: input, tool (arguments of tool calls; also tool_arguments), result (what tools answer; also tool_results), output. Empty: everywhere that the action is possible."`
 	// Action is "block", "redact", "flag" or "ask"; empty for Webhook.
-	Action string `yaml:"action" doc:"block (default), redact (what is found is replaced), flag (it is recorded, and the turn goes on) or ask (the tool call waits for an approval; stage tool only). A webhook decides by itself: give none."`
+	Action string `yaml:"action" doc:"block (default), redact (what is found is replaced), flag (it is recorded, and the turn continues) or ask (the tool call waits for an approval; stage tool only). A webhook decides by itself: give none."`
 	// ApproverRoles and AllowRequester are for the action "ask".
 	ApproverRoles  []string `yaml:"approver_roles" doc:"For the action ask: roles of which an approver needs one; empty = anyone with the permission to decide approvals."`
 	AllowRequester bool     `yaml:"allow_requester" doc:"For the action ask: the subject that started the turn may approve the call."`

@@ -35,7 +35,7 @@ func (s *Service) Decide(ctx context.Context, d Decision) (store.Wait, error) {
 	}
 	if d.ArgumentsHash != "" && d.ArgumentsHash != seen.Request.GetArgumentsHash() {
 		return seen, fault.Conflict("the arguments of approval %s have the hash %q", seen.ID, seen.Request.GetArgumentsHash()).
-			Hint("Read the approval again, look at its arguments, and decide with their arguments_hash.")
+			Hint("Read the approval again, check its arguments, and decide with their arguments_hash.")
 	}
 	if !access.Storable(d.Comment) {
 		return seen, fault.Invalid("comment", "must not contain NUL")
@@ -59,15 +59,15 @@ func mayDecide(ctx context.Context, w store.Wait) error {
 	}
 	if len(w.Request.GetApproverRoles()) > 0 && !hasRole(ctx, w) {
 		return denied("approval %s takes one of the roles %q", w.ID, w.Request.GetApproverRoles()).
-			Hint("Ask somebody who has one of these roles.")
+			Hint("Ask a user with one of these roles.")
 	}
 	if who := authn.From(ctx).GetSubject(); slices.Contains(w.Requesters, who) && !w.Request.GetAllowRequester() {
 		did := "gave the turn input"
 		if who == w.Requester {
 			did = "began the turn"
 		}
-		return denied("%s %s, so somebody else must decide approval %s", who, did, w.ID).
-			Hint("Ask somebody else, or have the approval rule say allow_requester.")
+		return denied("%s %s, so another user must decide approval %s", who, did, w.ID).
+			Hint("Ask another user, or set allow_requester in the approval rule.")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (s *Service) unresolved(ctx context.Context, t store.Turn, call string) (fo
 		}
 	}
 	if found.ID == "" {
-		return found, fault.NotFound("turn %s waits for nobody to say what became of call %q", t.ID, call).
+		return found, fault.NotFound("turn %s does not wait for the outcome of call %q", t.ID, call).
 			Hint("GET /v1/approvals?turn_id=%s&kind=resolution lists what it waits for.", t.ID)
 	}
 	return found, nil

@@ -77,7 +77,7 @@ func (c Checker) Check(prefix string, a agentspec.Spec) []fault.Field {
 		path := fmt.Sprintf("%sinstruction_rules[%d]", prefix, i)
 		switch {
 		case len(r.Roles) == 0 && r.Claim == "":
-			wrong = append(wrong, fault.Field{Path: path, Message: `speaks of nobody: give roles or a claim (roles: ["*"] = everybody with a role)`})
+			wrong = append(wrong, fault.Field{Path: path, Message: `matches no user: give roles or a claim (roles: ["*"] = every user with a role)`})
 		case len(r.Values) > 0 && r.Claim == "":
 			wrong = append(wrong, fault.Field{Path: path + ".values", Message: "needs a claim whose values they are"})
 		}

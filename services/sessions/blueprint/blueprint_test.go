@@ -79,7 +79,7 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 		{name: "a rule's", agent: rules(rule("a", "", "${foo}")), wrong: "instruction_rules[0].instructions: ${foo} is no placeholder"},
 		{
 			name: "a rule about nobody", agent: rules(agentspec.InstructionRule{Instructions: "x"}),
-			wrong: "instruction_rules[0]: speaks of nobody",
+			wrong: "instruction_rules[0]: matches no user",
 		},
 		{
 			name: "values without a claim", agent: rules(agentspec.InstructionRule{Roles: []string{"a"}, Values: []string{"b"}, Instructions: "x"}),

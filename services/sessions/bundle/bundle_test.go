@@ -32,7 +32,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 			"such a tag below", "kind: agent\nid: a\ntools: [a__b, !!python/name:os.system c__d]", "document 1 (agent a), line 3",
 			"the tag !!python/name:os.system is not known here…",
 		},
-		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is there twice"},
+		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is a duplicate"},
 		{
 			"text for a number", "kind: agent\nid: a\nlimits:\n  max_steps: many", "document 1 (agent a), line 4: limits.max_steps",
 			"want a whole number of at least 0",

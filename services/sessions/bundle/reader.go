@@ -44,7 +44,7 @@ func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string)
 		key, val := node.Content[i], node.Content[i+1]
 		path := prefix + key.Value
 		if seen[key.Value] {
-			r.bad(key, path, "is there twice")
+			r.bad(key, path, "is a duplicate")
 			continue
 		}
 		seen[key.Value] = true
@@ -216,7 +216,7 @@ func plain(n *yaml.Node, depth int) (any, error) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i].Value
 			if _, ok := object[key]; ok {
-				return nil, fmt.Errorf("%q is there twice", short(key))
+				return nil, fmt.Errorf("duplicate %q", short(key))
 			}
 			v, err := plain(n.Content[i+1], depth+1)
 			if err != nil {

@@ -87,7 +87,7 @@ type Round struct {
 
 // Sink receives what an executor reports before the end of its round.
 type Sink struct {
-	// Attached keeps the executor's own id of the session. The round goes on once it returns.
+	// Attached keeps the executor's own id of the session. The round continues once it returns.
 	Attached func(ctx context.Context, id string) error
 	// Text and Reasoning take pieces of the answer.
 	Text, Reasoning func(piece string)

@@ -116,7 +116,7 @@ func (in *reading) say(piece string) {
 	in.sink.Text(piece)
 }
 
-// attach has the executor's id of the session kept before the round goes on.
+// attach has the executor's id of the session kept before the round continues.
 func (in *reading) attach(ctx context.Context, id string) error {
 	switch {
 	case id == in.session:

@@ -69,7 +69,7 @@ func covers(resource string, u *url.URL) bool {
 }
 
 // challenge asks a resource without a token, and returns where its refusal says that its metadata is, and which scopes it wants. Some
-// servers let everybody begin a session, and refuse what comes next.
+// servers let every caller begin a session, and refuse what comes next.
 func (c Client) challenge(ctx context.Context, server string) (metadata string, scopes []string, err error) {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
 		`"clientInfo":{"name":"windlass","version":"1"}}}`

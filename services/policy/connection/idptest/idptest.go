@@ -121,7 +121,7 @@ func (s *Server) End(user string) {
 	}
 }
 
-// UserOf returns whose valid access token a request carries; empty = nobody's.
+// UserOf returns the user of a request's valid access token; empty if it has none.
 func (s *Server) UserOf(r *http.Request) string {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	s.mu.Lock()

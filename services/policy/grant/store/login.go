@@ -160,7 +160,7 @@ func (s *Store) Login(ctx context.Context, tenant, id string) (Login, error) {
 	return l, nil
 }
 
-// Lease gives one caller the right to replace the tokens of a login of this version, until a time. It returns false if somebody else has
+// Lease gives one caller the right to replace the tokens of a login of this version, until a time. It returns false if another caller has
 // it, or the tokens are others by now.
 func (s *Store) Lease(ctx context.Context, l Login, until time.Time) (bool, error) {
 	var n int64

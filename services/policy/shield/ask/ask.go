@@ -1,4 +1,4 @@
-// Package ask has shields that ask somebody about texts, and so may get no answer, a late one or a wrong one.
+// Package ask has shields that ask a service about texts, and so may get no answer, a late one or a wrong one.
 package ask
 
 import (
@@ -27,7 +27,7 @@ const (
 	maxQuestion = 1 << 20
 	// maxReason is in characters.
 	maxReason = 200
-	// attempts is how often somebody who may answer the next time is asked, within the shield's timeout.
+	// attempts bounds the requests after errors that may pass, within the shield's timeout.
 	attempts = 2
 	// pause is the time between two attempts.
 	pause = 100 * time.Millisecond
@@ -53,7 +53,7 @@ type Answer struct {
 	Reason string
 	// Text replaces the text with the action Redact.
 	Text string
-	// FailedOpen means that nobody checked the text, and it passes.
+	// FailedOpen means that the text was not checked, and passes.
 	FailedOpen bool
 }
 
@@ -129,8 +129,8 @@ func New(cfg shield.Config, deps Deps) (*Shield, error) {
 	return s, err
 }
 
-// Check returns one answer for each text; an empty text is allowed. The error is FAILED_PRECONDITION/SHIELD_FAILED if nobody answers and
-// the shield fails closed, or that of ctx.
+// Check returns one answer for each text; an empty text is allowed. The error is FAILED_PRECONDITION/SHIELD_FAILED if there is no answer
+// and the shield fails closed, or that of ctx.
 func (s *Shield) Check(ctx context.Context, q Question) ([]Answer, error) {
 	out := make([]Answer, len(q.Texts))
 	asked := q

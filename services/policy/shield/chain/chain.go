@@ -32,7 +32,7 @@ func New(configs []shield.Config) (Shields, error) {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
 		if out[s.Name] != nil {
-			return nil, fmt.Errorf("policy: shield %q is there twice", s.Name)
+			return nil, fmt.Errorf("policy: duplicate shield %q", s.Name)
 		}
 		out[s.Name] = &configured{Shield: s}
 	}

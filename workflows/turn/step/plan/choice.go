@@ -90,7 +90,7 @@ func (c choosing) Do(ctx context.Context) (*step.Commit, error) {
 	}, nil
 }
 
-// checkReason checks the reason that the model gives, which people read: it is redacted, or left out. The turn goes on either way.
+// checkReason checks the reason that the model gives, which people read: it is redacted, or left out. The turn continues either way.
 func (c choosing) checkReason(ctx context.Context, reason string) (string, []*turnv1.Event, error) {
 	checked, err := c.Shields.Check(ctx, c.w.Loaded, shield.StageOutput, reason)
 	if err != nil || checked == nil {

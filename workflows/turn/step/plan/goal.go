@@ -33,7 +33,7 @@ func readPlan(text string, emptyAllowed bool) ([]goal, error) {
 	for i, g := range answer.Steps {
 		g.Title, g.Goal = brief(g.Title, maxTitle), brief(g.Goal, maxGoal)
 		if g.Title == "" && g.Goal == "" {
-			return nil, fmt.Errorf("step %d says nothing", i+1)
+			return nil, fmt.Errorf("step %d is empty", i+1)
 		}
 		answer.Steps[i] = goal{Title: cmp.Or(g.Title, brief(g.Goal, maxTitle)), Goal: cmp.Or(g.Goal, g.Title)}
 	}

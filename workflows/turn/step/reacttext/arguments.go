@@ -6,7 +6,7 @@ import (
 )
 
 // Arguments makes JSON of an action input. What is no object becomes the tool's only argument, where the schema has just one that is
-// needed. What looks like an object but cannot be read is given as it is: the mesh refuses it, and the model is told why.
+// needed. What looks like an object but cannot be read is given as it is: the mesh refuses it, and the model gets the reason.
 func Arguments(in, schema string) string {
 	in = bare(in)
 	switch strings.ToLower(strings.Trim(in, "()[]\"'")) {

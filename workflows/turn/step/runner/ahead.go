@@ -84,8 +84,8 @@ func (a *advance) loadedAfter(req *step.Commit) *step.Loaded {
 	}
 }
 
-// landed ends the claims of a commit, whatever became of it.
-func (a *advance) landed(req *step.Commit) {
+// endClaims ends the claims of a commit, whatever its result.
+func (a *advance) endClaims(req *step.Commit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, next := range req.GetNext() {

@@ -86,7 +86,7 @@ func (r *Runner) commit(ctx context.Context, w *task, req *step.Commit) (*turnv1
 	r.complete(w, req)
 	if w.advance != nil {
 		w.advance.lookAhead(ctx, w, req)
-		defer w.advance.landed(req)
+		defer w.advance.endClaims(req)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
 	defer cancel()

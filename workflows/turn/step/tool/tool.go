@@ -172,7 +172,7 @@ func (t *tool) committed(c *registryv1.Completed, events []*turnv1.Event) *step.
 	}
 }
 
-// GiveUp implements step.Action: it answers the call with an error for the model, and the turn goes on without the tool.
+// GiveUp implements step.Action: it answers the call with an error for the model, and the turn continues without the tool.
 func (t *tool) GiveUp(why *turnv1.TurnError) *step.Commit {
 	text, code := unsent(t.Work)+": the turn was cancelled.", "cancelled"
 	if why != nil {
