@@ -8,15 +8,14 @@ import (
 )
 
 // compressed compresses responses for callers that accept gzip. Event streams are left alone: each event must leave at once.
-func compressed(next http.Handler) (http.Handler, error) {
+func compressed(isStream func(path string) bool, next http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1<<10), gzhttp.EnableZstd(false))
 	if err != nil {
 		return nil, err
 	}
 	gzipped := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		streams := strings.HasSuffix(r.URL.Path, "/events") && r.URL.Path != "/v1/events" || strings.HasSuffix(r.URL.Path, "/events:watch")
-		if streams || strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
+		if isStream(r.URL.Path) || strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
 			next.ServeHTTP(w, r)
 			return
 		}

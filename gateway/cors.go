@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 )
 
@@ -25,21 +25,11 @@ func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout, Idempotency-Key, If-Match, " +
 	"If-None-Match, Last-Event-ID, Traceparent, Tracestate, X-Request-Id, " + providerdata.Header + ", " + providerdata.Alias
 
-// mcpPath is where MCP is served.
-const mcpPath = "/mcp"
-
-// isMCP reports whether a path is one at which MCP is served.
-func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, mcpPath+"/") }
-
-// mcp serves MCP. The names of some headers are chosen by tools, so pages of the configured origins may send all that they ask for.
-func (g *Gateway) mcp(w http.ResponseWriter, r *http.Request) {
-	g.cors(w, r, g.deps.MCP, r.Header.Get("Access-Control-Request-Headers"))
-}
-
-// cors answers CORS preflights, and passes requests from the configured origins to next. headers are those that pages may send.
-func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler, headers string) {
+// serveCaller passes requests of callers to next, also from pages of the configured origins, which may send these headers. It answers CORS
+// preflights itself.
+func (i *identity) serveCaller(w http.ResponseWriter, r *http.Request, peer authn.Peer, headers string, next http.Handler) {
 	origin := r.Header.Get("Origin")
-	if origin != "" && slices.Contains(g.cfg.CORSOrigins, origin) {
+	if origin != "" && slices.Contains(i.cfg.CORSOrigins, origin) {
 		h := w.Header()
 		h.Add("Vary", "Origin")
 		h.Set("Access-Control-Allow-Origin", origin)
@@ -52,7 +42,7 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request, next http.Handler
 			return
 		}
 	}
-	if caller := g.authenticate(w, r); caller != nil {
-		g.serveAs(w, r, caller, next)
+	if c, ok := i.admit(w, r, peer); ok {
+		i.serveAs(w, r, c, next)
 	}
 }

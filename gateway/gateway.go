@@ -93,8 +93,9 @@ type Gateway struct {
 	checker   *probe.Checker
 	ops       *ops.Ops
 	seen      *observer
-	cross     *http.CrossOriginProtection
 	resources *protected.Resources
+	identity  *identity
+	table     []route
 	handler   http.Handler
 	server    *http.Server
 	// temporalUI serves Temporal's UI; nil: not served.
@@ -115,13 +116,11 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g := &Gateway{cfg: cfg, deps: deps}
 	g.checker = probe.NewChecker(deps.Log, g.checks)
-	g.ops = ops.New(ops.Deps{
-		Authenticate: g.identify, Authorizer: deps.Authorizer, Results: g.health, Metrics: deps.Metrics, Scrape: deps.Scrape, Log: deps.Log,
-	})
 	if err := g.build(); err != nil {
 		return nil, fmt.Errorf("build gateway: %w", err)
 	}
-	routes, err := compressed(http.HandlerFunc(g.route))
+	g.table = g.routes()
+	routes, err := compressed(g.api.IsStream, http.HandlerFunc(g.serveRoute))
 	if err != nil {
 		return nil, fmt.Errorf("build gateway: %w", err)
 	}
@@ -148,7 +147,8 @@ func (g *Gateway) build() error {
 	if g.seen, err = newObserver(g.deps.Log); err != nil {
 		return err
 	}
-	if g.cross, err = crossOrigin(g.cfg.CORSOrigins); err != nil {
+	cross, err := crossOrigin(g.cfg.CORSOrigins)
+	if err != nil {
 		return err
 	}
 	g.resources, err = protected.New(protected.Config{
@@ -157,6 +157,11 @@ func (g *Gateway) build() error {
 	if err != nil {
 		return err
 	}
+	g.identity = &identity{g.cfg, g.deps, cross, g.resources}
+	g.ops = ops.New(ops.Deps{
+		Authenticate: g.identity.ownPrincipal, Authorizer: g.deps.Authorizer, Results: g.health, Metrics: g.deps.Metrics, Scrape: g.deps.Scrape,
+		Log: g.deps.Log,
+	})
 	g.api, err = rest.New(rest.Deps{
 		Sessions: g.deps.Sessions, Registry: g.deps.Registry, Policy: g.deps.Policy, Inference: g.deps.Inference, Log: g.deps.Log,
 		MaxBody: int64(g.cfg.MaxBody), Timeout: g.cfg.Timeout, MaxTimeout: g.cfg.MaxTimeout, Matched: matched,
@@ -170,10 +175,16 @@ func (g *Gateway) build() error {
 	if err != nil {
 		return err
 	}
+	for pattern, handler := range g.eventStreams() {
+		if err := g.api.HandleStream(pattern, handler); err != nil {
+			return err
+		}
+	}
 	if g.deps.Connections != nil {
 		g.connect = connect.New(connect.Deps{
 			URL: g.cfg.URL, Gateway: policyv1.NewConnectionServiceClient(g.deps.Connections),
-			Users: policyv1.NewConnectionServiceClient(g.deps.Policy), Authenticate: g.known, Foreign: g.foreign, Log: g.deps.Log,
+			Users: policyv1.NewConnectionServiceClient(g.deps.Policy), Authenticate: g.identity.principal,
+			Foreign: g.identity.refuseForeign, Log: g.deps.Log,
 		})
 	}
 	g.console, err = console.New(console.Config{

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -18,83 +19,111 @@ import (
 // loginRecheck is how often the logins of browsers with open streams are looked up, and so how long a stream may outlive a logout.
 const loginRecheck = 10 * time.Second
 
-// authenticate returns the principal of a request. If the request may not be served, it has been answered, and the principal is nil: it
-// comes from a web page of another origin, or its credentials are missing or refused.
-func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) *policyv1.Principal {
-	p, err := g.identify(r)
-	if err != nil {
-		if c := g.resources.Challenge(r, err); c != "" {
-			w.Header().Set(problem.Challenge, c)
-		}
-		problem.Write(w, r, err)
-		return nil
-	}
-	return p
+// identity finds out who makes requests, and from which web page, and lets through what their route takes.
+type identity struct {
+	cfg  Config
+	deps Deps
+	// cross knows the origins whose web pages may call the API.
+	cross     *http.CrossOriginProtection
+	resources *protected.Resources
 }
 
-// identify returns the principal of a request, or why it has none.
-func (g *Gateway) identify(r *http.Request) (*policyv1.Principal, error) {
-	if err := g.foreign(r); err != nil {
+// caller is who makes a request, and with what.
+type caller struct {
+	principal *policyv1.Principal
+	// authorization holds the values of the header Authorization, or the one that stands for the login of a browser.
+	authorization []string
+	// check verifies the credentials again while a stream is open; nil: they do not lose their validity.
+	check *authn.Check
+}
+
+// admit returns the caller of a request. If ok is false the request has been refused: a web page of another origin makes it, or its
+// credentials are missing or not accepted.
+func (i *identity) admit(w http.ResponseWriter, r *http.Request, peer authn.Peer) (c caller, ok bool) {
+	err := i.refuseForeign(r)
+	if err == nil {
+		c, err = i.authenticate(r, peer)
+	}
+	if err == nil {
+		return c, true
+	}
+	if challenge := i.resources.Challenge(r, c.authorization, err); challenge != "" {
+		w.Header().Set(problem.Challenge, challenge)
+	}
+	problem.Write(w, r, err)
+	return c, false
+}
+
+// ownPrincipal returns the principal of a request that no web page of another origin makes, or why it has none.
+func (i *identity) ownPrincipal(r *http.Request) (*policyv1.Principal, error) {
+	if err := i.refuseForeign(r); err != nil {
 		return nil, err
 	}
-	return g.known(r)
+	return i.principal(r)
 }
 
-// foreign refuses requests that web pages of other origins make.
-func (g *Gateway) foreign(r *http.Request) error {
-	if err := sameOrigin(g.cross, r); err != nil {
-		return foreign(err)
-	}
-	return nil
+// principal returns the principal of a request, whatever page makes it, or why it has none.
+func (i *identity) principal(r *http.Request) (*policyv1.Principal, error) {
+	c, err := i.authenticate(r, authn.PeerOf(r))
+	return c.principal, err
 }
 
-// known returns the principal of a request, whatever page it is from. The request's context then has how streams verify it again.
-func (g *Gateway) known(r *http.Request) (*policyv1.Principal, error) {
-	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: g.resources.URL(r), Peer: authn.PeerOf(r)}
-	if g.cfg.MCPLogin && isMCP(r.URL.Path) {
-		credentials.Peer = authn.Peer{}
-	}
+// authenticate returns the caller of a request, whatever page makes it. Without a token, peer says who it is. With an error, the caller has
+// the credentials that are not accepted.
+func (i *identity) authenticate(r *http.Request, peer authn.Peer) (caller, error) {
+	credentials := authn.Credentials{Authorization: r.Header.Values("Authorization"), Resource: i.resources.URL(r), Peer: peer}
 	var login *authn.Check
-	if g.deps.Login != nil && len(credentials.Authorization) == 0 {
-		token, present, err := g.deps.Login.Token(r)
+	if i.deps.Login != nil && len(credentials.Authorization) == 0 {
+		token, present, err := i.deps.Login.Token(r)
 		if err != nil {
-			return nil, err
+			return caller{}, err
 		}
 		if present { // and then the connection does not count, whatever is wrong with the token
-			login = g.loginCheck(r.Clone(r.Context()), credentials) // serveAs takes the cookie out of r
-			r.Header.Set("Authorization", "Bearer "+token)          // serveAs takes it out again
-			credentials.Authorization = r.Header.Values("Authorization")
+			login = i.loginCheck(r, credentials)
+			credentials.Authorization = []string{"Bearer " + token}
 		}
 	}
-	p, err := g.deps.Authenticator.Authenticate(r.Context(), credentials)
-	if err != nil {
-		g.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
-		return nil, err
+	c := caller{authorization: credentials.Authorization}
+	var err error
+	if c.principal, err = i.deps.Authenticator.Authenticate(r.Context(), credentials); err != nil {
+		i.deps.Log.DebugContext(r.Context(), "call not authenticated", "error", err)
+		return c, err
 	}
-	check, ok := g.deps.Authenticator.Check(credentials)
+	check, ok := i.deps.Authenticator.Check(credentials)
 	if login != nil {
 		check = *login
 	}
-	if ok {
-		if g.cfg.Recheck > 0 {
-			check.Every = g.cfg.Recheck
-		}
-		*r = *r.WithContext(authn.WithCheck(r.Context(), check))
+	if i.cfg.Recheck > 0 {
+		check.Every = i.cfg.Recheck
 	}
-	return p, nil
+	if ok {
+		c.check = &check
+	}
+	return c, nil
 }
 
 // loginCheck verifies the login of a browser again: it may have ended. Its tokens are renewed as by any other request.
-func (g *Gateway) loginCheck(r *http.Request, c authn.Credentials) *authn.Check {
+func (i *identity) loginCheck(r *http.Request, c authn.Credentials) *authn.Check {
 	return &authn.Check{Every: loginRecheck, Verify: func(ctx context.Context) error {
-		token, _, err := g.deps.Login.Token(r.WithContext(ctx))
+		token, _, err := i.deps.Login.Token(r.WithContext(ctx))
 		if err != nil {
 			return err
 		}
 		c.Authorization = []string{"Bearer " + token}
-		_, err = g.deps.Authenticator.Authenticate(ctx, c)
+		_, err = i.deps.Authenticator.Authenticate(ctx, c)
 		return err
 	}}
+}
+
+// refuseForeign returns an error for requests that web pages of other origins make, except those that may call the API.
+func (i *identity) refuseForeign(r *http.Request) error {
+	err := sameOrigin(i.cross, r)
+	if err == nil {
+		return nil
+	}
+	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+		"web pages of other origins may not call this API").
+		Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
 }
 
 // sameOrigin refuses requests of pages of other origins. Reads are refused too, since some of them are streams; a link that a person
@@ -108,40 +137,39 @@ func sameOrigin(check *http.CrossOriginProtection, r *http.Request) error {
 	return check.Check(&asPost)
 }
 
-func foreign(err error) error {
-	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
-		"web pages of other origins may not call this API").
-		Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
-}
-
 // count counts a request towards quotas, or returns why it is refused. If policy cannot be asked, the request is let through: the role that
 // is called asks policy too, and refuses it.
-func (g *Gateway) count(r *http.Request, caller *policyv1.Principal) error {
-	if g.deps.Requests == nil {
+func (i *identity) count(r *http.Request, p *policyv1.Principal) error {
+	if i.deps.Requests == nil {
 		return nil
 	}
-	verdict, err := g.deps.Authorizer.Decide(r.Context(), caller, "")
+	verdict, err := i.deps.Authorizer.Decide(r.Context(), p, "")
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	return g.deps.Requests.Take(r.Context(), caller, verdict.Quota)
+	return i.deps.Requests.Take(r.Context(), p, verdict.Quota)
 }
 
-// serveAs passes a request on in the name of the caller, unless that goes beyond a quota.
-func (g *Gateway) serveAs(w http.ResponseWriter, r *http.Request, caller *policyv1.Principal, next http.Handler) {
-	if err := g.count(r, caller); err != nil {
+// serveAs passes a request on in the name of its caller, unless that goes beyond a quota.
+func (i *identity) serveAs(w http.ResponseWriter, r *http.Request, c caller, next http.Handler) {
+	if err := i.count(r, c.principal); err != nil {
 		problem.Write(w, r, err)
 		return
 	}
 	// The mesh carries the principal. The token goes along sealed, for roles that act as the user.
-	token := authn.Token(r.Header.Values("Authorization"))
-	r.Header.Del("Authorization")
-	r.Header.Del("Cookie")
-	ctx := callertoken.With(authn.With(r.Context(), caller), g.deps.Tokens.Seal(token, caller))
-	ctx, err := g.deps.ProviderData.Receive(ctx, r.Header)
+	ctx := callertoken.With(authn.With(r.Context(), c.principal), i.deps.Tokens.Seal(authn.Token(c.authorization), c.principal))
+	if c.check != nil {
+		ctx = authn.WithCheck(ctx, *c.check)
+	}
+	header := r.Header.Clone()
+	header.Del("Authorization")
+	header.Del("Cookie")
+	ctx, err := i.deps.ProviderData.Receive(ctx, header)
 	if err != nil {
 		problem.Write(w, r, err)
 		return
 	}
-	next.ServeHTTP(w, r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	r.Header = header
+	next.ServeHTTP(w, r)
 }

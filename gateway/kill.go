@@ -11,17 +11,25 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// kill answers 202 and ends the process. Only the local user may call it, and not from pages of other origins.
-func (g *Gateway) kill(w http.ResponseWriter, r *http.Request) {
-	caller := g.authenticate(w, r)
-	if caller == nil {
+// localUser lets the local user POST, unless a page of another origin does.
+func (i *identity) localUser(w http.ResponseWriter, r *http.Request, to route) {
+	if r.Method != http.MethodPost {
+		problem.NotFound(w, r)
 		return
 	}
-	if !authn.IsLocal(caller) {
+	c, ok := i.admit(w, r, authn.PeerOf(r))
+	switch {
+	case !ok:
+	case authn.IsLocal(c.principal):
+		to.handler.ServeHTTP(w, r)
+	default:
 		problem.Write(w, r, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
 			"only the local user may end this process").Hint("Open the console on the machine that Windlass runs on."))
-		return
 	}
+}
+
+// kill answers 202 and ends the process.
+func (g *Gateway) kill(w http.ResponseWriter, r *http.Request) {
 	g.deps.Log.WarnContext(r.Context(), "killed from the console")
 	w.Header().Set("Content-Length", "0")
 	w.WriteHeader(http.StatusAccepted)

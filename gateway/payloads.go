@@ -21,10 +21,10 @@ const (
 	maxPayloads = 32 << 20
 )
 
-// payloads decodes encrypted payloads for the Temporal UI, which browsers show at another origin: that origin may call this endpoint and
-// nothing else.
-func (g *Gateway) payloads(w http.ResponseWriter, r *http.Request) {
-	if origin := r.Header.Get("Origin"); origin != "" && sameSite(origin, g.cfg.TemporalUI) {
+// codecCallers lets callers decode payloads who have the permission, also from pages of Temporal's UI: browsers show it at another origin,
+// which may call these endpoints and nothing else.
+func (i *identity) codecCallers(w http.ResponseWriter, r *http.Request, to route) {
+	if origin := r.Header.Get("Origin"); origin != "" && sameSite(origin, i.cfg.TemporalUI) {
 		h := w.Header()
 		h.Add("Vary", "Origin")
 		h.Set("Access-Control-Allow-Origin", origin)
@@ -40,12 +40,11 @@ func (g *Gateway) payloads(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Origin")
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
-	if r.Method != http.MethodPost {
-		problem.MethodNotAllowed(w, r, http.MethodPost)
+	if !to.allows(w, r) {
 		return
 	}
-	if caller := g.authenticate(w, r); caller != nil {
-		g.serveAs(w, r, caller, http.HandlerFunc(g.decode))
+	if c, ok := i.admit(w, r, authn.PeerOf(r)); ok {
+		i.serveAs(w, r, c, to.handler)
 	}
 }
 
@@ -68,9 +67,9 @@ func (g *Gateway) decode(w http.ResponseWriter, r *http.Request) {
 }
 
 // sameSite reports whether an origin is that of a URL. All names of this machine's loopback are one.
-func sameSite(origin, of string) bool {
+func sameSite(origin, address string) bool {
 	a, errA := url.Parse(origin)
-	b, errB := url.Parse(of)
+	b, errB := url.Parse(address)
 	if errA != nil || errB != nil || b.Host == "" || a.Scheme != b.Scheme {
 		return false
 	}

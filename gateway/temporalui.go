@@ -20,7 +20,7 @@ import (
 const uiPath = "/temporal/ui/"
 
 // newTemporalUI returns the server of Temporal's UI, nil if it is not served here. It is an origin of its own: the UI is not our code, and
-// gets no more rights over the API than any other page.
+// gets no more rights over the API than any other page. Its handler checks origin and permission.
 func (g *Gateway) newTemporalUI(names hostname.Names) (*http.Server, error) {
 	if g.cfg.TemporalTarget == "" {
 		return nil, nil
@@ -32,9 +32,9 @@ func (g *Gateway) newTemporalUI(names hostname.Names) (*http.Server, error) {
 	deps := temporalui.Deps{
 		Target: target, Transport: g.deps.TemporalUI, Authorizer: g.deps.Authorizer, Log: g.deps.Log,
 		Authenticate: func(r *http.Request) (*policyv1.Principal, error) {
-			p, err := g.known(r)
+			p, err := g.identity.principal(r)
 			if err == nil {
-				err = g.count(r, p)
+				err = g.identity.count(r, p)
 			}
 			return p, err
 		},
@@ -51,14 +51,6 @@ func (g *Gateway) newTemporalUI(names hostname.Names) (*http.Server, error) {
 		ui.ServeHTTP(w, r)
 	})
 	return newServer(g.seen.middleware(ops.Guard(names, "gateway.hosts", served)), g.deps.Log), nil
-}
-
-// uiRoute returns the pattern of a path below uiPath, "" for others.
-func uiRoute(path string) string {
-	if strings.HasPrefix(path, uiPath) {
-		return uiPath
-	}
-	return ""
 }
 
 // toTemporalUI redirects to Temporal's UI.

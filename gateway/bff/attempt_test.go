@@ -34,7 +34,11 @@ func (w *browser) get(path string) *http.Response {
 		r.AddCookie(c)
 	}
 	out := httptest.NewRecorder()
-	w.b.Handler(r.URL.Path).ServeHTTP(out, r)
+	if r.URL.Path == CallbackPath {
+		w.b.Callback(out, r)
+	} else {
+		w.b.Login(out, r)
+	}
 	w.jar.SetCookies(r.URL, out.Result().Cookies())
 	return out.Result()
 }

@@ -24,32 +24,9 @@ const (
 	LogoutPath = "/logout"
 )
 
-// Handler returns the handler of a path, nil if it is none of ours.
-func (b *BFF) Handler(path string) http.Handler {
-	switch path {
-	case LoginPath:
-		return only(http.MethodGet, b.login)
-	case CallbackPath:
-		return only(http.MethodGet, b.callback)
-	case LogoutPath:
-		return only(http.MethodPost, b.logout)
-	}
-	return nil
-}
-
-func only(method string, h http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		if r.Method != method {
-			problem.MethodNotAllowed(w, r, method)
-			return
-		}
-		h(w, r)
-	})
-}
-
-// login sends the browser to the issuer.
-func (b *BFF) login(w http.ResponseWriter, r *http.Request) {
+// Login sends the browser to the issuer.
+func (b *BFF) Login(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
 	returnTo := ownPath(r.FormValue("return_to"))
 	if !strings.EqualFold(r.Host, b.base.Host) { // cookies are of one host, that to which the issuer sends the browser back
 		to := b.base.JoinPath(LoginPath)
@@ -86,8 +63,9 @@ func ownPath(p string) string {
 	return p
 }
 
-// callback is where the issuer sends the browser back with a code.
-func (b *BFF) callback(w http.ResponseWriter, r *http.Request) {
+// Callback is where the issuer sends the browser back with a code.
+func (b *BFF) Callback(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
 	a, err := b.takeAttempt(w, r)
 	q := r.URL.Query()
 	switch {
@@ -145,8 +123,9 @@ func (b *BFF) forget(w http.ResponseWriter, r *http.Request) (t tokens) {
 	return t
 }
 
-// logout ends the login of the browser, here and at the issuer, and says where the page has to go for that.
-func (b *BFF) logout(w http.ResponseWriter, r *http.Request) {
+// Logout ends the login of the browser, here and at the issuer, and says where the page has to go for that.
+func (b *BFF) Logout(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
 	if err := b.ownPage(r); err != nil {
 		problem.Write(w, r, err)
 		return

@@ -18,15 +18,16 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// Path is the path of the pages.
-const Path = "/connect"
+// Paths of the pages. At Path an attempt begins, below it is the consent page of each.
+const (
+	Path         = "/connect"
+	CallbackPath = Path + "/callback"
+	ClientPath   = Path + "/client.json"
+	StylePath    = Path + "/style.css"
+	DonePath     = Path + "/done"
+)
 
 const (
-	callback = Path + "/callback"
-	document = Path + "/client.json"
-	style    = Path + "/style.css"
-	done     = Path + "/done"
-
 	// maxForm is the size of a form in bytes, lifetime that of cookies: as long as an attempt may take.
 	maxForm  = 8 << 10
 	lifetime = 10 * time.Minute
@@ -64,45 +65,53 @@ func New(deps Deps) *Pages {
 	return p
 }
 
-// Route returns the pattern of a path; empty if it is not one of the pages.
-func Route(path string) string {
-	rest, ok := strings.CutPrefix(path, Path)
-	switch {
-	case !ok || rest != "" && rest[0] != '/' || strings.Count(rest, "/") > 1 || rest == "/":
-		return ""
-	case rest == "" || path == callback || path == document || path == style || path == done:
-		return path
-	}
-	return Path + "/{ticket}"
+// Begin begins an attempt for the browser's user.
+func (p *Pages) Begin(w http.ResponseWriter, r *http.Request) { p.serve(w, r, p.begin, nil) }
+
+// Ticket shows the consent page of an attempt, and takes the user's decision.
+func (p *Pages) Ticket(w http.ResponseWriter, r *http.Request) { p.serve(w, r, p.ask, p.decide) }
+
+// Complete takes the response of the authorization server.
+func (p *Pages) Complete(w http.ResponseWriter, r *http.Request) { p.serve(w, r, p.complete, nil) }
+
+// Client serves the document about this client.
+func (p *Pages) Client(w http.ResponseWriter, r *http.Request) { p.serve(w, r, p.describe, nil) }
+
+// Done serves the page that ends an attempt.
+func (p *Pages) Done(w http.ResponseWriter, r *http.Request) {
+	p.serve(w, r, func(w http.ResponseWriter, r *http.Request) {
+		p.message(w, r, http.StatusOK, "Connected", "You can close this page. Calls that waited for the connection go on by themselves.", "")
+	}, nil)
 }
 
-// ServeHTTP implements http.Handler. The path has a Route.
-func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	get := r.Method == http.MethodGet || r.Method == http.MethodHead
-	ticket := strings.TrimPrefix(r.URL.Path, Path+"/")
-	switch {
-	case get && r.URL.Path == style:
+// Style serves the style of the pages.
+func (p *Pages) Style(w http.ResponseWriter, r *http.Request) {
+	if isRead(r) {
 		http.ServeFileFS(w, r, files, "style.css")
+		return
+	}
+	p.serve(w, r, nil, nil)
+}
+
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// serve serves a page by the request's method, if the address of the gateway is safe for its cookies.
+func (p *Pages) serve(w http.ResponseWriter, r *http.Request, get, post http.HandlerFunc) {
+	switch {
 	case !p.usable:
 		p.message(w, r, http.StatusForbidden, "Not available here", "The address of this server is not https.",
 			"An operator sets gateway.url to the https address that browsers use.")
-	case get && r.URL.Path == document:
-		p.describe(w)
-	case get && r.URL.Path == done:
-		p.message(w, r, http.StatusOK, "Connected", "You can close this page. Calls that waited for the connection go on by themselves.", "")
-	case get && r.URL.Path == Path:
-		p.begin(w, r)
-	case get && r.URL.Path == callback:
-		p.complete(w, r)
-	case get:
-		p.ask(w, r, ticket)
-	case r.Method == http.MethodPost && Route(r.URL.Path) == Path+"/{ticket}":
-		p.decide(w, r, ticket)
+	case isRead(r):
+		get(w, r)
+	case r.Method == http.MethodPost && post != nil:
+		post(w, r)
 	default:
 		w.Header().Set("Allow", "GET, HEAD")
 		p.message(w, r, http.StatusMethodNotAllowed, "Not possible", "This page does not take that request.", "")
 	}
 }
+
+func ticketOf(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, Path+"/") }
 
 // browser is who the browser is known as; nil = nobody.
 func (p *Pages) browser(r *http.Request) *policyv1.Principal {
@@ -140,7 +149,8 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 }
 
 // ask shows the consent page.
-func (p *Pages) ask(w http.ResponseWriter, r *http.Request, ticket string) {
+func (p *Pages) ask(w http.ResponseWriter, r *http.Request) {
+	ticket := ticketOf(r)
 	d, err := p.deps.Gateway.DescribeConnectionAttempt(r.Context(), &policyv1.DescribeConnectionAttemptRequest{
 		Ticket: ticket, Browser: p.browser(r),
 	})
@@ -161,7 +171,8 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request, ticket string) {
 }
 
 // decide takes the user's decision, and sends the browser to the authorization server.
-func (p *Pages) decide(w http.ResponseWriter, r *http.Request, ticket string) {
+func (p *Pages) decide(w http.ResponseWriter, r *http.Request) {
+	ticket := ticketOf(r)
 	if err := p.deps.Foreign(r); err != nil {
 		p.refuse(w, r, err)
 		return
@@ -217,15 +228,15 @@ func (p *Pages) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	http.Redirect(w, r, done, http.StatusSeeOther) // so that the code is not in the address bar
+	http.Redirect(w, r, DonePath, http.StatusSeeOther) // so that the code is not in the address bar
 }
 
 // describe serves the document about this client.
-func (p *Pages) describe(w http.ResponseWriter) {
+func (p *Pages) describe(w http.ResponseWriter, _ *http.Request) {
 	base := strings.TrimSuffix(p.deps.URL, "/")
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the reader has gone
-		"client_id": base + document, "client_name": "Windlass", "client_uri": base, "redirect_uris": []string{base + callback},
+		"client_id": base + ClientPath, "client_name": "Windlass", "client_uri": base, "redirect_uris": []string{base + CallbackPath},
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 		"token_endpoint_auth_method": "none", "application_type": "web",
 	})

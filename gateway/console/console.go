@@ -9,12 +9,11 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 )
 
-// Assets is the path of the pages' assets.
-const Assets = "/assets/"
+// assets is the path of the pages' assets.
+const assets = "/assets/"
 
 //go:embed index.html dist/app.js dist/app.css dist/icon.svg
 var files embed.FS
@@ -75,41 +74,33 @@ func New(cfg Config) (*Console, error) {
 	return &Console{page: b.Bytes()}, nil
 }
 
-// Route returns the pattern that a path is served under, "" if it is none of the console's.
-func Route(p string) string {
-	switch dir, name := path.Split(p); dir {
-	case "/":
-		if name == "" || name == "inbox" {
-			return p
-		}
-	case "/sessions/", "/turns/":
-		if name != "" {
-			return dir + "{id}"
-		}
-	case Assets:
-		if media[name] != "" {
-			return Assets + "*"
-		}
-	}
-	return ""
+// IsAsset reports whether a path is that of an asset.
+func IsAsset(path string) bool {
+	name, ok := strings.CutPrefix(path, assets)
+	return ok && media[name] != ""
 }
 
-// ServeHTTP implements http.Handler for the paths that Route knows.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Page serves every page.
+func (c *Console) Page(w http.ResponseWriter, _ *http.Request) {
+	header(w, "text/html; charset=utf-8")
+	_, _ = w.Write(c.page)
+}
+
+// Asset serves what pages load, at a path for which IsAsset is true.
+func (c *Console) Asset(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, assets)
+	data, err := files.ReadFile("dist/" + name)
+	if err != nil {
+		http.NotFound(w, r) // what media lists is embedded
+		return
+	}
+	header(w, media[name])
+	_, _ = w.Write(data) //nolint:gosec // a built page, whatever its name
+}
+
+func header(w http.ResponseWriter, media string) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", "no-cache")
-	name, asset := strings.CutPrefix(r.URL.Path, Assets)
-	if !asset {
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(c.page)
-		return
-	}
-	data, err := files.ReadFile("dist/" + name)
-	if err != nil {
-		http.NotFound(w, r)
-		return
-	}
-	h.Set("Content-Type", media[name])
-	_, _ = w.Write(data) //nolint:gosec // a built page, whatever its name
+	h.Set("Content-Type", media)
 }

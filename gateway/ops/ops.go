@@ -45,20 +45,12 @@ type Ops struct{ deps Deps }
 // New returns the handlers.
 func New(deps Deps) *Ops { return &Ops{deps} }
 
-// Handler returns the handler of a path, nil if it is none of these.
-func (o *Ops) Handler(path string) http.Handler {
-	switch {
-	case path == "/healthz":
-		return probe.Live()
-	case path == "/readyz":
-		return probe.Ready(o.deps.Results, o.mayReadHealth)
-	case path == "/metrics" && o.deps.Metrics != nil:
-		return http.HandlerFunc(o.metrics)
-	}
-	return nil
+// Ready serves /readyz: to everyone whether all checks passed, to those who may see them their results.
+func (o *Ops) Ready(w http.ResponseWriter, r *http.Request) {
+	probe.Ready(o.deps.Results, o.mayReadHealth).ServeHTTP(w, r)
 }
 
-// mayReadHealth reports whether a caller may see the results of the checks. To all others, /readyz says only whether all passed.
+// mayReadHealth reports whether a caller may see the results of the checks.
 func (o *Ops) mayReadHealth(r *http.Request) bool {
 	p, err := o.deps.Authenticate(r)
 	if err != nil {
@@ -68,7 +60,8 @@ func (o *Ops) mayReadHealth(r *http.Request) bool {
 	return err == nil && verdict.Allowed
 }
 
-func (o *Ops) metrics(w http.ResponseWriter, r *http.Request) {
+// Metrics serves /metrics to those who may see them.
+func (o *Ops) Metrics(w http.ResponseWriter, r *http.Request) {
 	if err := o.mayReadMetrics(r); err != nil {
 		problem.Write(w, r, err)
 		return
@@ -104,8 +97,11 @@ func (o *Ops) mayReadMetrics(r *http.Request) error {
 
 // ServeHTTP implements http.Handler for a port that serves nothing else.
 func (o *Ops) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := o.Handler(r.URL.Path)
-	switch {
+	served := map[string]http.Handler{"/healthz": probe.Live(), "/readyz": http.HandlerFunc(o.Ready)}
+	if o.deps.Metrics != nil {
+		served["/metrics"] = http.HandlerFunc(o.Metrics)
+	}
+	switch h := served[r.URL.Path]; {
 	case h == nil:
 		problem.NotFound(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

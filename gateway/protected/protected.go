@@ -117,27 +117,26 @@ type document struct {
 	Name                 string   `json:"resource_name"`
 }
 
-// Document returns the handler of a document, or nil if the path is not that of one, or no tokens are accepted.
-func (s *Resources) Document(path string) http.Handler {
+// Has reports whether a path is that of a document. Without issuers no tokens are accepted, and there are none.
+func (s *Resources) Has(path string) bool {
 	part, ok := strings.CutPrefix(path, Path)
-	if !ok || len(s.cfg.Issuers) == 0 || part != s.part(part) {
-		return nil
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := s.origin(r.Host)
-		text, err := json.Marshal(document{
-			Resource: origin + part, AuthorizationServers: s.cfg.Issuers, Scopes: s.cfg.Scopes, BearerMethods: []string{"header"},
-			Name: name(part),
-		})
-		if err != nil || origin == "" {
-			http.NotFound(w, r) // strings always encode
-			return
-		}
-		h := w.Header()
-		h.Set("Content-Type", "application/json")
-		h.Add("Vary", "Host")
-		_, _ = w.Write(text)
+	return ok && len(s.cfg.Issuers) > 0 && part == s.part(part)
+}
+
+// Document serves the document of a path, which Resources has.
+func (s *Resources) Document(w http.ResponseWriter, r *http.Request) {
+	part, origin := strings.TrimPrefix(r.URL.Path, Path), s.origin(r.Host)
+	text, err := json.Marshal(document{
+		Resource: origin + part, AuthorizationServers: s.cfg.Issuers, Scopes: s.cfg.Scopes, BearerMethods: []string{"header"}, Name: name(part),
 	})
+	if err != nil || origin == "" {
+		http.NotFound(w, r) // strings always encode
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Add("Vary", "Host")
+	_, _ = w.Write(text)
 }
 
 func name(part string) string {
@@ -167,15 +166,16 @@ func CORS(w http.ResponseWriter, r *http.Request) (done bool) {
 	return true
 }
 
-// Challenge returns the WWW-Authenticate header for a refused request, or "" if a token would not help.
-func (s *Resources) Challenge(r *http.Request, err error) string {
+// Challenge returns the WWW-Authenticate header for a refused request, or "" if a token would not help. authorization holds the values of
+// the header Authorization.
+func (s *Resources) Challenge(r *http.Request, authorization []string, err error) string {
 	var params []string
 	missing := (*authn.ScopeError)(nil)
 	switch {
 	case errors.As(err, &missing):
 		params = append(params, `error="insufficient_scope"`)
 	case fault.Is(err, faultv1.Reason_REASON_UNAUTHENTICATED):
-		if slices.ContainsFunc(r.Header.Values("Authorization"), isBearer) {
+		if slices.ContainsFunc(authorization, isBearer) {
 			params = append(params, `error="invalid_token"`)
 		}
 	default:

@@ -106,12 +106,9 @@ func (a *API) allowed(path string) []string {
 			out = append(out, r.Method)
 		}
 	}
-	for _, p := range a.streams {
-		if matches(p, path) && !slices.Contains(out, http.MethodGet) {
-			out = append(out, http.MethodGet)
-		}
-	}
-	if slices.Contains(out, http.MethodGet) && !slices.ContainsFunc(a.streams, func(p string) bool { return matches(p, path) }) {
+	if a.IsStream(path) {
+		out = append(out, http.MethodGet)
+	} else if slices.Contains(out, http.MethodGet) {
 		out = append(out, http.MethodHead)
 	}
 	slices.Sort(out)

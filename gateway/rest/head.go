@@ -13,13 +13,8 @@ func (h headWriter) Write(b []byte) (int, error) { return len(b), nil }
 
 // head returns a GET request that answers a HEAD request. Streams have no HEAD.
 func (a *API) head(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request) {
-	if r.Method != http.MethodHead {
+	if r.Method != http.MethodHead || a.IsStream(r.URL.Path) {
 		return w, r
-	}
-	for _, pattern := range a.streams {
-		if matches(pattern, r.URL.Path) {
-			return w, r
-		}
 	}
 	get := r.Clone(r.Context())
 	get.Method = http.MethodGet

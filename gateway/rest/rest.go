@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,6 +127,11 @@ func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http
 		return fmt.Errorf("handle %s: %w", pattern, err)
 	}
 	return nil
+}
+
+// IsStream reports whether a path is that of a stream.
+func (a *API) IsStream(path string) bool {
+	return slices.ContainsFunc(a.streams, func(pattern string) bool { return matches(pattern, path) })
 }
 
 // Annotate returns a context for an upstream call with the forwarded request headers, as the generated handlers do.

@@ -20,8 +20,8 @@ import (
 // watchParameters are the query parameters of the stream of domain events.
 var watchParameters = []string{"after", "event", "since", "source", "subject", "types"}
 
-// serveEvents serves domain events, until the reader leaves.
-func (s *Streams) serveEvents(w http.ResponseWriter, r *http.Request) {
+// Events serves domain events, until the reader leaves.
+func (s *Streams) Events(w http.ResponseWriter, r *http.Request, _ map[string]string) {
 	query, err := rest.Query(r.URL)
 	var req *sessionsv1.WatchEventsRequest
 	var unnamed bool

@@ -48,8 +48,6 @@ func DefaultConfig() Config {
 
 // API is the part of the REST API that the streams use.
 type API interface {
-	// HandleStream adds a GET handler.
-	HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error
 	// HandleAccepted registers a handler that responds with the events of a turn that a request created, unless check rejects the request.
 	HandleAccepted(check func(r *http.Request) error, f rest.Follower)
 	// Annotate returns the context for an upstream call.
@@ -58,7 +56,7 @@ type API interface {
 
 // Deps holds the dependencies of Streams; all of them are required.
 type Deps struct {
-	// API is where the handlers are registered.
+	// API is where the handler of accepted turns is registered.
 	API API
 	// Sessions is the connection to watch over.
 	Sessions grpc.ClientConnInterface
@@ -78,7 +76,10 @@ type Streams struct {
 	once   sync.Once
 }
 
-// New registers the streams with the API.
+// Handler serves a stream; vars are the variables of the pattern at which API serves it.
+type Handler = func(w http.ResponseWriter, r *http.Request, vars map[string]string)
+
+// New returns the streams.
 func New(cfg Config, deps Deps) (*Streams, error) {
 	if deps.API == nil || deps.Sessions == nil || deps.Log == nil || deps.Open == nil {
 		return nil, errors.New("sse needs API, Sessions, Log and Open")
@@ -90,14 +91,6 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 		cfg: cfg, deps: deps, turns: sessionsv1.NewTurnServiceClient(deps.Sessions),
 		events: sessionsv1.NewEventServiceClient(deps.Sessions), drain: make(chan struct{}),
 	}
-	err := errors.Join(
-		deps.API.HandleStream("/v1/turns/{turn_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serveTurn(w, r, &sessionsv1.WatchTurnRequest{TurnId: vars["turn_id"]}, problem.Write)
-		}),
-		deps.API.HandleStream("/v1/sessions/{session_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serveTurn(w, r, &sessionsv1.WatchTurnRequest{SessionId: vars["session_id"]}, problem.Write)
-		}),
-		deps.API.HandleStream("/v1/events:watch", func(w http.ResponseWriter, r *http.Request, _ map[string]string) { s.serveEvents(w, r) }))
 	check := func(r *http.Request) error {
 		_, err := cursor(r, nil)
 		return err
@@ -112,7 +105,17 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 			instead()
 		})
 	})
-	return s, err
+	return s, nil
+}
+
+// Turn serves the events of the turn turn_id.
+func (s *Streams) Turn(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+	s.serveTurn(w, r, &sessionsv1.WatchTurnRequest{TurnId: vars["turn_id"]}, problem.Write)
+}
+
+// Session serves the events of the session session_id.
+func (s *Streams) Session(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+	s.serveTurn(w, r, &sessionsv1.WatchTurnRequest{SessionId: vars["session_id"]}, problem.Write)
 }
 
 // Drain ends all streams between two events, so that their readers reconnect elsewhere. New ones end at once.

@@ -26,15 +26,8 @@ func (a api) HandleAccepted(func(*http.Request) error, rest.Follower) {
 
 func TestMain(m *testing.M) { testmain.Verify(m) }
 
-// api records the handlers that are added.
-type api struct{ *http.ServeMux }
-
-func (a api) HandleStream(pattern string, h func(http.ResponseWriter, *http.Request, map[string]string)) error {
-	a.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
-		h(w, r, map[string]string{"turn_id": r.PathValue("turn_id"), "session_id": r.PathValue("session_id")})
-	})
-	return nil
-}
+// api is the API without requests.
+type api struct{}
 
 func (a api) Annotate(ctx context.Context, _ *http.Request, _ string) (context.Context, error) {
 	return ctx, nil
@@ -67,16 +60,16 @@ func TestSessionsServiceDoesNotAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := sse.DefaultConfig()
 			cfg.OpenTimeout = time.Millisecond
-			mux := http.NewServeMux()
-			_, err := sse.New(cfg, sse.Deps{
-				API: api{mux}, Sessions: conn, Log: slog.New(slog.DiscardHandler),
+			streams, err := sse.New(cfg, sse.Deps{
+				API: api{}, Sessions: conn, Log: slog.New(slog.DiscardHandler),
 				Open: func(context.Context, int64) { t.Error("a stream was opened") },
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/turns/trn_1/events", nil))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/turns/trn_1/events", nil)
+			streams.Turn(w, r, map[string]string{"turn_id": "trn_1"})
 			if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"code":"unavailable"`) {
 				t.Errorf("got %d %s", w.Code, w.Body)
 			}
@@ -86,7 +79,7 @@ func TestSessionsServiceDoesNotAnswer(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	good := sse.Deps{
-		API: api{http.NewServeMux()}, Sessions: &grpc.ClientConn{}, Log: slog.New(slog.DiscardHandler),
+		API: api{}, Sessions: &grpc.ClientConn{}, Log: slog.New(slog.DiscardHandler),
 		Open: func(context.Context, int64) {},
 	}
 	if _, err := sse.New(sse.Config{}, good); err == nil {
