@@ -123,6 +123,21 @@ func TestConnectionsAreOpenedInOnePlace(t *testing.T) {
 	}
 }
 
+// TestNumbersAreNotRounded: AsMap has the numbers of a google.protobuf.Struct as doubles, canon.FromStruct as they are written.
+func TestNumbersAreNotRounded(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || ast.IsGenerated(f.syntax) || under(f.dir, "examples", "bench") {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "AsMap" {
+				t.Errorf("%s: AsMap rounds numbers; take canon.FromStruct", f.at(s.Pos()))
+			}
+			return true
+		})
+	}
+}
+
 func TestFilesStayShort(t *testing.T) {
 	for _, name := range goFiles(t, true) {
 		text, err := os.ReadFile(name)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -107,6 +108,26 @@ func TestTurnsGetAResolvedBlueprint(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestNumbersOfParamsReachTurnsAsTheyAreWritten(t *testing.T) {
+	k := newKit(t, options{})
+	_, err := k.apply(`
+kind: agent
+id: support
+params_schema: {type: object, properties: {account: {type: integer, default: 9007199254740993}, rate: {type: number}}}
+instructions: ${params.account} at ${params.rate}
+`, false)
+	must(t, err)
+	given, err := canon.ParseStruct([]byte(`{"rate":3.14159265358979323846264338327950288}`))
+	must(t, err)
+	ses, err := k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "support", Params: given})
+	must(t, err)
+	out, err := k.asWorker().LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: k.turn(ses.GetId(), "hi").GetId()})
+	must(t, err)
+	if got := out.GetAgent().GetInstructions(); got != "9007199254740993 at 3.14159265358979323846264338327950288" {
+		t.Errorf("instructions %q", got)
+	}
 }
 
 func TestSessionsKeepTheirParams(t *testing.T) {

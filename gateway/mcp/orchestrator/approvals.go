@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -32,7 +32,7 @@ type approvalView struct {
 	Decide        bool            `json:"decide"`
 }
 
-func approvalOf(a *sessionsv1.Approval) (approvalView, error) {
+func approvalOf(a *sessionsv1.Approval) approvalView {
 	v := approvalView{
 		ID: a.GetId(), Kind: enum.Name(a.GetKind()), TurnID: a.GetTurnId(), AgentID: a.GetAgentId(), Tool: a.GetTool(),
 		ArgumentsHash: a.GetArgumentsHash(), Message: a.GetMessage(), Decide: a.GetKind() == turnv1.WaitKind_WAIT_KIND_APPROVAL,
@@ -40,15 +40,10 @@ func approvalOf(a *sessionsv1.Approval) (approvalView, error) {
 	if t := a.GetExpireTime(); t != nil {
 		v.ExpireTime = t.AsTime().Format(time.RFC3339)
 	}
-	if a.GetArguments() == nil {
-		return v, nil
+	if a.GetArguments() != nil {
+		v.Arguments = canon.StructJSON(a.GetArguments())
 	}
-	text, err := protojson.Marshal(a.GetArguments())
-	if err != nil {
-		return v, fault.Internal(err)
-	}
-	v.Arguments = text
-	return v, nil
+	return v
 }
 
 func listApprovals(ctx context.Context, o *Orchestrator, c Call) (any, error) {
@@ -66,11 +61,7 @@ func listApprovals(ctx context.Context, o *Orchestrator, c Call) (any, error) {
 	}
 	views := []approvalView{}
 	for _, a := range page.GetApprovals() {
-		v, err := approvalOf(a)
-		if err != nil {
-			return nil, err
-		}
-		views = append(views, v)
+		views = append(views, approvalOf(a))
 	}
 	return withNext(map[string]any{"approvals": views, "answer_at": o.inbox}, page.GetNextPageToken()), nil
 }

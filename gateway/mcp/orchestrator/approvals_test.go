@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -33,7 +33,7 @@ func (*sessions) ListApprovals(_ context.Context, r *sessionsv1.ListApprovalsReq
 	if r.GetStatus() != sessionsv1.ApprovalStatus_APPROVAL_STATUS_PENDING {
 		return nil, fault.Invalid("status", "is not pending")
 	}
-	arguments, err := structpb.NewStruct(map[string]any{"to": "bob"})
+	arguments, err := canon.ParseStruct([]byte(`{"amount":9007199254740993,"to":"bob"}`))
 	return &sessionsv1.ListApprovalsResponse{Approvals: []*sessionsv1.Approval{
 		{
 			Id: "apr_1", Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, TurnId: "trn_1", Tool: "mail__send", Arguments: arguments, ArgumentsHash: "h1",
@@ -70,7 +70,7 @@ func TestPeopleDecideAtTheirClient(t *testing.T) {
 	}
 	list, err := run("list_approvals", `{}`, "")
 	for _, want := range []string{
-		`"approval_id":"apr_1"`, `"arguments":{"to":"bob"}`, `"arguments_hash":"h1"`, `"kind":"approval"`, `"decide":true`, `"decide":false`,
+		`"approval_id":"apr_1"`, `"arguments":{"amount":9007199254740993,"to":"bob"}`, `"arguments_hash":"h1"`, `"kind":"approval"`, `"decide":true`, `"decide":false`,
 		`"message":"Which one?"`,
 	} {
 		if err != nil || !strings.Contains(list, want) {

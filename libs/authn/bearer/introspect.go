@@ -3,7 +3,6 @@ package bearer
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/sony/gobreaker/v2"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/windlass-dev/windlass/libs/canon"
 )
 
 const (
@@ -147,10 +148,11 @@ func (i *introspector) send(ctx context.Context, token string) (jwt.MapClaims, e
 	case len(body) > maxIntrospection:
 		return nil, fmt.Errorf("the answer has more than %d bytes", maxIntrospection)
 	}
-	var claims jwt.MapClaims
-	if json.Unmarshal(body, &claims) != nil {
+	object, err := canon.Parse(body)
+	if err != nil {
 		return nil, errors.New("the answer is no JSON object")
 	}
+	claims := jwt.MapClaims(object)
 	switch active, ok := claims["active"].(bool); {
 	case !ok:
 		return nil, errors.New("the answer does not say whether the token is active")

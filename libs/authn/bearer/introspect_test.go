@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/authn/bearertest"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 )
@@ -58,6 +59,18 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 				t.Errorf("after max_age: %v", err)
 			}
 		})
+	}
+}
+
+// TestNumbersOfClaimsStayAsTheyAreWritten: a policy for the claim 9007199254740993 is not one for ...992.
+func TestNumbersOfClaimsStayAsTheyAreWritten(t *testing.T) {
+	idp, v, _ := introspecting(t)
+	claims := jwt.MapClaims{"account": map[string]any{"id": 9007199254740993}}
+	for name, token := range map[string]string{"a JWT": idp.Token("alice", claims), "an opaque token": idp.Opaque("alice", claims)} {
+		p, err := v.Verify(t.Context(), token, "")
+		if got := string(canon.ValueJSON(p.GetClaims().GetFields()["account"])); err != nil || got != `{"id":9007199254740993}` {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
 	}
 }
 

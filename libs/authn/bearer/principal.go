@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/claim"
 	"github.com/windlass-dev/windlass/libs/glob"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -185,10 +186,7 @@ func (m mapper) kept(claims jwt.MapClaims) (*structpb.Struct, error) {
 	maps.DeleteFunc(kept, func(name string, _ any) bool {
 		return slices.Contains(ownClaims, name) || len(m.cfg.KeepClaims) > 0 && !slices.Contains(m.cfg.KeepClaims, name)
 	})
-	out, err := structpb.NewStruct(kept)
-	if err != nil {
-		return nil, fmt.Errorf("its claims are not usable: %w", err)
-	}
+	out := canon.Object(kept).Struct()
 	if proto.Size(out) > maxClaims {
 		return nil, fmt.Errorf("its claims take more than %d bytes: choose some with identity.issuers[].keep_claims", maxClaims)
 	}

@@ -127,7 +127,7 @@ func newParser(c Issuer, now func() time.Time) *jwt.Parser {
 		methods = []string{"RS256", "ES256"}
 	}
 	return jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(c.Issuer), jwt.WithExpirationRequired(),
-		jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now), jwt.WithStrictDecoding())
+		jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now), jwt.WithStrictDecoding(), jwt.WithJSONNumber())
 }
 
 // Recognizes implements authn.TokenVerifier: a signed JWT has three parts.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/glob"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -101,7 +102,7 @@ func tool(a *sessionsv1.Agent) (store.Found, error) {
 		},
 	}
 	if a.GetParamsSchema() != nil {
-		properties["params"] = a.GetParamsSchema().AsMap()
+		properties["params"] = canon.FromStruct(a.GetParamsSchema())
 	}
 	t := store.Found{
 		OriginalName: a.GetId(), Title: a.GetDisplayName(), OutputSchema: []byte(outputSchema), Effect: store.Idempotent,

@@ -202,6 +202,37 @@ func call(t *testing.T, out httpcall.Dialer, tool graphql.Tool, arguments string
 	return shown
 }
 
+// TestNumbersOfVariablesStayAsTheyAreWritten sends numbers that a double does not hold, and gets one back.
+func TestNumbersOfVariablesStayAsTheyAreWritten(t *testing.T) {
+	const long, variables = "9007199254740993", `{"id":9007199254740993,"list":[1e400,-0,3.14159265358979323846264338327950288]}`
+	got := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got = string(body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"data":{"row":`+long+`}}`)
+	}))
+	t.Cleanup(server.Close)
+	tools, _, err := graphql.Read(t.Context(), []byte(`{"data":{"__schema":{"queryType":{"name":"Q"},"types":[
+		{"kind":"OBJECT","name":"Q","fields":[{"name":"row","args":[{"name":"id","type":{"kind":"SCALAR","name":"Long"}},
+		{"name":"list","type":{"kind":"SCALAR","name":"Long"}}],"type":{"kind":"SCALAR","name":"Long"}}]},{"kind":"SCALAR","name":"Long"}]}}}`),
+		graphql.Options{URL: server.URL, MaxOperations: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := egress.New(egress.Config{Profile: egress.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(out.CloseIdle)
+	if answer := call(t, out, tools[0], variables); answer != long || !strings.Contains(got, `"variables":`+variables) {
+		t.Errorf("sent %s, answered %s", got, answer)
+	}
+}
+
 // TestS9HostileSchemas: names become a part of our queries, and sizes of our work.
 func TestS9HostileSchemas(t *testing.T) {
 	schema := func(fields, types string) string {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -43,7 +44,7 @@ func tool(a store.Agent) (*store.AgentTool, error) {
 		"background": map[string]any{"type": "boolean", "description": "Do not wait for the answer: it comes later, as a message of its own."},
 	}
 	if a.Spec.ParamsSchema != nil {
-		properties["params"] = a.Spec.ParamsSchema.AsMap()
+		properties["params"] = canon.FromStruct(a.Spec.ParamsSchema)
 	}
 	schema, err := json.Marshal(map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"message"}, "properties": properties,

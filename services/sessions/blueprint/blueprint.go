@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
@@ -82,7 +83,7 @@ func (c Checker) Check(prefix string, a agentspec.Spec) []fault.Field {
 			wrong = append(wrong, fault.Field{Path: path + ".values", Message: "needs a claim whose values they are"})
 		}
 	}
-	schema := a.ParamsSchema.AsMap()
+	schema := canon.FromStruct(a.ParamsSchema)
 	for _, s := range slots(&a) {
 		for _, e := range placeholder.Check(*s.text, func(r placeholder.Ref) *placeholder.Error { return c.ref(s, schema, r) }) {
 			wrong = append(wrong, fault.Field{Path: prefix + s.path, Message: e.Error()})

@@ -159,6 +159,14 @@ func TestInstructionsByRoleAndClaim(t *testing.T) {
 			want: "Base.\n\nT.",
 		},
 		{name: "a number", agent: rules(rule("", "level=7", "L.")), claims: `{"level":7}`, want: "Base.\n\nL."},
+		{
+			name: "an id that a double does not hold", agent: rules(rule("", "id=9007199254740992", "A."), rule("", "id=9007199254740993", "B.")),
+			claims: `{"id":9007199254740993}`, want: "Base.\n\nB.",
+		},
+		{
+			name: "such an id in a text", agent: agentspec.Spec{Instructions: "You serve ${scope.claims.id}."},
+			claims: `{"id":9007199254740993}`, want: "You serve 9007199254740993.",
+		},
 		{name: "no roles at all", agent: rules(rule("*", "", "A.")), want: "Base."},
 	} {
 		t.Run(row.name, func(t *testing.T) {

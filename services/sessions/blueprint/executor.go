@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
@@ -114,7 +115,7 @@ func callers(r placeholder.Ref) bool {
 
 // checkExecutor finds placeholders in an executor that are unknown, or that may not stand where they do.
 func (c Checker) checkExecutor(prefix string, a *agentspec.Spec) (wrong []fault.Field) {
-	schema := a.ParamsSchema.AsMap()
+	schema := canon.FromStruct(a.ParamsSchema)
 	for _, p := range parts(a) {
 		errs := placeholder.Check(p.bare(), func(r placeholder.Ref) *placeholder.Error {
 			switch {

@@ -25,7 +25,7 @@ func checkSchema(s *structpb.Struct) string {
 	if s == nil {
 		return ""
 	}
-	object := s.AsMap()
+	object := map[string]any(canon.FromStruct(s))
 	if object["type"] != "object" {
 		return `must have "type": "object"`
 	}

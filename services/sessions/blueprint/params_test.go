@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
@@ -20,8 +20,8 @@ func object(t *testing.T, text string) *structpb.Struct {
 	if text == "" {
 		return nil
 	}
-	s := &structpb.Struct{}
-	if err := protojson.Unmarshal([]byte(text), s); err != nil {
+	s, err := canon.ParseStruct([]byte(text))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -104,6 +104,11 @@ func TestSchemasAreChecked(t *testing.T) {
 		{
 			"a default that does not fit", `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`,
 			`the default of "a" does not fit: got string, want integer`,
+		},
+		{
+			"a default that is too large by one",
+			`{"type":"object","properties":{"a":{"type":"integer","maximum":9007199254740992,"default":9007199254740993}}}`,
+			`the default of "a" does not fit`,
 		},
 		{
 			"each applies the next twice", `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{` + doublingSchemas(30) + `}}`,

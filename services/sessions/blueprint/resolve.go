@@ -120,7 +120,7 @@ func speaksOf(r agentspec.InstructionRule, p *policyv1.Principal) bool {
 	if r.Claim == "" {
 		return len(r.Roles) > 0
 	}
-	value, ok := placeholder.Find(p.GetClaims().AsMap(), r.Claim)
+	value, ok := placeholder.Find(canon.FromStruct(p.GetClaims()), r.Claim)
 	if !ok || value == nil {
 		return false
 	}
@@ -152,7 +152,7 @@ var namePart = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // value returns what a placeholder of an agent stands for.
 func (c Checker) value(s slot, a *agentspec.Spec, r placeholder.Ref, f Facts) (string, *placeholder.Error) {
-	if wrong := c.ref(s, a.ParamsSchema.AsMap(), r); wrong != nil { // the configuration may have changed since the agent was stored
+	if wrong := c.ref(s, canon.FromStruct(a.ParamsSchema), r); wrong != nil { // the configuration may have changed since the agent was stored
 		return "", wrong
 	}
 	text, wrong := f.value(r)
@@ -196,7 +196,7 @@ func (f Facts) scope(r placeholder.Ref) (string, *placeholder.Error) {
 		}
 		return placeholder.Text(roles), nil
 	}
-	v, ok := placeholder.Find(f.Principal.GetClaims().AsMap(), strings.TrimPrefix(r.Path, "claims."))
+	v, ok := placeholder.Find(canon.FromStruct(f.Principal.GetClaims()), strings.TrimPrefix(r.Path, "claims."))
 	if !ok || v == nil {
 		return "", placeholder.Wrong(r, "has no value: the user %q has no such claim", f.Principal.GetSubject())
 	}

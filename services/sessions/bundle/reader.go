@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/nearest"
 	"github.com/windlass-dev/windlass/libs/truncate"
@@ -147,6 +148,11 @@ func (r *reader) value(m protoreflect.Message, fd protoreflect.FieldDescriptor, 
 		r.bad(val, path, "%s", err)
 		return
 	}
+	object, ok := content.(map[string]any)
+	if md := fd.Message(); ok && md != nil && md.FullName() == "google.protobuf.Struct" && !fd.IsList() {
+		m.Set(fd, protoreflect.ValueOfMessage(canon.Object(object).Struct().ProtoReflect())) // protojson rounds numbers
+		return
+	}
 	if e := enumOf(fd); e != nil {
 		content = longNames(e, content)
 	}
@@ -231,10 +237,20 @@ func plain(n *yaml.Node, depth int) (any, error) {
 
 func scalar(n *yaml.Node) (any, error) {
 	switch n.Tag {
-	case "!!bool", "!!float":
-		var v any
+	case "!!bool":
+		var v bool
 		err := n.Decode(&v)
 		return v, err
+	case "!!float":
+		if json.Valid([]byte(n.Value)) {
+			return json.Number(n.Value), nil
+		}
+		var v float64 // in a form that JSON does not have, such as .5
+		if err := n.Decode(&v); err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(v)
+		return json.Number(text), err
 	case "!!int":
 		var v json.Number
 		var i int64
