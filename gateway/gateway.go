@@ -164,7 +164,7 @@ func (g *Gateway) build() error {
 	})
 	g.api, err = rest.New(rest.Deps{
 		Sessions: g.deps.Sessions, Registry: g.deps.Registry, Policy: g.deps.Policy, Inference: g.deps.Inference, Log: g.deps.Log,
-		MaxBody: int64(g.cfg.MaxBody), Timeout: g.cfg.Timeout, MaxTimeout: g.cfg.MaxTimeout, Matched: matched,
+		MaxBody: int64(g.cfg.MaxBody), Timeout: g.cfg.Timeout, MaxTimeout: g.cfg.MaxTimeout, Matched: recordRoute,
 	})
 	if err != nil {
 		return err

@@ -65,8 +65,8 @@ type exchange struct {
 	status  int
 }
 
-// matched records the pattern that matches the request's path.
-func matched(ctx context.Context, pattern string) {
+// recordRoute records the pattern that matches the request's path.
+func recordRoute(ctx context.Context, pattern string) {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		x.pattern = pattern
 	}

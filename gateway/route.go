@@ -64,7 +64,8 @@ func (g *Gateway) routes() []route {
 		// REST at the paths that proto/ declares, and streams at those of eventStreams.
 		{pattern: apiPath, access: g.identity.callers, handler: g.api},
 
-		// MCP: /mcp has the tools of all sources, /mcp/SOURCE those of one, /mcp/orchestrator runs agents.
+		// MCP, by gateway/mcp: call.go has tools/call, dispatch.go all methods. /mcp has the tools of all sources, /mcp/SOURCE those of one,
+		// and /mcp/orchestrator runs agents.
 		{pattern: mcpPath, matches: isMCP, access: g.identity.mcpCallers, handler: g.deps.MCP, off: g.deps.MCP == nil},
 
 		// What Temporal's UI shows of encrypted payloads, and the redirect to the UI.
@@ -133,7 +134,7 @@ func (g *Gateway) serveRoute(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if to.pattern != apiPath { // the API names its own
-			matched(r.Context(), to.pattern)
+			recordRoute(r.Context(), to.pattern)
 		}
 		to.access(w, r, to)
 		return

@@ -47,7 +47,7 @@ func (g *Gateway) newTemporalUI(names hostname.Names) (*http.Server, error) {
 	}
 	ui := temporalui.New(deps)
 	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		matched(r.Context(), "temporal ui")
+		recordRoute(r.Context(), "temporal ui")
 		ui.ServeHTTP(w, r)
 	})
 	return newServer(g.seen.middleware(ops.Guard(names, "gateway.hosts", served)), g.deps.Log), nil

@@ -45,8 +45,8 @@ func (n cookieNames) set(w http.ResponseWriter, name, value string, age time.Dur
 	})
 }
 
-// one returns the value of a cookie. Two of one name are refused: one of them is not ours.
-func one(r *http.Request, name string) (value string, present bool) {
+// cookieValue returns the value of a cookie. Two of one name are refused: one of them is not ours.
+func cookieValue(r *http.Request, name string) (value string, present bool) {
 	all := r.CookiesNamed(name)
 	switch len(all) {
 	case 0:
@@ -151,7 +151,7 @@ func (b *BFF) takeAttempt(w http.ResponseWriter, r *http.Request) (attempt, erro
 		return attempt{}, errNoAttempt
 	}
 	name := b.names.attemptName(states[0])
-	value, _ := one(r, name)
+	value, _ := cookieValue(r, name)
 	a, err := openAttempt(b.box, value)
 	if err != nil || subtle.ConstantTimeCompare([]byte(states[0]), []byte(a.State)) != 1 {
 		return attempt{}, errNoAttempt

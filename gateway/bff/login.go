@@ -53,8 +53,8 @@ func (b *BFF) begin(ctx context.Context, t tokens, user *policyv1.Principal) (co
 	return cookie, nil
 }
 
-// errOver is the error of a login that has ended.
-func errOver() error {
+// errLoginEnded is the error of a login that has ended.
+func errLoginEnded() error {
 	return fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "your login has ended").
 		Hint("Log in again, or log out to go on without.")
 }
@@ -64,13 +64,13 @@ func (b *BFF) read(ctx context.Context, id []byte) (t tokens, revision int64, er
 	l, err := b.deps.Logins.GetLogin(ctx, &loginv1.GetLoginRequest{Id: id})
 	if err != nil {
 		if status.Code(err) == codes.NotFound {
-			return t, 0, errOver()
+			return t, 0, errLoginEnded()
 		}
 		return t, 0, fmt.Errorf("read a login: %w", err)
 	}
 	text, err := b.box.Open(l.GetSealed(), owner(id))
 	if err != nil || json.Unmarshal([]byte(text.Reveal()), &t) != nil {
-		return t, 0, errOver() // mesh.key has changed
+		return t, 0, errLoginEnded() // mesh.key has changed
 	}
 	return t, l.GetRevision(), nil
 }
@@ -78,7 +78,7 @@ func (b *BFF) read(ctx context.Context, id []byte) (t tokens, revision int64, er
 // Token returns the access token of a request's login; present is false if the browser has none. A request that changes something must
 // prove that a page of the gateway makes it.
 func (b *BFF) Token(r *http.Request) (token string, present bool, err error) {
-	cookie, present := one(r, b.names.login)
+	cookie, present := cookieValue(r, b.names.login)
 	if !present {
 		return "", false, nil
 	}
@@ -86,7 +86,7 @@ func (b *BFF) Token(r *http.Request) (token string, present bool, err error) {
 		return "", true, err
 	}
 	if cookie == "" {
-		return "", true, errOver()
+		return "", true, errLoginEnded()
 	}
 	ctx, id := r.Context(), idOf(cookie)
 	t, revision, err := b.read(ctx, id)
@@ -94,7 +94,7 @@ func (b *BFF) Token(r *http.Request) (token string, present bool, err error) {
 	case err != nil || now.Before(t.Renew):
 	case t.Refresh == "":
 		if now.Add(margin).After(t.Expires) {
-			err = errOver()
+			err = errLoginEnded()
 		}
 	case now.Add(margin).Before(t.Expires):
 		b.background.Go(func() { _, _ = b.refreshed(context.WithoutCancel(ctx), id, revision) }) // logged there

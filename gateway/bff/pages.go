@@ -107,7 +107,7 @@ func (b *BFF) Callback(w http.ResponseWriter, r *http.Request) {
 
 // forget deletes the login of a browser and returns its tokens, if it has one.
 func (b *BFF) forget(w http.ResponseWriter, r *http.Request) (t tokens) {
-	cookie, present := one(r, b.names.login)
+	cookie, present := cookieValue(r, b.names.login)
 	if !present {
 		return t
 	}

@@ -60,7 +60,7 @@ func (b *BFF) renew(ctx context.Context, p *provider, id []byte, t tokens, revis
 	fresh, err := p.oauth.TokenSource(b.client(asking), &oauth2.Token{RefreshToken: t.Refresh}).Token()
 	if err = withoutBody(err); final(err) {
 		_, derr := b.deps.Logins.DeleteLogin(ctx, &loginv1.DeleteLoginRequest{Id: id})
-		return tokens{}, errors.Join(errOver(), derr)
+		return tokens{}, errors.Join(errLoginEnded(), derr)
 	}
 	if err != nil {
 		b.release(ctx, id, t, revision)
@@ -98,7 +98,7 @@ func (b *BFF) keep(ctx context.Context, id []byte, t, fresh tokens, revision int
 		case codes.OK:
 			return nil
 		case codes.NotFound:
-			return errOver()
+			return errLoginEnded()
 		case codes.Aborted:
 			now, current, err := b.read(ctx, id)
 			if err == nil && now.Refresh != t.Refresh {

@@ -26,14 +26,14 @@ func Marshal(m proto.Message) ([]byte, error) {
 	}
 	// protojson adds random spaces per build, so that nobody relies on its bytes; remove them.
 	var out bytes.Buffer
-	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), shown, nil)); err != nil {
+	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), shortName, nil)); err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
 	return out.Bytes(), nil
 }
 
-// shown returns the name that a value is written with, "" for the unspecified one.
-func shown(ed protoreflect.EnumDescriptor, name string) string {
+// shortName returns the name that a value is written with, "" for the unspecified one.
+func shortName(ed protoreflect.EnumDescriptor, name string) string {
 	if v := ed.Values().ByName(protoreflect.Name(name)); v != nil && v.Number() == 0 && strings.HasSuffix(name, "_UNSPECIFIED") {
 		return ""
 	}

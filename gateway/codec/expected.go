@@ -14,15 +14,15 @@ func Expected(fd protoreflect.FieldDescriptor) string { return "must be " + expe
 func expected(fd protoreflect.FieldDescriptor) string {
 	switch {
 	case fd.IsMap():
-		return "an object, each value " + one(fd.MapValue())
+		return "an object, each value " + expectedElement(fd.MapValue())
 	case fd.IsList():
-		return "a list, each element " + one(fd)
+		return "a list, each element " + expectedElement(fd)
 	default:
-		return one(fd)
+		return expectedElement(fd)
 	}
 }
 
-func one(fd protoreflect.FieldDescriptor) string {
+func expectedElement(fd protoreflect.FieldDescriptor) string {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
 		return "true or false"

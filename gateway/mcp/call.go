@@ -80,9 +80,9 @@ func (c *calls) callTool(q *request) (any, *failure) {
 			c.stopTool(q, run.GetIdempotencyKey())
 			return nil, failureOf(err)
 		case err != nil:
-			return ended(name, err)
+			return resultOfFailure(name, err)
 		case asked == nil:
-			return resultOf(result, q.modern, q.placer(name)), nil
+			return resultOf(result, q.modern, q.clientURIs(name)), nil
 		case q.modern:
 			return inputRequired(run.GetIdempotencyKey(), asked)
 		}
@@ -108,10 +108,10 @@ func (c *calls) request(q *request, name string, arguments []byte) *registryv1.R
 	return run
 }
 
-// ended returns the outcome of a call without a result. What a model can mend is a result.
-func ended(name string, err error) (any, *failure) {
+// resultOfFailure returns the outcome of a call without a result. What a model can mend is a result.
+func resultOfFailure(name string, err error) (any, *failure) {
 	f := fault.From(err)
-	if saysNo(f) {
+	if badArguments(f) {
 		return map[string]any{"content": []any{map[string]any{"type": "text", "text": f.Text()}}, "isError": true}, nil
 	}
 	out := failureOf(err)

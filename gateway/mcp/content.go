@@ -11,10 +11,10 @@ import (
 
 // resultOf returns a tool's result on the wire, in the revision of 2026-07-28 or an earlier one. place returns the URI by which the client
 // finds a resource.
-func resultOf(r *registryv1.InvokeToolResponse, modern bool, place func(string) string) map[string]any {
+func resultOf(r *registryv1.InvokeToolResponse, modern bool, clientURI func(string) string) map[string]any {
 	content := []any{}
 	for _, part := range r.GetContent() {
-		content = append(content, partOf(part, place))
+		content = append(content, partOf(part, clientURI))
 	}
 	result := map[string]any{"content": content, "isError": r.GetIsError()}
 	if s := r.GetStructuredContent(); s != nil {
@@ -29,7 +29,7 @@ func resultOf(r *registryv1.InvokeToolResponse, modern bool, place func(string) 
 	return result
 }
 
-func partOf(part *turnv1.ContentPart, place func(string) string) map[string]any {
+func partOf(part *turnv1.ContentPart, clientURI func(string) string) map[string]any {
 	switch p := part.GetPart().(type) {
 	case *turnv1.ContentPart_Blob:
 		kind, _, _ := strings.Cut(p.Blob.GetMediaType(), "/")
@@ -40,7 +40,7 @@ func partOf(part *turnv1.ContentPart, place func(string) string) map[string]any 
 			"uri": "data:" + p.Blob.GetMediaType(), "mimeType": p.Blob.GetMediaType(), "blob": p.Blob.GetData(),
 		}}
 	case *turnv1.ContentPart_Link:
-		link := map[string]any{"type": "resource_link", "uri": place(p.Link.GetUri()), "name": p.Link.GetName()}
+		link := map[string]any{"type": "resource_link", "uri": clientURI(p.Link.GetUri()), "name": p.Link.GetName()}
 		if p.Link.GetName() == "" {
 			link["name"] = p.Link.GetUri()
 		}
@@ -49,7 +49,7 @@ func partOf(part *turnv1.ContentPart, place func(string) string) map[string]any 
 		}
 		return link
 	case *turnv1.ContentPart_Resource:
-		r := map[string]any{"uri": place(p.Resource.GetUri())}
+		r := map[string]any{"uri": clientURI(p.Resource.GetUri())}
 		if p.Resource.GetMediaType() != "" {
 			r["mimeType"] = p.Resource.GetMediaType()
 		}

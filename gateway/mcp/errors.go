@@ -32,6 +32,8 @@ func failureOf(err error) *failure {
 	return out
 }
 
-// saysNo reports whether a fault is one that a model can mend, because the arguments are wrong: the protocol has tools answer that
+// badArguments reports whether a fault is one that a model can mend, because the arguments are wrong: the protocol has tools answer that
 // themselves.
-func saysNo(f *fault.Error) bool { return f.Reason == faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS }
+func badArguments(f *fault.Error) bool {
+	return f.Reason == faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS
+}

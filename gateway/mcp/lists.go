@@ -86,9 +86,10 @@ func (w *watches) watchListsOf(ctx context.Context, sources []string, want lists
 	var all, accepted sync.WaitGroup
 	accepted.Add(len(sources))
 	all.Go(func() { accepted.Wait(); ready() })
-	for _, of := range sources {
+	for _, source := range sources {
 		all.Go(func() {
-			w.watchSource(ctx, &registryv1.WatchResourcesRequest{Source: of, ResourceList: want.resources, PromptList: want.prompts}, accepted.Done,
+			req := &registryv1.WatchResourcesRequest{Source: source, ResourceList: want.resources, PromptList: want.prompts}
+			w.watchSource(ctx, req, accepted.Done,
 				func(m *registryv1.WatchResourcesResponse) { changed(lists{m.GetResourceList(), m.GetPromptList()}) })
 		})
 	}

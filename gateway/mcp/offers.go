@@ -166,8 +166,8 @@ func rename(item map[string]json.RawMessage, key, prefix string) bool {
 	return err == nil
 }
 
-// placer returns how URIs in the results of a tool are named for the client. Those of the web are left alone: anyone can read them.
-func (q *request) placer(tool string) func(string) string {
+// clientURIs returns how URIs in the results of a tool are named for the client. Those of the web are left alone: anyone can read them.
+func (q *request) clientURIs(tool string) func(string) string {
 	source, _, _ := strings.Cut(tool, nameMark)
 	return func(uri string) string {
 		if q.source != "" || strings.HasPrefix(uri, "http://") || strings.HasPrefix(uri, "https://") || strings.HasPrefix(uri, "data:") {

@@ -118,21 +118,21 @@ func (w *watches) watchSession(ctx context.Context, source string, session ownSe
 func (w *watches) watchResources(ctx context.Context, source string, uris []string, ready func(), updated func(uri string)) {
 	q, bySource := &request{source: source}, map[string][]string{}
 	for _, uri := range uris {
-		if of, own, ok := q.route(uri, uriMark); ok {
-			bySource[of] = append(bySource[of], own)
+		if from, own, ok := q.route(uri, uriMark); ok {
+			bySource[from] = append(bySource[from], own)
 		}
 	}
 	var all, accepted sync.WaitGroup
 	accepted.Add(len(bySource))
 	all.Go(func() { accepted.Wait(); ready() })
-	for of, own := range bySource {
-		place := func(uri string) string { return uri }
+	for from, own := range bySource {
+		clientURI := func(uri string) string { return uri }
 		if source == "" {
-			place = func(uri string) string { return of + uriMark + uri }
+			clientURI = func(uri string) string { return from + uriMark + uri }
 		}
 		all.Go(func() {
-			w.watchSource(ctx, &registryv1.WatchResourcesRequest{Source: of, Uris: own}, accepted.Done,
-				func(m *registryv1.WatchResourcesResponse) { updated(place(m.GetUri())) })
+			w.watchSource(ctx, &registryv1.WatchResourcesRequest{Source: from, Uris: own}, accepted.Done,
+				func(m *registryv1.WatchResourcesResponse) { updated(clientURI(m.GetUri())) })
 		})
 	}
 	all.Wait()

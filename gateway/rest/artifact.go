@@ -18,8 +18,8 @@ func artifactType(x *sessionsv1.ReadArtifactResponse) string {
 	return x.GetArtifact().GetMediaType()
 }
 
-// saved makes a browser save an artifact instead of sniffing or running it: a tool may have written anything.
-func saved(_ context.Context, w http.ResponseWriter, m proto.Message) error {
+// setAttachment makes a browser save an artifact instead of sniffing or running it: a tool may have written anything.
+func setAttachment(_ context.Context, w http.ResponseWriter, m proto.Message) error {
 	x, ok := m.(*sessionsv1.ReadArtifactResponse)
 	if !ok {
 		return nil

@@ -16,8 +16,8 @@ func Creates(method string) bool {
 	return strings.HasPrefix(method, "Create") && method != "CreateTurn"
 }
 
-// created sets status 201 and the resource's path if the RPC created one.
-func created(ctx context.Context, rpc string, w http.ResponseWriter, m proto.Message) {
+// setCreated sets status 201 and the resource's path if the RPC created one.
+func setCreated(ctx context.Context, rpc string, w http.ResponseWriter, m proto.Message) {
 	pattern, ok := runtime.HTTPPathPattern(ctx)
 	if !ok || !Creates(rpc[strings.LastIndexByte(rpc, '/')+1:]) {
 		return

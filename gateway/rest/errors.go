@@ -23,7 +23,7 @@ import (
 // onError responds to a request that failed in generated code or upstream.
 func (a *API) onError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
 	pattern, _ := runtime.HTTPPattern(r.Context())
-	route := a.routes.byKey[r.Method+" "+plain(pattern.String())]
+	route := a.routes.byKey[r.Method+" "+plainPattern(pattern.String())]
 	if fromRuntime(err) && route.Input != nil {
 		err = explain(r, route, err)
 	}

@@ -18,8 +18,8 @@ func isTranscript(v any) bool {
 	return ok && x.GetMarkdown() != ""
 }
 
-// exported writes an export. Its events have the same form as in event streams.
-func exported(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
+// marshalExport writes an export. Its events have the same form as in event streams.
+func marshalExport(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 	if isTranscript(x) {
 		return []byte(x.GetMarkdown()), nil
 	}
@@ -35,11 +35,11 @@ func exported(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 	delete(fields, "markdown")
 	events := make([]json.RawMessage, 0, len(x.GetEvents()))
 	for _, e := range x.GetEvents() {
-		one, err := eventjson.Encode(e)
+		event, err := eventjson.Encode(e)
 		if err != nil {
 			return nil, fmt.Errorf("write export: %w", err)
 		}
-		events = append(events, one)
+		events = append(events, event)
 	}
 	if fields["events"], err = json.Marshal(events); err != nil {
 		return nil, fmt.Errorf("write export: %w", err)

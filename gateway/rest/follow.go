@@ -30,8 +30,8 @@ func canFollow(rpc string) bool {
 
 type followedKey struct{}
 
-// hasten makes a chat call return as soon as its turn is accepted if the response is the turn's events.
-func hasten(ctx context.Context, args any) {
+// skipWait makes a chat call return as soon as its turn is accepted if the response is the turn's events.
+func skipWait(ctx context.Context, args any) {
 	if chat, ok := args.(*sessionsv1.ChatRequest); ok && ctx.Value(followedKey{}) != nil {
 		chat.Wait = durationpb.New(0)
 	}
@@ -66,8 +66,8 @@ func wantsEvents(h http.Header) bool {
 	return false
 }
 
-// followed calls a handler that creates a turn, and then the follower. Errors before the turn exists are returned as usual.
-func (a *API) followed(w http.ResponseWriter, r *http.Request, call func(w http.ResponseWriter, resumes bool)) {
+// serveFollowed calls a handler that creates a turn, and then the follower. Errors before the turn exists are returned as usual.
+func (a *API) serveFollowed(w http.ResponseWriter, r *http.Request, call func(w http.ResponseWriter, resumes bool)) {
 	if err := a.followable(r); err != nil {
 		problem.Write(w, r, err)
 		return
@@ -133,8 +133,8 @@ func (h *heldWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// accepted sets status 202 if work continues after the response, and records the turn if its events are the response.
-func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
+// setAccepted sets status 202 if work continues after the response, and records the turn if its events are the response.
+func setAccepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	rpc, _ := runtime.RPCMethod(ctx)
 	held, follows := w.(*heldWriter)
 	id := ""
@@ -150,7 +150,7 @@ func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error
 	}
 	switch {
 	case id == "":
-		created(ctx, rpc, w, m)
+		setCreated(ctx, rpc, w, m)
 		return nil
 	case follows:
 		held.turn = id

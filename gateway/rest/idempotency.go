@@ -22,8 +22,8 @@ const (
 	maxKeyBytes    = 255
 )
 
-// replayed names the header that marks an answer which an earlier request with the same key has had. Other metadata is left out.
-func replayed(key string) (string, bool) { return ReplayedHeader, key == rpc.ReplayedMetadata }
+// matchReplayHeader names the header that marks an answer which an earlier request with the same key has had. Other metadata is left out.
+func matchReplayHeader(key string) (string, bool) { return ReplayedHeader, key == rpc.ReplayedMetadata }
 
 type keyKey struct{}
 
@@ -73,7 +73,7 @@ func (c keyed) Invoke(ctx context.Context, method string, args, reply any, opts 
 	if err := checkResumes(ctx, args); err != nil {
 		return err
 	}
-	hasten(ctx, args)
+	skipWait(ctx, args)
 	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	faultpoint.Hit(faultpoint.GatewayAnswered)
 	return err

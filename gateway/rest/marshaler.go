@@ -30,7 +30,7 @@ func (marshaler) ContentType(v any) string {
 // Marshal implements runtime.Marshaler.
 func (marshaler) Marshal(v any) ([]byte, error) {
 	if x, ok := v.(*sessionsv1.ExportSessionResponse); ok {
-		return exported(x)
+		return marshalExport(x)
 	}
 	if x, ok := v.(*sessionsv1.ReadArtifactResponse); ok {
 		return x.GetData(), nil
@@ -65,7 +65,7 @@ func (marshaler) Unmarshal(data []byte, v any) error {
 // NewDecoder implements runtime.Marshaler. A missing body is io.EOF, which generated code treats as an empty message.
 func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 	return runtime.DecoderFunc(func(v any) error {
-		data, err := whole(r)
+		data, err := readWhole(r)
 		if err != nil {
 			return fmt.Errorf("read body: %w", err)
 		}
@@ -76,8 +76,8 @@ func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 	})
 }
 
-// whole reads a body; one that was read already is not copied.
-func whole(r io.Reader) ([]byte, error) {
+// readWhole reads a body; one that was read already is not copied.
+func readWhole(r io.Reader) ([]byte, error) {
 	if b, ok := r.(*body); ok && b.Len() == len(b.data) {
 		_, _ = b.Seek(0, io.SeekEnd) // it never fails
 		return b.data, nil

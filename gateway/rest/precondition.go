@@ -79,8 +79,8 @@ func setRevision(ctx context.Context, args any) error {
 	return nil
 }
 
-// tagged sets the ETag of a resource with a revision.
-func tagged(_ context.Context, w http.ResponseWriter, m proto.Message) error {
+// setETag sets the ETag of a resource with a revision.
+func setETag(_ context.Context, w http.ResponseWriter, m proto.Message) error {
 	if m == nil {
 		return nil
 	}

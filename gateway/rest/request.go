@@ -35,7 +35,7 @@ func (b *body) Close() error { return nil }
 func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
 		pattern, _ := runtime.HTTPPattern(r.Context())
-		name := plain(pattern.String())
+		name := plainPattern(pattern.String())
 		a.deps.Matched(r.Context(), name)
 		for _, v := range vars {
 			if v == "" {
@@ -56,7 +56,7 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 		defer cancel()
 		if a.follow != nil && canFollow(route.RPC) && wantsEvents(r.Header) {
 			ctx = context.WithValue(ctx, followedKey{}, true)
-			a.followed(w, r, func(w http.ResponseWriter, resumes bool) { next(w, r.WithContext(withResumes(ctx, resumes)), vars) })
+			a.serveFollowed(w, r, func(w http.ResponseWriter, resumes bool) { next(w, r.WithContext(withResumes(ctx, resumes)), vars) })
 			return
 		}
 		next(unlessKnown(w, r), r.WithContext(ctx), vars)

@@ -68,12 +68,12 @@ func New(deps Deps) (*API, error) {
 		runtime.WithMiddlewares(a.prepare),
 		runtime.WithErrorHandler(a.onError),
 		runtime.WithRoutingErrorHandler(a.onRoutingError),
-		runtime.WithForwardResponseOption(tagged),
-		runtime.WithForwardResponseOption(accepted),
-		runtime.WithForwardResponseOption(saved),
-		runtime.WithIncomingHeaderMatcher(incoming),
-		runtime.WithOutgoingHeaderMatcher(replayed),
-		runtime.WithOutgoingTrailerMatcher(nothing),
+		runtime.WithForwardResponseOption(setETag),
+		runtime.WithForwardResponseOption(setAccepted),
+		runtime.WithForwardResponseOption(setAttachment),
+		runtime.WithIncomingHeaderMatcher(matchRequestID),
+		runtime.WithOutgoingHeaderMatcher(matchReplayHeader),
+		runtime.WithOutgoingTrailerMatcher(matchNone),
 		runtime.WithDisablePathLengthFallback(),
 		runtime.WithDisableHTTPMethodOverride(),
 	)
@@ -139,12 +139,12 @@ func (a *API) Annotate(ctx context.Context, r *http.Request, rpc string) (contex
 	return runtime.AnnotateContext(ctx, a.mux, r, rpc) // the error handler knows it
 }
 
-// incoming selects the request headers to forward. The gRPC client sets the trace's own, and we set the principal.
-func incoming(key string) (string, bool) {
+// matchRequestID selects the request headers to forward. The gRPC client sets the trace's own, and we set the principal.
+func matchRequestID(key string) (string, bool) {
 	if strings.EqualFold(key, "X-Request-Id") {
 		return "x-request-id", true
 	}
 	return "", false
 }
 
-func nothing(string) (string, bool) { return "", false }
+func matchNone(string) (string, bool) { return "", false }

@@ -152,5 +152,5 @@ func newTable() (*table, error) {
 	return t, nil
 }
 
-// plain converts a pattern of the runtime, /v1/agents/{agent.id=*}, to ours.
-func plain(pattern string) string { return strings.ReplaceAll(pattern, "=*}", "}") }
+// plainPattern converts a pattern of the runtime, /v1/agents/{agent.id=*}, to ours.
+func plainPattern(pattern string) string { return strings.ReplaceAll(pattern, "=*}", "}") }

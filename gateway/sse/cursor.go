@@ -30,18 +30,18 @@ func cursor(r *http.Request, query url.Values) (string, error) {
 func wellFormed(c string) bool {
 	parts := strings.Split(c, "~")
 	for _, part := range parts[1:] {
-		if id, at, ok := strings.Cut(part, ":"); !ok || id == "" || at != "e" && !place(at) {
+		if id, at, ok := strings.Cut(part, ":"); !ok || id == "" || at != "e" && !isPosition(at) {
 			return false
 		}
 	}
-	return len(c) <= 4096 && place(parts[0])
+	return len(c) <= 4096 && isPosition(parts[0])
 }
 
-func place(c string) bool {
+func isPosition(c string) bool {
 	seq, n, dotted := strings.Cut(c, ".")
-	return digits(seq) && (!dotted || digits(n))
+	return isDecimal(seq) && (!dotted || isDecimal(n))
 }
 
-func digits(s string) bool {
+func isDecimal(s string) bool {
 	return s != "" && len(s) <= 10 && strings.Trim(s, "0123456789") == ""
 }

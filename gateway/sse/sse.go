@@ -134,8 +134,8 @@ type source struct {
 	resumed bool
 	// end is the data of the frame that ends the stream; nil = the stream has no regular end.
 	end []byte
-	// about names the stream in the log.
-	about []any
+	// logFields names the stream in the log.
+	logFields []any
 }
 
 // serve serves one stream from the request to its end.
@@ -161,7 +161,7 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, src source, refu
 		err = s.pump(held, r, out, in, src.end)
 	}
 	if err != nil {
-		s.deps.Log.DebugContext(ctx, "event stream cut", append(src.about, "error", err)...)
+		s.deps.Log.DebugContext(ctx, "event stream cut", append(src.logFields, "error", err)...)
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 
 // serveTurn serves the events of a turn or a session.
 func (s *Streams) serveTurn(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchTurnRequest, refuse refusal) {
-	var shown view
+	var v view
 	query, err := rest.Query(r.URL)
 	if err == nil {
-		shown, err = viewOf(query)
+		v, err = viewOf(query)
 	}
 	if err == nil {
 		req.After, err = cursor(r, query)
@@ -27,10 +27,10 @@ func (s *Streams) serveTurn(w http.ResponseWriter, r *http.Request, req *session
 		refuse(w, r, err)
 		return
 	}
-	req.IncludeChildren = shown.children
+	req.IncludeChildren = v.children
 	src := source{
 		rpc: sessionsv1.TurnService_WatchTurn_FullMethodName, resumed: req.GetAfter() != "" && req.GetTurnId() != "",
-		about: []any{"turn_id", req.GetTurnId(), "session_id", req.GetSessionId()},
+		logFields: []any{"turn_id", req.GetTurnId(), "session_id", req.GetSessionId()},
 		open: func(ctx context.Context) (grpc.ClientStream, func() (frame, error), error) {
 			stream, err := s.turns.WatchTurn(ctx, req)
 			return stream, func() (frame, error) {
@@ -38,7 +38,7 @@ func (s *Streams) serveTurn(w http.ResponseWriter, r *http.Request, req *session
 				if err != nil {
 					return frame{}, err
 				}
-				return shown.frame(m)
+				return v.frame(m)
 			}, err
 		},
 	}

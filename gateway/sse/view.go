@@ -13,8 +13,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// known are the query parameters of streams.
-var known = []string{"after", "event", "include", "types"}
+// viewParameters are the query parameters of streams.
+var viewParameters = []string{"after", "event", "include", "types"}
 
 // view is how a reader wants to see the events of a stream.
 type view struct {
@@ -53,7 +53,7 @@ func viewOf(query url.Values) (view, error) {
 				}
 			}
 		default:
-			return v, rest.UnknownParameter(name, known)
+			return v, rest.UnknownParameter(name, viewParameters)
 		}
 	}
 	return v, nil

@@ -38,12 +38,12 @@ func (o *Orchestrator) child(
 	if err != nil || parent == nil {
 		return req, err
 	}
-	of, err := o.agents.GetAgent(ctx, &sessionsv1.GetAgentRequest{AgentId: parent.GetAgentId()})
+	agent, err := o.agents.GetAgent(ctx, &sessionsv1.GetAgentRequest{AgentId: parent.GetAgentId()})
 	if err != nil {
 		return nil, fmt.Errorf("agent of the calling session: %w", err)
 	}
 	req.Labels = map[string]string{ParentSession: parent.GetId(), ParentAgent: parent.GetAgentId()}
-	if capabilities := of.GetLabels()["capabilities"]; capabilities != "" {
+	if capabilities := agent.GetLabels()["capabilities"]; capabilities != "" {
 		req.Labels[ParentCapabilities] = capabilities
 	}
 	if c.Runner != "" {

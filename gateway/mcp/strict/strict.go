@@ -94,14 +94,14 @@ func boolean(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // list is the shape of a list, all of whose elements have a shape.
-func list(of shape) shape {
+func list(element shape) shape {
 	return func(raw json.RawMessage) (json.RawMessage, error) {
 		var all []json.RawMessage
 		if err := json.Unmarshal(raw, &all); err != nil || all == nil {
 			return nil, errShape
 		}
 		for i, item := range all {
-			mended, err := of(item)
+			mended, err := element(item)
 			if err != nil {
 				return nil, err
 			}
@@ -204,11 +204,11 @@ func Content(raw json.RawMessage) json.RawMessage {
 			}
 		}
 	}
-	shown, err := json.Marshal(map[string]string{"type": "text", "text": string(raw)})
+	text, err := json.Marshal(map[string]string{"type": "text", "text": string(raw)})
 	if err != nil {
 		return json.RawMessage(`{"type":"text","text":""}`) // strings always encode
 	}
-	return shown
+	return text
 }
 
 // Contents mends the contents of a resource: text or bytes.

@@ -127,7 +127,7 @@ func checkTools(patterns []string) error {
 // tells which.
 func (e *Engine) Approval(call ToolCall, agent []*policyv1.ApprovalRule) (rule *policyv1.ApprovalRule, ofAgent bool) {
 	for _, a := range e.approvals {
-		if a.who.speaksOf(call.Principal.GetSubject(), call.Principal.GetRoles()) && e.fits(a.rule, call) {
+		if a.who.appliesTo(call.Principal.GetSubject(), call.Principal.GetRoles()) && e.fits(a.rule, call) {
 			return a.rule, false
 		}
 	}

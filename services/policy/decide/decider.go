@@ -52,16 +52,16 @@ func NewDecider(maxAge time.Duration, deps Deps) (*Decider, error) {
 
 // Now returns a principal's rights with all policies that were committed before the call.
 func (d *Decider) Now(ctx context.Context, p *policyv1.Principal) (Rights, error) {
-	return d.by(p, func() (*access.Set, error) { return d.sets.current(ctx, p.GetTenant()) })
+	return d.rightsFrom(p, func() (*access.Set, error) { return d.sets.current(ctx, p.GetTenant()) })
 }
 
 // Recent returns a principal's rights with policies that another process may have changed within the last maxAge.
 func (d *Decider) Recent(ctx context.Context, p *policyv1.Principal) (Rights, error) {
-	return d.by(p, func() (*access.Set, error) { return d.sets.recent(ctx, p.GetTenant(), d.maxAge) })
+	return d.rightsFrom(p, func() (*access.Set, error) { return d.sets.recent(ctx, p.GetTenant(), d.maxAge) })
 }
 
-// by returns a principal's rights with the given policies, which are not asked for if they cannot apply.
-func (d *Decider) by(p *policyv1.Principal, policies func() (*access.Set, error)) (Rights, error) {
+// rightsFrom returns a principal's rights with the given policies, which are not asked for if they cannot apply.
+func (d *Decider) rightsFrom(p *policyv1.Principal, policies func() (*access.Set, error)) (Rights, error) {
 	if p.GetKind() != policyv1.PrincipalKind_PRINCIPAL_KIND_USER {
 		return Rights{engine: d.engine, Input: access.Input{Principal: p}, applied: &access.Applied{}}, nil
 	}

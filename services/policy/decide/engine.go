@@ -93,7 +93,7 @@ func NewEngine(cfg Config) (*Engine, error) {
 // permissions returns the globs of the principal's permissions, with "!" before denied ones, and the denying rules by glob. They are empty
 // for a principal that no rule matches.
 func (e *Engine) permissions(p *policyv1.Principal) (globs []string, deniedBy map[string]string) {
-	for _, r := range e.about(p) {
+	for _, r := range e.rulesFor(p) {
 		for _, g := range r.Permissions {
 			if r.Deny {
 				g = "!" + g
@@ -117,23 +117,23 @@ func (e *Engine) permission(p *policyv1.Principal, permission string) authz.Verd
 
 // tool decides whether the principal may call the tool.
 func (e *Engine) tool(p *policyv1.Principal, tool string) Verdict {
-	return decide(e.about(p), p.GetSubject(), tool)
+	return decideTool(e.rulesFor(p), p.GetSubject(), tool)
 }
 
 // floor returns a function that decides on tools for one principal.
 func (e *Engine) floor(p *policyv1.Principal) func(tool string) Verdict {
-	rules := e.about(p)
+	rules := e.rulesFor(p)
 	return func(tool string) Verdict {
 		if len(rules) == 0 {
 			return Verdict{}
 		}
-		return decide(rules, p.GetSubject(), tool)
+		return decideTool(rules, p.GetSubject(), tool)
 	}
 }
 
 // grants returns the name of the first rule that grants a permission.
 func (e *Engine) grants(p *policyv1.Principal, permission string) string {
-	for _, r := range e.about(p) {
+	for _, r := range e.rulesFor(p) {
 		if !r.Deny && glob.Any(r.Permissions, permission) {
 			return r.Name
 		}
@@ -141,28 +141,9 @@ func (e *Engine) grants(p *policyv1.Principal, permission string) string {
 	return ""
 }
 
-func decide(rules []Rule, subject, tool string) Verdict {
-	var allowed *Rule
-	for _, r := range rules {
-		if !glob.Any(r.Tools, tool) {
-			continue
-		}
-		if r.Deny {
-			return Verdict{Rule: r.Name, Reason: fmt.Sprintf("rule %q denies tool %q to %q", r.Name, tool, subject)}
-		}
-		if allowed == nil {
-			allowed = &r
-		}
-	}
-	if allowed == nil {
-		return Verdict{Reason: fmt.Sprintf("no rule allows tool %q to %q", tool, subject)}
-	}
-	return Verdict{Allowed: true, Rule: allowed.Name, Reason: fmt.Sprintf("rule %q allows tool %q", allowed.Name, tool)}
-}
-
-// about returns the rules that apply to the principal. Roles of the mesh and users have separate rules, so that a user token with the role
-// "worker" does not get the worker's permissions.
-func (e *Engine) about(p *policyv1.Principal) []Rule {
+// rulesFor returns the rules that apply to the principal. Roles of the mesh and users have separate rules, so that a user token with the
+// role "worker" does not get the worker's permissions.
+func (e *Engine) rulesFor(p *policyv1.Principal) []Rule {
 	var rules []Rule
 	roles := p.GetRoles()
 	switch p.GetKind() {
@@ -175,7 +156,7 @@ func (e *Engine) about(p *policyv1.Principal) []Rule {
 	}
 	var found []Rule
 	for _, r := range rules {
-		if r.speaksOf(p.GetSubject(), roles) {
+		if r.appliesTo(p.GetSubject(), roles) {
 			found = append(found, r)
 		}
 	}

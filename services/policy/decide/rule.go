@@ -1,6 +1,10 @@
 package decide
 
-import "github.com/windlass-dev/windlass/libs/glob"
+import (
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/glob"
+)
 
 // Rule grants or denies permissions. It applies to principals whose subject matches one of Subjects and one of whose roles matches one of
 // Roles; an empty list matches everyone, but a rule needs at least one of the two.
@@ -19,7 +23,7 @@ type Rule struct {
 	Deny bool `yaml:"deny" doc:"The rule denies instead of granting."`
 }
 
-func (r Rule) speaksOf(subject string, roles []string) bool {
+func (r Rule) appliesTo(subject string, roles []string) bool {
 	if len(r.Subjects) > 0 && !glob.Any(r.Subjects, subject) {
 		return false
 	}
@@ -32,4 +36,24 @@ func (r Rule) speaksOf(subject string, roles []string) bool {
 		}
 	}
 	return false
+}
+
+// decideTool applies rules to a tool: one that denies wins over all that allow.
+func decideTool(rules []Rule, subject, tool string) Verdict {
+	var allowed *Rule
+	for _, r := range rules {
+		if !glob.Any(r.Tools, tool) {
+			continue
+		}
+		if r.Deny {
+			return Verdict{Rule: r.Name, Reason: fmt.Sprintf("rule %q denies tool %q to %q", r.Name, tool, subject)}
+		}
+		if allowed == nil {
+			allowed = &r
+		}
+	}
+	if allowed == nil {
+		return Verdict{Reason: fmt.Sprintf("no rule allows tool %q to %q", tool, subject)}
+	}
+	return Verdict{Allowed: true, Rule: allowed.Name, Reason: fmt.Sprintf("rule %q allows tool %q", allowed.Name, tool)}
 }
