@@ -59,16 +59,30 @@ type TurnInput struct {
 	SessionID string `json:"session_id"`
 	// AgentID names the agent that answers.
 	AgentID string `json:"agent_id"`
-	// ParkAfterMs is after how many milliseconds of waiting the turn's workflow is parked: its run ends, and the next one starts when
-	// there is something new. 0 = it is never parked.
-	ParkAfterMs int64 `json:"park_after_ms,omitempty"`
+	// ParkAfter is how long the turn's workflow waits before it is parked: its run ends, and the next one starts when there is something
+	// new. 0 = it is never parked.
+	ParkAfter Duration `json:"park_after,omitzero"`
 	// Parked is set in the first input of a run if the run before parked the turn: what it waits for, and since when. The Temporal UI
 	// shows it for a run that has not started.
 	Parked string `json:"parked,omitempty"`
 	// ParentTurnID is the turn of which this one is a child; empty for others.
 	ParentTurnID string `json:"parent_turn_id,omitempty"`
-	// ShownMicros says, in the first input of a run, when the newest step was committed that the runs before have shown, Unix microseconds.
-	ShownMicros int64 `json:"shown_micros,omitempty"`
+	// ShownUntil is set in the first input of a run that continues another: when the newest step was committed that the runs before show, in
+	// UTC.
+	ShownUntil time.Time `json:"steps_shown_until,omitzero"`
+}
+
+// Duration is a duration that people can read in JSON: "30s".
+type Duration time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
 }
 
 // HeadStart announces to workers a turn that may begin.

@@ -124,7 +124,7 @@ func (l *live) begin(turnID string, agent *sessionsv1.Agent) client.WorkflowRun 
 // order is how the sessions service starts a turn.
 func (l *live) order(turnID string) (client.StartWorkflowOptions, contract.TurnInput) {
 	in := contract.TurnInput{
-		Tenant: "default", TurnID: turnID, SessionID: "ses_1", AgentID: "helper", ParkAfterMs: l.parkAfter.Milliseconds(),
+		Tenant: "default", TurnID: turnID, SessionID: "ses_1", AgentID: "helper", ParkAfter: contract.Duration(l.parkAfter),
 	}
 	keyword := sdktemporal.NewSearchAttributeKeyKeyword
 	return client.StartWorkflowOptions{

@@ -19,7 +19,7 @@ const longestPark = 30 * 24 * time.Hour
 // starts when a wait is answered or the first one expires. In between no worker holds anything of the turn. It returns false if the turn
 // does not park: it has something to do, or soon will have.
 func (w *walk) parkDelay(decision engine.Decision) (time.Duration, bool) {
-	after := time.Duration(w.in.ParkAfterMs) * time.Millisecond
+	after := time.Duration(w.in.ParkAfter)
 	if after <= 0 || !decision.Waiting || len(decision.Steps) > 0 || len(w.running) > 0 {
 		return 0, false
 	}
@@ -51,10 +51,8 @@ func (w *walk) park(decision engine.Decision) error {
 	if !decision.Wake.IsZero() {
 		delay = min(delay, decision.Wake.Sub(now))
 	}
-	if !w.parked {
-		if err := setStatus(w.ctx, contract.StatusWaiting); err != nil {
-			return fmt.Errorf("park: %w", err)
-		}
+	if err := w.setWaiting(true); err != nil {
+		return fmt.Errorf("park: %w", err)
 	}
 	next := w.next()
 	next.Parked = w.outcomes.parkedText(now)
@@ -73,13 +71,14 @@ func (all outcomes) parkedText(now time.Time) string {
 	return fmt.Sprintf("since %s, after %d steps (see the run before): %s", since, len(all), strings.Join(waits, "; "))
 }
 
-// unpark shows that the turn goes on.
-func (w *walk) unpark() {
-	if !w.parked {
-		return
+// setWaiting makes it searchable whether the turn waits. A turn that never waits has no event for it.
+func (w *walk) setWaiting(waiting bool) error {
+	if w.waiting == waiting {
+		return nil
 	}
-	w.parked = false
-	if err := setStatus(w.ctx, contract.StatusRunning); err != nil {
-		workflow.GetLogger(w.ctx).Warn("turn is still shown as parked", "error", err)
+	w.waiting = waiting
+	if waiting {
+		return setStatus(w.ctx, contract.StatusWaiting)
 	}
+	return setStatus(w.ctx, contract.StatusRunning)
 }

@@ -79,7 +79,7 @@ func TestATurnThatWaitsIsParked(t *testing.T) {
 	second := l.client.GetWorkflow(t.Context(), "trn_parked", d.WorkflowExecution.RunID)
 	input := string(l.history(second).GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0].GetData())
 	for _, want := range []string{
-		`"parked":"since `,
+		`"park_after":"1ms"`, `"parked":"since `, `"steps_shown_until":"20`,
 		`, after 3 steps (see the run before): tool x__guarded waits for approval apr_trn_parked_tool-1.0"`,
 	} {
 		if !strings.Contains(input, want) {

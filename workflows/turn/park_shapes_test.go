@@ -8,7 +8,9 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
+	"github.com/windlass-dev/windlass/libs/testpoll"
 	"github.com/windlass-dev/windlass/libs/testtemporal"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -22,6 +24,13 @@ func TestAQuickAnswerFindsTheTurnWhereItWas(t *testing.T) {
 	l.parkAfter = contract.ParkAfter
 	run := l.begin("trn_stayed", withTools)
 	l.waits(run)
+	testpoll.Until(t, "the turn is shown as waiting", func() bool {
+		d, err := l.client.DescribeWorkflow(t.Context(), run.GetID(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status(d) == contract.StatusWaiting
+	})
 	l.answer(turnv1.Verdict_VERDICT_APPROVED)(run, nil)
 	id := run.GetRunID()
 	if got := l.end(run); got != approved || run.GetRunID() != id {
@@ -30,6 +39,22 @@ func TestAQuickAnswerFindsTheTurnWhereItWas(t *testing.T) {
 	if *update {
 		historytest.Write(t, histories, "stayed", l.history(run))
 	}
+	l.Model(turntest.Say("good morning"))
+	quick := l.begin("trn_quick", withTools)
+	l.end(quick)
+	if n := l.statuses(quick); n != 1 {
+		t.Errorf("the status of a turn that does not wait changed %d times", n)
+	}
+}
+
+// statuses counts the events of a run that change what can be searched.
+func (l *live) statuses(run client.WorkflowRun) (n int) {
+	for _, e := range l.history(run).GetEvents() {
+		if e.GetEventType() == enums.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES {
+			n++
+		}
+	}
+	return n
 }
 
 // TestAParkedTurnThatNobodyAnswers keeps the history of the run that ends the wait, with -update.

@@ -19,7 +19,7 @@ import (
 
 // parking is a turn that parks.
 var parking = contract.TurnInput{
-	Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper", ParkAfterMs: contract.ParkAfter.Milliseconds(),
+	Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper", ParkAfter: contract.Duration(contract.ParkAfter),
 }
 
 // parked is the input of the run after one that parked.

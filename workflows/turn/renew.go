@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -35,7 +37,9 @@ func (w *walk) renew(decision engine.Decision) (bool, error) {
 // next is the input of the next run.
 func (w *walk) next() contract.TurnInput {
 	next := w.in
-	next.ShownMicros = w.outcomes.newest()
+	if newest := w.outcomes.newest(); newest > 0 {
+		next.ShownUntil = time.UnixMicro(newest).UTC()
+	}
 	return next
 }
 
@@ -68,5 +72,5 @@ func (w *walk) joinRun() {
 
 // shown reports whether an earlier run has shown a step.
 func (w *walk) shown(o *turnv1.StepOutcome) bool {
-	return o.GetCommittedMicros() <= w.shownUpTo
+	return !time.UnixMicro(o.GetCommittedMicros()).After(w.shownUntil)
 }

@@ -13,8 +13,13 @@ import (
 // leastWait keeps a turn from asking again and again to expire a wait whose time is not up yet by the sessions service's clock.
 const leastWait = time.Second
 
-// await waits until changed reports true, and ends the waits whose time is up in the meantime.
+// await waits until changed reports true, shows whether the turn waits for people, and ends the waits whose time is up in the meantime.
 func (w *walk) await(decision engine.Decision, changed func() bool) error {
+	if decision.Waiting && len(decision.Steps) == 0 && len(w.running) == 0 {
+		if err := w.setWaiting(decision.Paused); err != nil {
+			return err
+		}
+	}
 	if delay, parks := w.parkDelay(decision); parks {
 		ok, err := workflow.AwaitWithOptions(w.ctx, workflow.AwaitOptions{
 			Timeout: delay, TimerOptions: workflow.TimerOptions{Summary: "park if nothing happens"},

@@ -39,9 +39,11 @@ type walk struct {
 	busy      int             // steps and journal reads started in this run
 	failure   *turnv1.TurnError
 	finishErr error
-	parked    bool  // the status attribute still says waiting
-	idled     bool  // it has waited as long as it does before it parks, and nothing has changed
-	shownUpTo int64 // when the newest step was committed that earlier runs have shown, Unix microseconds; 0 = none
+	parked    bool // until this run began
+	waiting   bool // the status attribute says so
+	idled     bool // it has waited as long as it does before it parks, and nothing has changed
+
+	shownUntil time.Time // when the newest step was committed that earlier runs have shown
 }
 
 // newWalk receives signals and cancels before anything else can block.
@@ -49,9 +51,10 @@ func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	work, stop := workflow.WithCancel(detached)
 	w := &walk{
-		ctx: detached, in: in, running: map[string]bool{}, walked: map[string]bool{}, parked: in.Parked != "", shownUpTo: in.ShownMicros,
+		ctx: detached, in: in, running: map[string]bool{}, walked: map[string]bool{}, parked: in.Parked != "", waiting: in.Parked != "",
+		shownUntil: in.ShownUntil,
 	}
-	w.in.Parked, w.in.ShownMicros = "", 0 // true of the run before only
+	w.in.Parked, w.in.ShownUntil = "", time.Time{} // true of the run before only
 	w.steps = stepRunner{ctx: detached, work: work, stop: stop, in: w.in}
 	w.signals = receiveSignals(ctx, detached)
 	return w
@@ -107,7 +110,9 @@ func (w *walk) start(step *turnv1.StepRef) {
 		return
 	}
 	w.busy++
-	w.unpark()
+	if err := w.setWaiting(false); err != nil {
+		workflow.GetLogger(w.ctx).Warn("turn is still shown as waiting", "error", err)
+	}
 	w.running[step.GetKey()], w.walked[step.GetKey()] = true, true
 	w.describe()
 	workflow.GoNamed(w.ctx, step.GetKey(), func(ctx workflow.Context) {

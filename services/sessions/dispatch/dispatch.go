@@ -130,7 +130,7 @@ func (d *Temporal) input(start outbox.Turn) contract.TurnInput {
 	return contract.TurnInput{
 		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID,
 		ParentTurnID: start.ParentTurnID,
-		ParkAfterMs:  max(d.cfg.ParkAfter.Milliseconds(), 1),
+		ParkAfter:    contract.Duration(max(d.cfg.ParkAfter, time.Millisecond)),
 	}
 }
 

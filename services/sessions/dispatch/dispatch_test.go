@@ -111,7 +111,7 @@ func TestForget(t *testing.T) {
 var start = outbox.Turn{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParentTurnID: "trn_0"}
 
 var started = contract.TurnInput{
-	Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000,
+	Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfter: contract.Duration(time.Minute),
 	ParentTurnID: "trn_0",
 }
 
@@ -215,13 +215,15 @@ func TestState(t *testing.T) {
 	if _, err := New(nil, Config{}); err == nil {
 		t.Error("a dispatcher without a client was made")
 	}
-	for given, want := range map[time.Duration]int64{0: 30_000, time.Microsecond: 1, time.Hour: 3_600_000} {
+	for given, want := range map[time.Duration]time.Duration{
+		0: 30 * time.Second, time.Microsecond: time.Millisecond, time.Hour: time.Hour,
+	} {
 		d, err := New(unused(t), Config{ParkAfter: given})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in := d.input(start); in.ParkAfterMs != want {
-			t.Errorf("parked after %d ms with %v, want %d", in.ParkAfterMs, given, want)
+		if in := d.input(start); time.Duration(in.ParkAfter) != want {
+			t.Errorf("parked after %v with %v, want %v", time.Duration(in.ParkAfter), given, want)
 		}
 	}
 	if _, err := New(unused(t), Config{ParkAfter: -1}); err == nil {

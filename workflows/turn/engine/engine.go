@@ -46,6 +46,9 @@ type Decision struct {
 	Done bool
 	// Waiting means that a wait has to be answered before anything but the Steps can be done. With no step running the turn is idle.
 	Waiting bool
+	// Paused means that a person has to answer the turn, or a sub-agent that it waits for, so that its time does not run. Only set with
+	// Waiting.
+	Paused bool
 	// Wake is when a wait expires or the turn's time is up, if there is no answer before; zero = never. Decide again then, after the waits
 	// that have expired were ended. Only set with Waiting.
 	Wake time.Time
@@ -71,7 +74,7 @@ func Next(s State) Decision {
 	pending, waiting := t.tools()
 	d := Decision{Waiting: len(waiting) > 0}
 	if d.Waiting {
-		d.Wake = clock{t}.wake(waiting)
+		d.Paused, d.Wake = clock{t}.paused(), clock{t}.wake(waiting)
 	}
 	switch {
 	case len(pending) > 0:
