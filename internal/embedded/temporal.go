@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 
@@ -10,10 +11,38 @@ import (
 	"github.com/windlass-dev/windlass/internal/assembly"
 	"github.com/windlass-dev/windlass/internal/datadir"
 	"github.com/windlass-dev/windlass/internal/devserver"
+	"github.com/windlass-dev/windlass/libs/dirid"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
 // CertificatesDir is the folder of the data directory with the certificates of Temporal's server and its clients.
 const CertificatesDir = "temporal"
+
+// temporalFile is the database of the Temporal server in the data directory.
+const temporalFile = "temporal.db"
+
+// claimed calls start unless Temporal's database is lost, or of another data directory, as services do with theirs. The file gets the
+// directory's identity at the first start that finds both: it is written to only while the server does not run.
+func claimed(ctx context.Context, dir *datadir.Dir, start func() error) (err error) {
+	d, err := dirid.Open(dir.Path())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	origin := sqldb.Origin{ID: d.ID, Required: d.Has(temporalFile)}
+	id, err := origin.Claim(ctx, dir.Path(temporalFile), "temporal", "windlass_stamp")
+	if errors.Is(err, sqldb.ErrMissing) {
+		return fmt.Errorf("%w; or remove its line from the file %s there to start with an empty one, where turns that have not ended are "+
+			"started again", err, dirid.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := start(); err != nil {
+		return err
+	}
+	return d.Add(temporalFile, id)
+}
 
 // ownTemporal is the Temporal server of this process, and the listener of its UI, nil if there is none.
 type ownTemporal struct {
@@ -43,9 +72,12 @@ func (o *Options) startTemporal(ctx context.Context, dir *datadir.Dir) (*ownTemp
 		}
 		behind = net.JoinHostPort("127.0.0.1", "0")
 	}
-	t.Server, err = devserver.Start(ctx, devserver.Config{
-		Path: c.Program, Addr: o.TemporalAddr, UIAddr: behind, File: dir.Path("temporal.db"), Certificates: files,
-		CodecEndpoint: o.Config.Gateway.URL + gateway.PayloadsPath, Log: o.Log,
+	err = claimed(ctx, dir, func() (err error) {
+		t.Server, err = devserver.Start(ctx, devserver.Config{
+			Path: c.Program, Addr: o.TemporalAddr, UIAddr: behind, File: dir.Path(temporalFile), Certificates: files,
+			CodecEndpoint: o.Config.Gateway.URL + gateway.PayloadsPath, Log: o.Log,
+		})
+		return err
 	})
 	if err != nil {
 		return nil, errors.Join(err, t.closeUI())

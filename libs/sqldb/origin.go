@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -19,6 +20,26 @@ type Origin struct {
 
 // OriginID returns the identity of the file's data directory; "" without Config.Origin.
 func (db *DB) OriginID() string { return db.origin }
+
+// Claim checks a SQLite file that another program writes, as Open does its own, and returns the identity of the file's directory; "" if
+// that is not known, or there is no file. marker is a table that each file of the program has. A file without identity gets o.ID.
+func (o *Origin) Claim(ctx context.Context, path, program, marker string) (id string, err error) {
+	if err := o.checkFile(path); err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		return "", nil //nolint:nilerr // its program creates it
+	}
+	db := &DB{schema: program, path: path, origin: o.ID}
+	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate"); err != nil {
+		return "", fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	defer func() { err = errors.Join(err, db.write.Close()) }()
+	if err := o.identifyFile(ctx, db, marker); err != nil {
+		return "", fmt.Errorf("database %s: %w", path, translate(err))
+	}
+	return db.origin, nil
+}
 
 // checkFile returns ErrMissing instead of letting a file be created.
 func (o *Origin) checkFile(path string) error {
@@ -36,6 +57,14 @@ func (o *Origin) identify(ctx context.Context, db *DB) error {
 	if o == nil {
 		return nil
 	}
+	if db.origin = o.ID; db.origin == "" {
+		db.origin = rand.Text()
+	}
+	return o.identifyFile(ctx, db, "goose_"+db.schema) // files of versions without identities have it
+}
+
+// identifyFile is identify for a file that has a table marker, unless it is empty. Without db.origin it gets no identity.
+func (o *Origin) identifyFile(ctx context.Context, db *DB, marker string) error {
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -48,11 +77,10 @@ func (o *Origin) identify(ctx context.Context, db *DB) error {
 		return o.compare(ctx, db, tx)
 	case len(tables) == 0 && o.Required:
 		return fmt.Errorf("%w: %s", ErrMissing, db.path)
-	case len(tables) > 0 && !slices.Contains(tables, "goose_"+db.schema): // those of versions without identities have it
+	case len(tables) > 0 && !slices.Contains(tables, marker):
 		return fmt.Errorf("%w: %s has none of the tables of %s", ErrForeign, db.path, db.schema)
-	}
-	if db.origin = o.ID; db.origin == "" {
-		db.origin = rand.Text()
+	case db.origin == "":
+		return nil
 	}
 	if _, err := tx.ExecContext(ctx, "CREATE TABLE windlass_file (directory TEXT NOT NULL, service TEXT NOT NULL) STRICT"); err != nil {
 		return err
