@@ -3,6 +3,8 @@ package conversation_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +117,42 @@ func TestTheNextTurnReadsOnlyWhatIsNew(t *testing.T) {
 	whole := testing.AllocsPerRun(3, func() { read(conversation.New(conversation.Config{}, k.Store)) })
 	if next := testing.AllocsPerRun(3, func() { read(k.Conversations) }); next > whole/10 {
 		t.Errorf("%.0f allocations, and %.0f when all is read", next, whole)
+	}
+}
+
+// TestATurnOfALongSessionReadsNoMoreThanOneOfAShortOne counts allocations of all that a turn reads and writes: each row that is read takes
+// some. Only lists of messages that are in memory grow.
+func TestATurnOfALongSessionReadsNoMoreThanOneOfAShortOne(t *testing.T) {
+	const long, measured = 500, 5
+	k := sessionstest.New(t, sessionstest.Config{})
+	ses := k.Session()
+	var counts, sizes []uint64 // of each turn
+	var before, after runtime.MemStats
+	for i := range long {
+		counted := i < 10+measured || i >= long-measured
+		if counted {
+			runtime.ReadMemStats(&before)
+		}
+		own := k.Turn(ses, "question")
+		k.Begin(own, &turnv1.Surface{})
+		if w := window(k, k.Read(own.ID), 0); len(w.Messages) != 2*i+1 {
+			t.Fatalf("turn %d reads %d messages", i, len(w.Messages))
+		}
+		k.Must(k.Write(own.ID, func(tx *journal.Tx, t *store.Turn) error {
+			_, err := k.Conversations.ConversationTokens(tx, *t)
+			return err
+		}))
+		k.Answer(own, "infer-1", "answer")
+		k.Finish(k.Read(own.ID))
+		if counted {
+			runtime.ReadMemStats(&after)
+		}
+		counts, sizes = append(counts, after.Mallocs-before.Mallocs), append(sizes, after.TotalAlloc-before.TotalAlloc)
+	}
+	short, late := slices.Min(counts[10:10+measured]), slices.Min(counts[long-measured:])
+	growth := int64(slices.Min(sizes[long-measured:])) - int64(slices.Min(sizes[10:10+measured]))
+	if late > short+short/10 || growth > 2*long*256 {
+		t.Errorf("turn %d allocates %d times, turn 10 %d times; it takes %d bytes more", long, late, short, growth)
 	}
 }
 
