@@ -38,11 +38,15 @@ func (s *Service) Settle(tx *journal.Tx, t store.Turn, step store.Step, outcome 
 		if err := tx.SaveBudget(tx.Context(), b); err != nil {
 			return err
 		}
-		if err := warn(tx, t, step, b, before, h); err != nil {
+		var over Limit
+		if outcome.GetFinishReason() == "length" {
+			over = Limit(h.Bound)
+		}
+		if err := warn(tx, t, step, b, before, h, over); err != nil {
 			return err
 		}
-		if h.Bound != "" && outcome.GetFinishReason() == "length" {
-			if err := cutOff(tx, t, step, Limit(h.Bound).exhausted(b), outcome); err != nil {
+		if over != "" {
+			if err := cutOff(tx, t, step, over.exhausted(b), outcome); err != nil {
 				return err
 			}
 		}
@@ -87,10 +91,12 @@ func holdOf(holds []budgetdb.Hold, budget string) budgetdb.Hold {
 }
 
 // warn appends an event for each limit of which the part to warn at was passed now: once in a period. Of a reserved tool call Reserve
-// has warned.
-func warn(tx *journal.Tx, t store.Turn, step store.Step, b budgetdb.Budget, before budgetdb.Amount, h budgetdb.Hold) error {
+// has warned, and of the limit that the step has exhausted another event says so.
+func warn(
+	tx *journal.Tx, t store.Turn, step store.Step, b budgetdb.Budget, before budgetdb.Amount, h budgetdb.Hold, exhausted Limit,
+) error {
 	for _, l := range []Limit{LimitTokens, LimitCost, LimitCalls} {
-		if l == LimitCalls && h.Calls > 0 || !l.warns(b, before, b.Used) {
+		if l == exhausted || l == LimitCalls && h.Calls > 0 || !l.warns(b, before, b.Used) {
 			continue
 		}
 		_, err := tx.Append(journal.OfStep(t, step), &turnv1.Event{Data: &turnv1.Event_BudgetWarning{BudgetWarning: l.warning(b)}})
