@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the pages of gateway/console/app into gateway/console/dist, which is committed so that only those who change the pages need npm.
+# Tests the pages of gateway/console/app, and builds them into gateway/console/dist, which is committed so that only those who change the
+# pages need npm.
 # With --check it changes nothing and fails when the committed files differ; without npm it says so and leaves that out.
 # Run it from the top folder, through `make console` or `make check`: those build esbuild first.
 set -eu
@@ -19,6 +20,8 @@ npm ci --prefix "$app" --ignore-scripts --no-audit --no-fund --loglevel=error
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+"$esbuild" "$app/src/fold.test.mjs" --bundle --platform=node --format=esm --outfile="$tmp/fold.test.mjs" --log-level=warning
+node --test "$tmp/fold.test.mjs" >"$tmp/log" || { cat "$tmp/log" >&2; exit 1; }
 "$esbuild" "$app/src/app.tsx" "$app/src/app.css" --bundle --minify --charset=utf8 --legal-comments=eof --target=es2022 --format=esm \
 	--tsconfig="$app/tsconfig.json" --outdir="$tmp" --log-level=warning
 

@@ -1,5 +1,5 @@
 // What the events of a session mean: a pure fold, so that a page that joins late shows the same as one that was there.
-import { indented } from "./json";
+import { indented, pretty } from "./json";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Any = any; // data of events, whose types are the API's
@@ -38,8 +38,6 @@ export const emptyView = (): View => ({ turns: new Map(), lastSeq: 0 });
 export function plain(content: Any[] | undefined): string {
   return (content ?? []).map((p) => p.text ?? (p.link ? p.link.uri : p.blob ? `[${p.blob.media_type}]` : "")).join("\n");
 }
-
-const pretty = (v: unknown) => (v == null ? "" : JSON.stringify(v, null, 2));
 
 /** turnOf returns a turn of the view, and makes it if it is new. */
 function turnOf(v: View, id: string): TurnView {
@@ -230,13 +228,15 @@ export const handlers: Record<string, Handler> = {
   "plan.updated": (t, e, d) => note(t, e, `Plan with ${d.steps?.length ?? 0} steps.`),
   "context.compacted": (t, e, d) => note(t, e, `${d.messages ?? "Earlier"} messages were summed up.`),
   "shield.triggered": (t, e, d) => note(t, e, shielded(d), d.action !== "flag" || d.failed_open),
-  "budget.warning": (t, e, d) => note(t, e, `Budget ${d.budget_id ?? ""} is nearly used up.`),
-  "budget.exhausted": (t, e, d) => note(t, e, `Budget ${d.budget_id ?? ""} is used up.`, true),
+  "budget.warning": (t, e, d) => note(t, e, `The ${limit(d.use)} is nearly used up.`),
+  "budget.exhausted": (t, e, d) => note(t, e, `The ${limit(d.use)} is used up.`, true),
 };
+
+const limit = (use: Any) => `limit of ${String(use?.what ?? "").replace("_", " ")} of the ${use?.scope ?? "turn"}`;
 
 function ask(t: TurnView, d: Any, wait: string, at: number, message: string) {
   find<Ask>(t, "ask", d.approval_id, () => ({
-    kind: "ask", id: d.approval_id, turn: t.id, call: d.call_id, wait, tool: d.tool, message, args: d.arguments_json ? indented(d.arguments_json) : d.arguments == null ? "" : pretty(d.arguments), argsHash: d.arguments_hash ?? "",
+    kind: "ask", id: d.approval_id, turn: t.id, call: d.call_id, wait, tool: d.tool, message, args: d.arguments_json ? indented(d.arguments_json) : pretty(d.arguments), argsHash: d.arguments_hash ?? "",
     definitionHash: d.definition_hash ?? "", rule: d.rule ?? "", schema: d.schema,
     authorization: wait === "authorization" ? { source: d.source, kind: d.kind, connect_url: d.connect_url } : null, roles: d.approver_roles ?? [], quorum: d.quorum ?? 1,
     verdict: "", by: "",

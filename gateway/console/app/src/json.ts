@@ -1,13 +1,24 @@
 // JSON whose numbers stay as they are written: JavaScript rounds large ones, and a person must see what is sent.
-type Source = { source?: string };
-const raw = (JSON as unknown as { rawJSON?: (text: string) => unknown }).rawJSON;
 
-const read = (text: string, keep: (value: number) => boolean) =>
-  JSON.parse(text, ((_key: string, value: unknown, at?: Source) =>
-    typeof value === "number" && keep(value) && at?.source && raw ? raw(at.source) : value) as (key: string, value: unknown) => unknown);
+/** Exact is a number that JavaScript would write in another way than it is written. */
+export class Exact {
+  constructor(readonly text: string) {}
+  toString() { return this.text; }
+}
 
-/** parse reads a message of the API: numbers that JavaScript would round keep their text. None of the API's own are as large. */
-export const parse = (text: string) => read(text, (value) => Math.abs(value) > Number.MAX_SAFE_INTEGER);
+const mark = `exact ${Math.random()}`; // no text of others contains it
+const token = /"[^"\\]*(?:\\[^][^"\\]*)*"|-?\d[\d.eE+-]*/g; // a string or a number
+const marked = new RegExp(`"${mark}([^"]*)"`, "g");
 
-/** indented formats JSON with all its numbers as they are written; the text itself where a browser cannot. */
-export const indented = (text: string) => (raw ? JSON.stringify(read(text, () => true), null, 2) : text);
+/** parse reads JSON. Numbers that JavaScript would round, or write in another way, are Exact; none of the API's own are. */
+export const parse = (text: string) => JSON.parse(
+  text.replace(token, (t) => (t[0] === '"' || String(Number(t)) === t ? t : `{"${mark}":"${t}"}`)),
+  (_key, value) => (value && typeof value === "object" && mark in value ? new Exact(value[mark]) : value),
+);
+
+/** pretty formats what parse returns, with all its numbers as they were written. */
+export const pretty = (value: unknown) => (value == null ? ""
+  : JSON.stringify(value, (_key, v) => (v instanceof Exact ? mark + v.text : v), 2).replace(marked, "$1"));
+
+/** indented formats JSON with all its numbers as they are written. */
+export const indented = (text: string) => pretty(parse(text));
