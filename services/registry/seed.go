@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -37,7 +38,7 @@ func (s *Service) seedOne(ctx context.Context, want store.Source) error {
 			return err
 		case have.Kind != want.Kind:
 			return fmt.Errorf("there is one of kind %q with this name; delete it or choose another name", have.Kind)
-		case have.Kind == store.Builtin ||
+		case kinds.Facts(have.Kind).Own ||
 			sourcespec.Same(have.Spec, want.Spec) && have.Document == want.Document && have.Disabled == want.Disabled:
 			return nil
 		}

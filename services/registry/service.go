@@ -31,8 +31,8 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/inventory"
 	"github.com/windlass-dev/windlass/services/registry/login"
 	"github.com/windlass-dev/windlass/services/registry/membership"
-	"github.com/windlass-dev/windlass/services/registry/openapi"
 	"github.com/windlass-dev/windlass/services/registry/origin"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -50,7 +50,7 @@ type Deps struct {
 	// Bridge calls MCP servers.
 	Bridge mcpbridgev1.BridgeServiceClient
 	// Egress sends requests to HTTP APIs.
-	Egress upstream.Dialer
+	Egress source.Dialer
 	// ProviderData opens the credentials of requests; nil, which is allowed, refuses them.
 	ProviderData *providerdata.Sealer
 	// Vault has stored secrets; nil, which is allowed, refuses references to them.
@@ -125,10 +125,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	s.upstream = upstream.New(upstream.Config{
-		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
-		RestartPatience: cfg.RestartPatience, MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout,
-		MaxResponseBytes: int64(cfg.MaxResultBytes), EnvAllow: cfg.EnvAllow,
-		Documents: openapi.Limits{MaxBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations},
+		Limits: source.Limits{
+			DiscoverTimeout: cfg.DiscoverTimeout, DefaultTimeout: cfg.CallTimeout, MaxResponseBytes: cfg.MaxResultBytes,
+			MaxDocumentBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations,
+		},
+		BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause, RestartPatience: cfg.RestartPatience,
+		MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout, EnvAllow: cfg.EnvAllow,
 	}, upstream.Deps{
 		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress,
 		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Vault: deps.Vault, Logins: deps.Logins,

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/mcp"
 	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -180,9 +182,9 @@ var classes = map[string]store.Effect{"read": store.Read, "idempotent": store.Id
 
 // static returns the configured sources and the mesh's own, which belongs to the tenant of the mesh's operator.
 func (c Config) static() ([]store.Source, error) {
-	all := []store.Source{{Tenant: authn.DefaultTenant, Name: sourcespec.Mesh, Kind: store.Builtin}}
+	all := []store.Source{{Tenant: authn.DefaultTenant, Name: store.Mesh, Kind: builtin.Name}}
 	type key struct{ tenant, name string }
-	seen := map[key]bool{{authn.DefaultTenant, sourcespec.Mesh}: true}
+	seen := map[key]bool{{authn.DefaultTenant, store.Mesh}: true}
 	for _, sc := range c.Sources {
 		s, err := sc.source()
 		if err == nil {
@@ -233,7 +235,7 @@ func (c SourceConfig) source() (store.Source, error) {
 		s.Spec.Workflows = append(s.Spec.Workflows, entry)
 	}
 	if s.Kind == "" {
-		s.Kind = store.MCP
+		s.Kind = mcp.Name
 	}
 	for tool, class := range c.Effects {
 		e, ok := classes[class]

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/glob"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -52,16 +53,27 @@ const (
 	maxPages  = 200
 )
 
-// Discover returns the tools of a source: of the agents that its globs match, or of all. The list is read as the registry itself; whether a
-// caller may use an agent is decided for each call.
-func (c Client) Discover(ctx context.Context, s store.Source) (store.Inventory, error) {
+// driver calls agents.
+type driver struct {
+	env    *source.Env
+	client Client
+}
+
+// Open returns the driver of the kind.
+func Open(env *source.Env, client Client) source.Driver { return driver{env, client} }
+
+// Discover: the tools are the agents that the source's globs match, or all. The list is read as the registry
+// itself; whether a caller may use an agent is decided for each call.
+func (d driver) Discover(ctx context.Context, s store.Source, _ source.User) (store.Inventory, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.env.DiscoverTimeout)
+	defer cancel()
 	registry := authn.Service("registry")
 	registry.Tenant = s.Tenant
 	ctx = authn.With(ctx, registry)
 	inv := store.Inventory{ProtocolVersion: "Windlass"}
 	req := &sessionsv1.ListAgentsRequest{PageSize: pageSize}
 	for range maxPages {
-		page, err := c.Agents.ListAgents(ctx, req)
+		page, err := d.client.Agents.ListAgents(ctx, req)
 		if err != nil {
 			return store.Inventory{}, err
 		}

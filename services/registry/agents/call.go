@@ -19,58 +19,39 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // SessionID is the argument with the session to continue, which calls within turns do not have.
 const SessionID = "session_id"
 
-// Call is one call.
-type Call struct {
-	// Agent is the id of the agent.
-	Agent string
-	// Args fit the tool's schema.
-	Args canon.Object
-	// Principal is on whose behalf the call is made. Key identifies it across its attempts.
-	Principal *policyv1.Principal
-	Key       string
-	// Timeout bounds the call.
-	Timeout time.Duration
-}
-
-// Error is a call without a result.
-type Error struct {
-	// Sent is false if no turn was started, for certain.
-	Sent bool
-	// Fault says why.
-	Fault *fault.Error
-}
-
-// Error returns the fault's text.
-func (e *Error) Error() string { return e.Fault.Error() }
-
-// Unwrap returns the fault.
-func (e *Error) Unwrap() error { return e.Fault }
-
-// Call starts a turn and waits for its end, or until it waits for people, or until the time is nearly up; the result has the ids by which
-// the caller can go on. The keys of session and turn are derived from that of the call, so the same call again is the same turn. The error
-// is an *Error.
-func (c Client) Call(ctx context.Context, call Call) (*turnv1.ToolResult, error) {
-	ctx, cancel := context.WithTimeout(authn.With(ctx, call.Principal), call.Timeout)
+// Call starts a turn and waits for its end, or until it waits for people, or until the time is nearly up; the
+// result has the ids by which the caller can go on. The keys of session and turn are derived from that of the call, so the same call again
+// is the same turn.
+func (d driver) Call(ctx context.Context, r source.Request, _ func(source.Notice)) (source.Reply, error) {
+	if r.Meta["windlass/turn_id"] != "" { // it would be neither cancelled nor limited with the turn
+		return source.Reply{}, source.Unsent(fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_FAILED_PRECONDITION,
+			"a turn calls an agent in a child session, not through the registry"))
+	}
+	timeout := d.env.CallTimeout(r.Source)
+	ctx, cancel := context.WithTimeout(authn.With(ctx, r.By.Principal), timeout)
 	defer cancel()
-	until := time.Now().Add(call.Timeout * 9 / 10) // that it still works is an answer, which must arrive
-	session, refused, err := c.session(ctx, call)
+	until := time.Now().Add(timeout * 9 / 10) // that it still works is an answer, which must arrive
+	session, refused, err := d.session(ctx, r)
 	if err != nil || refused != nil {
-		return refused, err
+		return source.Reply{Result: refused}, err
 	}
-	message, _ := call.Args["message"].(string) // the schema has checked the types
-	t, err := c.Turns.CreateTurn(ctx, &sessionsv1.CreateTurnRequest{SessionId: session, Input: message, IdempotencyKey: key(call.Key, "turn")})
+	message, _ := r.Arguments["message"].(string) // the schema has checked the types
+	t, err := d.client.Turns.CreateTurn(ctx, &sessionsv1.CreateTurnRequest{
+		SessionId: session, Input: message, IdempotencyKey: key(r.Key(), "turn"),
+	})
 	if err != nil {
-		return answered(err, true)
+		refused, err := answered(err, source.InDoubt)
+		return source.Reply{Result: refused}, err
 	}
-	return result(c.wait(ctx, t, until)), nil
+	return source.Reply{Result: result(d.wait(ctx, t, until))}, nil
 }
 
 // key returns an idempotency key that is derived from that of the call.
@@ -80,45 +61,45 @@ func key(of, part string) string {
 }
 
 // session returns the session to use, or a result that says why there is none.
-func (c Client) session(ctx context.Context, call Call) (string, *turnv1.ToolResult, error) {
-	if id, ok := call.Args[SessionID].(string); ok {
-		s, err := c.Sessions.GetSession(ctx, &sessionsv1.GetSessionRequest{SessionId: id})
+func (d driver) session(ctx context.Context, r source.Request) (string, *turnv1.ToolResult, error) {
+	if id, ok := r.Arguments[SessionID].(string); ok {
+		s, err := d.client.Sessions.GetSession(ctx, &sessionsv1.GetSessionRequest{SessionId: id})
 		if err != nil {
-			refused, err := answered(err, false)
+			refused, err := answered(err, source.NotSent)
 			return "", refused, err
 		}
-		if s.GetAgentId() != call.Agent {
-			return "", said(fmt.Sprintf("The session %q is not one of the agent %q.", id, call.Agent)), nil
+		if s.GetAgentId() != r.Tool {
+			return "", said(fmt.Sprintf("The session %q is not one of the agent %q.", id, r.Tool)), nil
 		}
 		return id, nil, nil
 	}
-	req := &sessionsv1.CreateSessionRequest{AgentId: call.Agent, IdempotencyKey: key(call.Key, "session")}
-	if params, ok := call.Args["params"].(map[string]any); ok {
+	req := &sessionsv1.CreateSessionRequest{AgentId: r.Tool, IdempotencyKey: key(r.Key(), "session")}
+	if params, ok := r.Arguments["params"].(map[string]any); ok {
 		req.Params = canon.Object(params).Struct()
 	}
-	s, err := c.Sessions.CreateSession(ctx, req)
+	s, err := d.client.Sessions.CreateSession(ctx, req)
 	if err != nil {
-		refused, err := answered(err, false)
+		refused, err := answered(err, source.NotSent)
 		return "", refused, err
 	}
 	return s.GetId(), nil, nil
 }
 
 // answered returns the result of a request that the sessions service has rejected, or the error of one whose outcome is unknown. A session
-// without a turn is no effect; started says whether the request was to start a turn.
-func answered(err error, started bool) (*turnv1.ToolResult, error) {
+// without a turn is no effect: outcome is that of the call if the outcome of the request is unknown.
+func answered(err error, outcome source.Outcome) (*turnv1.ToolResult, error) {
 	f := fault.From(err)
 	switch f.Code {
 	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.AlreadyExists,
 		codes.ResourceExhausted, codes.Unimplemented, codes.OutOfRange:
 		return said(f.Text()), nil
 	case codes.DeadlineExceeded:
-		return nil, &Error{Sent: started, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
+		return nil, &source.Error{Outcome: outcome, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
 			"the agent was not started in time")}
 	case codes.Canceled:
-		return nil, &Error{Sent: started, Fault: f}
+		return nil, &source.Error{Outcome: outcome, Fault: f}
 	default:
-		return nil, &Error{Sent: started, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+		return nil, &source.Error{Outcome: outcome, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
 			"the sessions service cannot be reached: %s", f.Message).Cause(err)}
 	}
 }
@@ -127,14 +108,14 @@ func answered(err error, started bool) (*turnv1.ToolResult, error) {
 const pollWait = 30 * time.Second
 
 // wait returns the turn as it is at the end of the wait. What breaks off is asked again.
-func (c Client) wait(ctx context.Context, t *sessionsv1.Turn, until time.Time) *sessionsv1.Turn {
+func (d driver) wait(ctx context.Context, t *sessionsv1.Turn, until time.Time) *sessionsv1.Turn {
 	pauses := (backoff.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}).Start()
 	for !ended(t) && len(t.GetWaitingFor()) == 0 {
 		left := min(time.Until(until), pollWait)
 		if left <= 0 {
 			return t
 		}
-		now, err := c.Turns.GetTurn(ctx, &sessionsv1.GetTurnRequest{TurnId: t.GetId(), Wait: durationpb.New(left)})
+		now, err := d.client.Turns.GetTurn(ctx, &sessionsv1.GetTurnRequest{TurnId: t.GetId(), Wait: durationpb.New(left)})
 		switch {
 		case err == nil:
 			t = now

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -64,7 +65,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 func toolToProto(t store.Tool) *registryv1.Tool {
 	p := definitionToProto(t.Definition, t.Effect)
 	p.Available, p.Drifted = available(t), t.DriftedHash != ""
-	if t.Source.Kind == store.Agent {
+	if kinds.Facts(t.Source.Kind).Has("agents") {
 		p.AgentId = t.OriginalName
 	}
 	p.CreateTime, p.UpdateTime = timestamp.Of(t.CreateTime), timestamp.Of(t.UpdateTime)

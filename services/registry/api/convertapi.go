@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -16,7 +17,7 @@ func checkDescriptorSet(p *registryv1.Source, kind string) error {
 	switch {
 	case len(p.GetDescriptorSet()) == 0:
 		return nil
-	case kind != store.GRPC:
+	case !kinds.Facts(kind).Has("descriptor_set"):
 		return fault.Invalid("source.descriptor_set", "only a source of kind grpc has it")
 	case p.GetDocument() != "":
 		return fault.Invalid("source.document", "a source of kind grpc has a descriptor_set, and no document")
@@ -36,7 +37,7 @@ func documentFromProto(p *registryv1.Source) string {
 func apiToProto(src store.Source, p *registryv1.Source) {
 	s := src.Spec
 	p.KeyHeader = s.KeyHeader
-	if src.Kind == store.GRPC {
+	if kinds.Facts(src.Kind).Has("descriptor_set") {
 		if set, err := base64.StdEncoding.DecodeString(src.Document); err == nil && len(set) > 0 {
 			p.DescriptorSet = set
 		}

@@ -7,6 +7,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/login"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -35,7 +36,7 @@ func (s *Sources) GetLogin(ctx context.Context, req *registryv1.GetLoginRequest)
 		return nil, notFound(err, req.GetSource())
 	}
 	out := &registryv1.Login{
-		SourceId: src.ID, Source: src.Name, ServerUrl: login.ServerURL(src), Destination: login.Destination(src.Spec), Target: login.Target(src),
+		SourceId: src.ID, Source: src.Name, ServerUrl: login.ServerURL(src), Destination: source.Home(src.Spec), Target: login.Target(src),
 	}
 	if src.Spec.UserLogin() {
 		out.Auth = sourceToProto(src).GetAuth()

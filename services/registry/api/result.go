@@ -9,7 +9,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/execute"
-	"github.com/windlass-dev/windlass/services/registry/upstream"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 func eventToProto(e execute.Event) *registryv1.CallToolResponse {
@@ -27,7 +27,7 @@ func eventToProto(e execute.Event) *registryv1.CallToolResponse {
 	}
 }
 
-func progressToProto(p *upstream.Progress) *registryv1.Progress {
+func progressToProto(p *source.Progress) *registryv1.Progress {
 	return &registryv1.Progress{Progress: p.Done, Total: p.Total, Message: p.Message}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -41,7 +43,7 @@ func (s *Servers) ListServers(ctx context.Context, _ *registryv1.ListServersRequ
 		}
 		var names []string
 		for _, src := range found {
-			if src.Kind == store.MCP && !src.Disabled {
+			if kinds.Facts(src.Kind).Bridge && !src.Disabled {
 				names = append(names, src.Name+"__"+resources, src.Name+"__"+prompts)
 			}
 		}
@@ -100,10 +102,10 @@ func (s *Servers) WatchResources(
 	if len(req.GetUris()) > 0 && !mayResources {
 		return noServer(src.Name)
 	}
-	offers := upstream.Offers{
+	offers := source.Offers{
 		URIs: req.GetUris(), ResourceList: req.GetResourceList() && mayResources, PromptList: req.GetPromptList() && mayPrompts,
 	}
-	return s.upstream.WatchResources(ctx, src, offers, func(changed upstream.Offers) error {
+	return s.upstream.WatchResources(ctx, src, offers, func(changed source.Offers) error {
 		resp := &registryv1.WatchResourcesResponse{ResourceList: changed.ResourceList, PromptList: changed.PromptList}
 		for _, uri := range changed.URIs {
 			resp.Uri = uri
@@ -121,7 +123,7 @@ func (s *Servers) source(ctx context.Context, name, method string) (store.Source
 		return src, noServer(name)
 	case err != nil:
 		return src, fmt.Errorf("read source: %w", err)
-	case src.Kind != store.MCP || src.Disabled:
+	case !kinds.Facts(src.Kind).Bridge || src.Disabled:
 		return src, noServer(name)
 	}
 	may, err := s.catalog.allowed(ctx, p, offered(src.Name, method))

@@ -17,6 +17,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
@@ -50,7 +51,7 @@ func (s *Sources) CreateSource(ctx context.Context, req *registryv1.CreateSource
 		return nil, fault.Invalid("source.name", "a name is required")
 	}
 	if src.Kind == "" {
-		return nil, fault.Invalid("source.kind", "a kind is required: "+sourcespec.Kinds)
+		return nil, fault.Invalid("source.kind", "a kind is required: %s", kinds.All())
 	}
 	if err := sourcespec.Validate(src); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/glob"
-	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -35,5 +34,5 @@ func fits(globs []string, tool string) bool {
 	if tool != store.AskUser {
 		return glob.Any(globs, tool)
 	}
-	return slices.ContainsFunc(globs, func(g string) bool { return strings.HasPrefix(g, sourcespec.Mesh+"__") && glob.Match(g, tool) })
+	return slices.ContainsFunc(globs, func(g string) bool { return strings.HasPrefix(g, store.Mesh+"__") && glob.Match(g, tool) })
 }

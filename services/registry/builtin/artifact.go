@@ -12,8 +12,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // Limits of one read in bytes: the result becomes part of the conversation, and must not become an artifact again.
@@ -22,20 +22,15 @@ const (
 	maxRead   = 48 << 10
 )
 
+// readArtifact is the name of the tool that reads artifacts.
+const readArtifact = "read_artifact"
+
 const readArtifactSchema = `{"type":"object","properties":{` +
 	`"artifact_id":{"type":"string","description":"The artifact's id, art_…"},` +
 	`"offset":{"type":"integer","minimum":0,"description":"First byte to read, from 0; 0 when left out"},` +
 	`"length":{"type":"integer","minimum":1,"maximum":49152,"description":"Bytes to read at most; 16384 when left out"},` +
 	`"find":{"type":"string","maxLength":1000,"description":"Read from the first place at or after offset where this text stands"}` +
 	`},"required":["artifact_id"],"additionalProperties":false}`
-
-// Caller is on whose behalf a tool runs.
-type Caller struct {
-	// Principal must be permitted to see what the tool returns.
-	Principal *policyv1.Principal
-	// SessionID is the session of the turn, "" for a direct call.
-	SessionID string
-}
 
 // Artifacts reads artifacts for the tools. It acts for the principal in the context.
 type Artifacts interface {
@@ -55,7 +50,7 @@ func Away(err error) bool {
 }
 
 // readArtifact returns a part of an artifact. A turn can only read artifacts of its session.
-func (ts Tools) readArtifact(ctx context.Context, args map[string]any, by Caller) (string, error) {
+func (ts Tools) readArtifact(ctx context.Context, args map[string]any, by source.Caller) (string, error) {
 	id, _ := args["artifact_id"].(string) // the schema has checked the types
 	find, _ := args["find"].(string)
 	offset, length := int64(number(args["offset"], 0)), int64(number(args["length"], usualRead))

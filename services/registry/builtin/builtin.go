@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // Version of the built-in tools, reported as the source's server version.
@@ -20,7 +22,7 @@ type Tool struct {
 	// Raw is its definition in MCP's form, InputSchema the schema in it.
 	Raw, InputSchema []byte
 
-	run func(ctx context.Context, args map[string]any, by Caller) (string, error)
+	run func(ctx context.Context, args map[string]any, by source.Caller) (string, error)
 }
 
 // definition is the content of Raw.
@@ -54,12 +56,12 @@ func (ts Tools) List() ([]Tool, error) {
 			Description: "Tells the current date and time, in UTC or in a time zone.",
 			InputSchema: []byte(`{"type":"object","properties":{"time_zone":{"type":"string","description":"IANA time zone, for example ` +
 				`Europe/Oslo; UTC when left out"}},"additionalProperties":false}`),
-			run: func(_ context.Context, args map[string]any, _ Caller) (string, error) {
+			run: func(_ context.Context, args map[string]any, _ source.Caller) (string, error) {
 				return currentTime(args, ts.now())
 			},
 		},
 		{
-			Name: "read_artifact", Title: "Read an artifact",
+			Name: readArtifact, Title: "Read an artifact",
 			Description: "Reads a part of an artifact: the whole of a result that was too long to be shown.",
 			InputSchema: []byte(readArtifactSchema),
 			run:         ts.readArtifact,
@@ -68,7 +70,7 @@ func (ts Tools) List() ([]Tool, error) {
 			Name: "uuid", Title: "New UUID",
 			Description: "Makes a fresh random UUID (version 4).",
 			InputSchema: []byte(`{"type":"object","properties":{},"additionalProperties":false}`),
-			run:         func(context.Context, map[string]any, Caller) (string, error) { return uuid.NewString(), nil },
+			run:         func(context.Context, map[string]any, source.Caller) (string, error) { return uuid.NewString(), nil },
 		},
 	}
 	for i, t := range all {
@@ -81,9 +83,9 @@ func (ts Tools) List() ([]Tool, error) {
 	return all, nil
 }
 
-// Call runs a tool. An error is the tool's answer for the model, as text, unless Away reports otherwise; found is false if there is no such
+// run runs a tool. An error is the tool's answer for the model, as text, unless Away reports otherwise; found is false if there is no such
 // tool.
-func (ts Tools) Call(ctx context.Context, name string, args map[string]any, by Caller) (text string, found bool, err error) {
+func (ts Tools) run(ctx context.Context, name string, args map[string]any, by source.Caller) (text string, found bool, err error) {
 	all, err := ts.List()
 	if err != nil {
 		return "", false, err

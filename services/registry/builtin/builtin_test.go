@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 func TestTools(t *testing.T) {
@@ -22,17 +24,17 @@ func TestTools(t *testing.T) {
 		if row.zone != "" {
 			args["time_zone"] = row.zone
 		}
-		got, found, err := tools.Call(t.Context(), "current_time", args, Caller{})
+		got, found, err := tools.run(t.Context(), "current_time", args, source.Caller{})
 		if !found || got != row.want || (err == nil) != (row.err == "") || (err != nil && err.Error() != row.err) {
 			t.Errorf("%s: %q, %t, %v", row.name, got, found, err)
 		}
 	}
-	a, _, _ := tools.Call(t.Context(), "uuid", nil, Caller{})
-	b, _, _ := tools.Call(t.Context(), "uuid", nil, Caller{})
+	a, _, _ := tools.run(t.Context(), "uuid", nil, source.Caller{})
+	b, _, _ := tools.run(t.Context(), "uuid", nil, source.Caller{})
 	if len(a) != 36 || a == b {
 		t.Errorf("uuid: %q, %q", a, b)
 	}
-	if _, found, err := tools.Call(t.Context(), "none", nil, Caller{}); found || err != nil {
+	if _, found, err := tools.run(t.Context(), "none", nil, source.Caller{}); found || err != nil {
 		t.Errorf("an unknown tool: %t, %v", found, err)
 	}
 	all, err := tools.List()

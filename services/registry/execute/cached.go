@@ -7,6 +7,7 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/cache"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -24,9 +25,7 @@ type results struct {
 func (s results) keepFor(t store.Tool) time.Duration {
 	spec := t.Source.Spec
 	switch {
-	case s.cache == nil || t.Effect != store.Read || t.Source.Kind == store.Builtin || t.OriginalName == healthCheck:
-		return 0
-	case t.Source.Kind == store.Workflow || t.Source.Kind == store.Agent: // what runs there changes without a call
+	case s.cache == nil || t.Effect != store.Read || t.OriginalName == healthCheck || kinds.Facts(t.Source.Kind).Uncached:
 		return 0
 	case len(spec.ClientRequests) > 0 || spec.SessionContext || spec.ProviderData != nil: // the result may depend on the caller
 		return 0

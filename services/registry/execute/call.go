@@ -16,7 +16,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/registry/upstream"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // maxArguments limits the text of a call's arguments, in bytes.
@@ -76,9 +76,9 @@ type Event struct {
 	// Executing is the id of the ledger row of a call that is sent now.
 	Executing string
 	// Progress is the call's progress.
-	Progress *upstream.Progress
+	Progress *source.Progress
 	// Log is a log message of the tool's server.
-	Log *upstream.Log
+	Log *source.Log
 }
 
 // Decision is policy's decision.

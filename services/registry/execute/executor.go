@@ -21,8 +21,8 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/registry/cache"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
-	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 
 // Config limits executions.
@@ -64,8 +64,8 @@ type Store interface {
 
 // Upstream sends calls.
 type Upstream interface {
-	// Call sends one call; errors are of *upstream.Error.
-	Call(ctx context.Context, r upstream.Request, notice func(upstream.Notice)) (upstream.Reply, error)
+	// Call sends one call; errors are of *source.Error.
+	Call(ctx context.Context, r source.Request, notice func(source.Notice)) (source.Reply, error)
 	// CallTimeout returns the timeout of one call to the source.
 	CallTimeout(s store.Source) time.Duration
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/testmain"
-	"github.com/windlass-dev/windlass/services/registry/upstream"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 func TestMain(m *testing.M) { testmain.Verify(m) }
@@ -86,7 +86,7 @@ func TestProgressIsBounded(t *testing.T) {
 	}
 	f.tell(Event{Decided: &Decision{ID: "dec_1"}})
 	for i := range 10_000 {
-		f.tell(Event{Progress: &upstream.Progress{Done: float64(i)}})
+		f.tell(Event{Progress: &source.Progress{Done: float64(i)}})
 	}
 	s.end(f, Outcome{Code: "x"}, nil)
 	var seen []Event

@@ -17,8 +17,9 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
-	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 // send calls the tool and closes the row, which always records what is known. doubt means that an earlier attempt may have run.
 func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, e *entry, doubt bool) (Outcome, error) {
 	if t.Effect != store.Read && !f.bind() {
-		return x.finish(ctx, r, t, e, 0, upstream.Reply{}, doubted(&upstream.Error{Kind: upstream.NotSent, Fault: cancelled()}, doubt))
+		return x.finish(ctx, r, t, e, 0, source.Reply{}, doubted(source.Unsent(cancelled()), doubt))
 	}
 	faultpoint.Hit(faultpoint.ToolOpened)
 	f.tell(Event{Executing: e.row.ID})
@@ -52,16 +53,16 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 		return Outcome{}, err
 	}
 	late := latency >= limit || callCtx.Err() != nil
-	if failure != nil && failure.Kind == upstream.InDoubt && ctx.Err() == nil && (late || failure.Fault.Code == codes.DeadlineExceeded) {
-		failure = &upstream.Error{Kind: failure.Kind, Fault: timedOut(r.Tool, limit)}
+	if failure != nil && failure.Outcome == source.InDoubt && ctx.Err() == nil && (late || failure.Fault.Code == codes.DeadlineExceeded) {
+		failure = &source.Error{Outcome: failure.Outcome, Fault: timedOut(r.Tool, limit)}
 	}
 	return x.finish(ctx, r, t, e, latency, reply, doubted(failure, doubt || e.row.Attempts > attempts))
 }
 
 // doubted returns the failure of a call that may have run before: that its last attempt did not run says nothing about earlier ones.
-func doubted(failure *upstream.Error, before bool) *upstream.Error {
+func doubted(failure *source.Error, before bool) *source.Error {
 	if before && failure != nil && failure.NothingSent() {
-		return &upstream.Error{Kind: upstream.InDoubt, Fault: failure.Fault}
+		return source.Doubtful(failure.Fault)
 	}
 	return failure
 }
@@ -73,11 +74,11 @@ func doubted(failure *upstream.Error, before bool) *upstream.Error {
 // same row, and accepts a failure here as the call's result.
 func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, e *entry,
 	until time.Time,
-) (upstream.Reply, *upstream.Error, error) {
-	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
-	req := upstream.Request{
+) (source.Reply, *source.Error, error) {
+	by := source.Caller{Principal: r.Principal, SessionID: r.SessionID}
+	req := source.Request{
 		Source: t.Source, Tool: t.OriginalName, Definition: t.DefinitionHash, Effect: t.Effect,
-		Arguments: r.args, By: by, Until: until, CanAsk: r.CanWait || slices.Contains(r.Accepts, upstream.Elicitation), Accepts: r.Accepts,
+		Arguments: r.args, By: by, Until: until, CanAsk: r.CanWait || slices.Contains(r.Accepts, source.Elicitation), Accepts: r.Accepts,
 		LogLevel: r.LogLevel, Answer: r.Input, ProviderData: r.ProviderData, Token: r.Token,
 		Meta: map[string]string{
 			"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
@@ -86,7 +87,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 	if t.Source.Spec.SessionContext && r.SessionID != "" {
 		more, err := x.deps.Origins.Meta(ctx, r.Principal, r.SessionID, r.RunnerID)
 		if err != nil {
-			return upstream.Reply{}, &upstream.Error{Kind: upstream.NotSent, Fault: fault.From(err)}, nil
+			return source.Reply{}, source.Unsent(fault.From(err)), nil
 		}
 		maps.Copy(req.Meta, more)
 	}
@@ -95,7 +96,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 	sends, bridgeAttempts, serverAttempts := 1, 1, 1
 	var patience time.Time // until when the tool server may be restarting
 	for {
-		reply, err := x.deps.Upstream.Call(ctx, req, func(n upstream.Notice) { f.tell(Event{Progress: n.Progress, Log: n.Log}) })
+		reply, err := x.deps.Upstream.Call(ctx, req, func(n source.Notice) { f.tell(Event{Progress: n.Progress, Log: n.Log}) })
 		if err == nil {
 			return reply, nil, nil
 		}
@@ -105,50 +106,46 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 		}
 		switch {
 		case ctx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded || !time.Now().Before(until):
-			return upstream.Reply{}, failure, nil
-		case failure.Kind == upstream.Away && bridgeAttempts < maxBridgeAttempts:
+			return source.Reply{}, failure, nil
+		case failure.Outcome == source.Away && bridgeAttempts < maxBridgeAttempts:
 			bridgeAttempts++
 		case failure.ServerAway() && (serverAttempts < maxServerAttempts || time.Now().Before(patience)):
 			serverAttempts++
 			pauses = reconnects
-		case failure.Kind == upstream.InDoubt && t.Effect.Repeatable() && sends < maxSends:
+		case failure.Outcome == source.InDoubt && t.Effect.Repeatable() && sends < maxSends:
 			sends++
 			if err := e.again(ctx); err != nil {
-				return upstream.Reply{}, nil, err
+				return source.Reply{}, nil, err
 			}
 		default:
-			return upstream.Reply{}, failure, nil
+			return source.Reply{}, failure, nil
 		}
 		// The other side may say when to come back; a call that has no time for that ends here.
 		wait := failure.Fault.Retry
 		if wait > 0 && time.Now().Add(wait).After(until) || backoff.Sleep(ctx, wait) != nil || pauses.Wait(ctx) != nil {
-			return upstream.Reply{}, failure, nil
+			return source.Reply{}, failure, nil
 		}
 	}
 }
 
-func asFailure(err error) *upstream.Error {
-	if failure, ok := errors.AsType[*upstream.Error](err); ok {
+func asFailure(err error) *source.Error {
+	if failure, ok := errors.AsType[*source.Error](err); ok {
 		return failure
 	}
-	return &upstream.Error{Kind: upstream.InDoubt, Fault: fault.From(err)}
+	return source.Doubtful(err)
 }
 
-// trusted reports whether the results of a tool are trusted: as its source says, and those of the mesh's own tools, except that an artifact
-// may hold what another tool said.
+// trusted reports whether the results of a tool are trusted: as its source says, and the mesh's own tools as they are.
 func trusted(t store.Tool) bool {
-	if t.Source.Kind == store.Builtin {
-		return t.OriginalName != readArtifact
+	if kinds.Facts(t.Source.Kind).Own {
+		return builtin.Trusted(t.OriginalName)
 	}
 	return glob.Any(t.Source.Spec.Trusted, t.OriginalName)
 }
 
-// readArtifact is the mesh's own tool that reads artifacts.
-const readArtifact = "read_artifact"
-
 // finish closes the row and returns the outcome.
-func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, e *entry, latency time.Duration, reply upstream.Reply,
-	failure *upstream.Error,
+func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, e *entry, latency time.Duration, reply source.Reply,
+	failure *source.Error,
 ) (Outcome, error) {
 	row := e.row
 	row.Latency = latency
@@ -161,7 +158,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, e *entr
 	case failure == nil && reply.Input != nil:
 		row.State = store.Waiting
 	case failure == nil:
-	case failure.Kind == upstream.TooLarge:
+	case failure.Outcome == source.TooLarge:
 		out.Result, out.Code = tooLarge(r.Tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
 	case failure.NothingSent():
 		row.State = store.Failed

@@ -19,6 +19,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // maxMessages is the number of messages of a stream that are kept.
@@ -53,17 +54,17 @@ type Caller interface {
 }
 
 // Send sends the request once, and returns the answer of the method, including one that says no. The context bounds it. Errors are of
-// *httpcall.Error.
+// *source.Error.
 func Send(ctx context.Context, d Caller, c Call) (*turnv1.ToolResult, error) {
 	message, err := c.Codec.Encode(c.Args)
 	if err != nil {
-		return nil, &httpcall.Error{
-			Fate: httpcall.NotSent, Fault: fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err),
+		return nil, &source.Error{
+			Outcome: source.NotSent, Fault: fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err),
 		}
 	}
 	md, authorized, err := Metadata(ctx, c.Authorize)
 	if err != nil {
-		return nil, &httpcall.Error{Fate: httpcall.NotSent, Fault: fault.From(err)}
+		return nil, source.Unsent(err)
 	}
 	if c.Key != "" && c.KeyName != "" {
 		md.Set(c.KeyName, printable(c.Key))
@@ -189,7 +190,7 @@ func (c Call) ended(s *status.Status) (*turnv1.ToolResult, error) {
 	if wait := retryDelay(s); wait > 0 {
 		f = f.RetryAfter(wait)
 	}
-	return nil, &httpcall.Error{Fate: httpcall.InDoubt, Fault: f}
+	return nil, source.Doubtful(f)
 }
 
 // undecided reports whether a status of the server leaves open what became of the call. Proxies send CANCELLED, DEADLINE_EXCEEDED and
@@ -209,27 +210,27 @@ func (c Call) undecided(code codes.Code) bool {
 }
 
 // unanswered classifies an error of the exchange.
-func (c Call) unanswered(ctx context.Context, err error) *httpcall.Error {
+func (c Call) unanswered(ctx context.Context, err error) *source.Error {
 	said := c.Hide(shorten(err.Error()))
 	_, tooLarge := errors.AsType[*egress.TooLargeError](err)
 	switch {
 	case errors.Is(err, egress.ErrDenied):
-		return &httpcall.Error{Fate: httpcall.NotSent, Fault: fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED,
-			"source %q: %s", c.Source, said)}
+		return source.Unsent(fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED,
+			"source %q: %s", c.Source, said))
 	case egress.NotSent(err):
-		return &httpcall.Error{Fate: httpcall.NotSent, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
-			"source %q cannot be reached: %s", c.Source, said)}
+		return source.Unsent(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+			"source %q cannot be reached: %s", c.Source, said))
 	case tooLarge:
-		return &httpcall.Error{Fate: httpcall.TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE,
+		return &source.Error{Outcome: source.TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE,
 			"source %q: %s", c.Source, said)}
 	case late(ctx):
-		return &httpcall.Error{Fate: httpcall.InDoubt, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
-			"source %q did not answer in time", c.Source)}
+		return source.Doubtful(fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
+			"source %q did not answer in time", c.Source))
 	case ctx.Err() != nil:
-		return &httpcall.Error{Fate: httpcall.InDoubt, Fault: fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED,
-			"the call was cancelled")}
+		return source.Doubtful(fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED,
+			"the call was cancelled"))
 	default:
-		return &httpcall.Error{Fate: httpcall.InDoubt, Fault: unknown("source %q: the call broke off: %s", c.Source, said)}
+		return source.Doubtful(unknown("source %q: the call broke off: %s", c.Source, said))
 	}
 }
 

@@ -19,33 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
-
-// Fate is what can have become of a call without a result.
-type Fate int
-
-const (
-	// NotSent means that no byte of the request was sent.
-	NotSent Fate = iota + 1
-	// InDoubt means that the API may have acted on it.
-	InDoubt
-	// TooLarge means that the API acted on it, and its response is over the limit.
-	TooLarge
-)
-
-// Error is a call without a result.
-type Error struct {
-	// Fate is what can have become of the call.
-	Fate Fate
-	// Fault says why.
-	Fault *fault.Error
-}
-
-// Error returns the fault's text.
-func (e *Error) Error() string { return e.Fault.Error() }
-
-// Unwrap returns the fault.
-func (e *Error) Unwrap() error { return e.Fault }
 
 // Call is one call of an operation.
 type Call struct {
@@ -76,18 +51,18 @@ type Dialer interface {
 }
 
 // Send sends the request once, whatever its method, and returns the answer of the API, including one that says no.
-// The context bounds it. Errors are of *Error.
+// The context bounds it. Errors are of *source.Error.
 func Send(ctx context.Context, d Dialer, c Call) (*turnv1.ToolResult, error) {
 	r, err := c.Maker.Request(ctx, c.Args)
 	if err != nil {
-		return nil, &Error{Fate: NotSent, Fault: fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err)}
+		return nil, source.Unsent(fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err))
 	}
 	if name := c.Maker.keyHeader(); c.Key != "" && name != "" {
 		r.Header.Set(name, escapeExcept(c.Key, ":/@!$&'()*+,;="))
 	}
 	if c.Authorize != nil {
 		if err := c.Authorize(r); err != nil {
-			return nil, &Error{Fate: NotSent, Fault: fault.From(err)}
+			return nil, source.Unsent(err)
 		}
 	}
 	response, err := d.Client(egress.Options{MaxResponseBytes: c.MaxBytes, Once: true}).Do(r)
@@ -135,18 +110,18 @@ func (c Call) undecided(status int) bool {
 	return status >= 500 && !c.Repeatable
 }
 
-func (c Call) inDoubt(response *http.Response, a answer) *Error {
+func (c Call) inDoubt(response *http.Response, a answer) *source.Error {
 	f := unknown("source %q answered %s%s", c.Source, statusText(a.status), c.excerpt(a))
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 && seconds < 86400 {
 		f = f.RetryAfter(time.Duration(seconds) * time.Second)
 	}
-	return &Error{Fate: InDoubt, Fault: f}
+	return source.Doubtful(f)
 }
 
 // notAnswered is the error of a response that is not the answer of the API, whatever its status says: something on the way may have sent
 // it, before the API was asked or after.
-func (c Call) notAnswered(a answer, mistaken string) *Error {
-	return &Error{Fate: InDoubt, Fault: unknown("source %q answered %s with %s%s", c.Source, statusText(a.status), mistaken, c.excerpt(a))}
+func (c Call) notAnswered(a answer, mistaken string) *source.Error {
+	return source.Doubtful(unknown("source %q answered %s with %s%s", c.Source, statusText(a.status), mistaken, c.excerpt(a)))
 }
 
 // excerpt is the beginning of an answer, for an error's text; empty if there is none that can be read.
@@ -161,13 +136,13 @@ func (c Call) excerpt(a answer) string {
 func (c Call) redirected(e *egress.RedirectError) (*turnv1.ToolResult, error) {
 	f := unknown("source %q redirects to %s, and redirects are not followed: set base_url to the final address", c.Source, c.Hide(e.To))
 	if !c.Repeatable {
-		return nil, &Error{Fate: InDoubt, Fault: f}
+		return nil, source.Doubtful(f)
 	}
 	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{text(f.Message)}}, nil
 }
 
 // unanswered classifies an error of the exchange.
-func (c Call) unanswered(ctx context.Context, err error) *Error {
+func (c Call) unanswered(ctx context.Context, err error) *source.Error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL, whose query may hold credentials
 	}
@@ -175,21 +150,21 @@ func (c Call) unanswered(ctx context.Context, err error) *Error {
 	said := c.Hide(err.Error())
 	switch {
 	case errors.Is(err, egress.ErrDenied):
-		return &Error{Fate: NotSent, Fault: fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s",
-			c.Source, said)}
+		return source.Unsent(fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s",
+			c.Source, said))
 	case egress.NotSent(err):
-		return &Error{Fate: NotSent, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q cannot be reached: %s",
-			c.Source, said)}
+		return source.Unsent(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q cannot be reached: %s",
+			c.Source, said))
 	case tooLarge:
-		return &Error{Fate: TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE, "source %q: %s", c.Source,
-			said)}
+		return &source.Error{Outcome: source.TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE,
+			"source %q: %s", c.Source, said)}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &Error{Fate: InDoubt, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
-			"source %q did not answer in time", c.Source)}
+		return source.Doubtful(fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
+			"source %q did not answer in time", c.Source))
 	case ctx.Err() != nil:
-		return &Error{Fate: InDoubt, Fault: fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled")}
+		return source.Doubtful(fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled"))
 	default:
-		return &Error{Fate: InDoubt, Fault: unknown("source %q: the response broke off: %s", c.Source, said)}
+		return source.Doubtful(unknown("source %q: the response broke off: %s", c.Source, said))
 	}
 }
 

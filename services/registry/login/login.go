@@ -13,6 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/usertoken"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -27,17 +29,9 @@ type Tokens interface {
 	Insufficient(ctx context.Context, w usertoken.Want, t usertoken.Token, scopes []string) error
 }
 
-// Destination is the origin that tokens of users are sent to.
-func Destination(s store.Spec) string {
-	if s.BaseURL != "" {
-		return credential.Origin(s.BaseURL)
-	}
-	return credential.Origin(s.URL)
-}
-
 // ServerURL is the URL of an MCP server, which may say itself how users log in; empty for other sources.
 func ServerURL(s store.Source) string {
-	if s.Kind != store.MCP {
+	if !kinds.Facts(s.Kind).Bridge {
 		return ""
 	}
 	return s.Spec.URL
@@ -51,7 +45,7 @@ func Target(s store.Source) string {
 		a = *s.Spec.Auth
 	}
 	text, err := json.Marshal([]any{
-		s.Kind, Destination(s.Spec), ServerURL(s), a.AuthorizationURL, a.TokenURL, a.RevocationURL, a.Issuer, a.ClientID, a.Resource, a.Audience,
+		s.Kind, source.Home(s.Spec), ServerURL(s), a.AuthorizationURL, a.TokenURL, a.RevocationURL, a.Issuer, a.ClientID, a.Resource, a.Audience,
 	})
 	if err != nil {
 		return "" // strings always encode

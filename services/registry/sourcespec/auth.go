@@ -10,15 +10,17 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// place says whose environment the references of a source are resolved in.
-func place(s store.Source) envref.Place {
-	if store.IsAPI(s.Kind) || s.Kind == store.Workflow {
-		return envref.Place{Owner: "registry", Prefix: "WINDLASS_TOOL_"}
+// place says whose environment the references of a kind of source are resolved in.
+func place(f source.Facts) envref.Place {
+	if f.Bridge {
+		return envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
 	}
-	return envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
+	return envref.Place{Owner: "registry", Prefix: "WINDLASS_TOOL_"}
 }
 
 // authFields are the fields that a kind of credential has: true if it is required.
@@ -34,13 +36,13 @@ var authFields = map[string]map[string]bool{
 	credential.Exchange: {"scopes": false, "audience": false, "resource": false, "issuer": false},
 }
 
-func validateAuth(s store.Source, a store.Auth, bad func(field, message string)) {
+func validateAuth(s store.Source, f source.Facts, a store.Auth, bad source.Bad) {
 	fields, ok := authFields[a.Kind]
 	if !ok {
 		bad("source.auth.kind", "use api_key, basic, bearer, oauth2_client_credentials, oauth2_authorization_code or exchange")
 		return
 	}
-	for _, f := range []struct {
+	for _, field := range []struct {
 		name string
 		set  bool
 	}{
@@ -56,18 +58,18 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 		{"issuer", a.Issuer != ""},
 		{"resource", a.Resource != ""},
 	} {
-		required, known := fields[f.name]
+		required, known := fields[field.name]
 		switch {
-		case f.set && !known:
-			bad("source.auth."+f.name, a.Kind+" has no "+f.name)
-		case !f.set && required:
-			bad("source.auth."+f.name, a.Kind+" requires it")
+		case field.set && !known:
+			bad("source.auth."+field.name, a.Kind+" has no "+field.name)
+		case !field.set && required:
+			bad("source.auth."+field.name, a.Kind+" requires it")
 		}
 	}
-	validateLogin(s, a, bad)
-	validateExchange(s, a, bad)
+	validateLogin(s, f, a, bad)
+	validateExchange(s, f, a, bad)
 	if a.Kind != credential.AuthorizationCode && a.Kind != credential.Exchange && !envref.Whole(a.Secret) {
-		bad("source.auth.secret", "a secret must not be written here; put it into the environment of the "+place(s).Owner+
+		bad("source.auth.secret", "a secret must not be written here; put it into the environment of the "+place(f).Owner+
 			" and refer to it: ${env:WINDLASS_TOOL_SECRET}, or store it with windlass secret set NAME: ${secret:NAME}")
 	}
 	other := "query"
@@ -77,19 +79,16 @@ func validateAuth(s store.Source, a store.Auth, bad func(field, message string))
 	if a.In != "" && a.In != "header" && a.In != other {
 		bad("source.auth.in", "use header or "+other)
 	}
-	if a.Kind == credential.APIKey && a.In == "query" && s.Kind == store.MCP {
-		bad("source.auth.in", "an MCP server takes its key in a header")
-	}
 	if a.In == "header" && a.Kind == credential.APIKey && !httpguts.ValidHeaderFieldName(a.Name) {
 		bad("source.auth.name", "not a valid header")
 	}
-	if message := wrongURL(a.TokenURL); a.TokenURL != "" && (message != "" || credential.Origin(a.TokenURL) == "") {
+	if message := source.WrongURL(a.TokenURL); a.TokenURL != "" && (message != "" || credential.Origin(a.TokenURL) == "") {
 		bad("source.auth.token_url", message)
 	}
 }
 
 // validateSyncAuth checks the credential for syncs.
-func validateSyncAuth(s store.Source, bad func(field, message string)) {
+func validateSyncAuth(s store.Source, f source.Facts, bad source.Bad) {
 	if s.Spec.SyncAuth == nil {
 		return
 	}
@@ -99,35 +98,33 @@ func validateSyncAuth(s store.Source, bad func(field, message string)) {
 	case !s.Spec.UserLogin() && !s.Spec.Exchange():
 		bad(field, "only a source whose auth is of each user has it (oauth2_authorization_code or exchange); others are synced with their auth")
 		return
-	case s.Kind == store.HTTP || s.Document != "" || s.Kind == store.OpenAPI && s.Spec.URL == "":
+	case s.Spec.URL == "" || s.Document != "":
 		bad(field, "nothing is read from this source when it is synced")
-	case s.Kind == store.OpenAPI && s.Spec.BaseURL != "" && credential.Origin(s.Spec.BaseURL) != credential.Origin(s.Spec.URL):
+	case s.Spec.BaseURL != "" && credential.Origin(s.Spec.BaseURL) != credential.Origin(s.Spec.URL):
 		bad(field, "it is sent only to the origin of base_url, where the document is not")
-	case s.Kind == store.GRPC && a.Kind == credential.APIKey && (a.In == "query" || wrongMetadata(a.Name) != ""):
-		bad(field+".name", "a gRPC call takes the key in metadata: use header")
 	}
 	if a.Kind == credential.AuthorizationCode || a.Kind == credential.Exchange {
 		bad(field+".kind", "no user syncs: use api_key, basic, bearer or oauth2_client_credentials")
 		return
 	}
-	validateAuth(s, a, func(path, message string) { bad(strings.Replace(path, "source.auth", field, 1), message) })
+	validateAuth(s, f, a, func(path, message string) { bad(strings.Replace(path, "source.auth", field, 1), message) })
 }
 
 var storedSecret = regexp.MustCompile(`^\$\{secret:[A-Za-z][A-Za-z0-9_.-]{0,127}\}$`)
 
 // validateLogin checks how each user logs in.
-func validateLogin(s store.Source, a store.Auth, bad func(field, message string)) {
+func validateLogin(s store.Source, f source.Facts, a store.Auth, bad source.Bad) {
 	if a.Kind != credential.AuthorizationCode {
 		return
 	}
 	switch {
-	case s.Kind == store.GRPC || s.Kind == store.Workflow || s.Kind == store.MCP && s.Spec.URL == "":
-		bad("source.auth.kind", "users can log in only at MCP servers over HTTP, and at sources of kind openapi, http and graphql")
+	case !f.Takes(a.Kind) || f.Bridge && s.Spec.URL == "":
+		bad("source.auth.kind", "users can log in only at MCP servers over HTTP, and at sources of kind "+kinds.Taking(a.Kind))
 	case (a.AuthorizationURL == "") != (a.TokenURL == ""):
 		bad("source.auth.authorization_url", "authorization_url and token_url belong together")
-	case a.AuthorizationURL == "" && a.Issuer == "" && s.Kind != store.MCP:
+	case a.AuthorizationURL == "" && a.Issuer == "" && !f.Bridge:
 		bad("source.auth.authorization_url", "give authorization_url and token_url, or issuer")
-	case a.ClientID == "" && s.Kind != store.MCP:
+	case a.ClientID == "" && !f.Bridge:
 		bad("source.auth.client_id", a.Kind+" requires it, except for MCP servers")
 	}
 	if a.Secret != "" && !storedSecret.MatchString(a.Secret) {
@@ -143,7 +140,7 @@ func validateLogin(s store.Source, a store.Auth, bad func(field, message string)
 		if address == "" {
 			continue
 		}
-		if message := wrongURL(address); message != "" {
+		if message := source.WrongURL(address); message != "" {
 			bad("source.auth."+field, message)
 		} else if field != "resource" && !secure(address) {
 			bad("source.auth."+field, "use https; http is for this machine only")
@@ -162,13 +159,13 @@ func secure(address string) bool {
 }
 
 // validateExchange checks what tokens of users are exchanged for.
-func validateExchange(s store.Source, a store.Auth, bad func(field, message string)) {
+func validateExchange(s store.Source, f source.Facts, a store.Auth, bad source.Bad) {
 	if a.Kind != credential.Exchange {
 		return
 	}
 	switch {
-	case s.Kind == store.Workflow || s.Kind == store.MCP && s.Spec.URL == "":
-		bad("source.auth.kind", "users' tokens can be sent only to MCP servers over HTTP, and to sources of kind openapi, http, graphql and grpc")
+	case !f.Takes(a.Kind) || f.Bridge && s.Spec.URL == "":
+		bad("source.auth.kind", "users' tokens can be sent only to MCP servers over HTTP, and to sources of kind "+kinds.Taking(a.Kind))
 	case (a.Audience == "") == (a.Resource == ""):
 		bad("source.auth.audience", "say what the tokens are for: audience, or resource")
 	case a.Secret != "":

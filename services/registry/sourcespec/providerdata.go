@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/providerdata"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -22,19 +23,19 @@ var (
 )
 
 // validateProviderData checks which credentials of requests a source takes, and where.
-func validateProviderData(s store.Source, bad func(field, message string)) {
+func validateProviderData(s store.Source, f source.Facts, bad source.Bad) {
 	d := s.Spec.ProviderData
 	if d == nil {
 		return
 	}
 	const at = "source.provider_data."
-	if len(d.Meta) > 0 && s.Kind != store.MCP {
+	if len(d.Meta) > 0 && !f.Bridge {
 		bad(at+"meta", "only an MCP server has it")
 	}
-	if len(d.Headers) > 0 && !store.IsAPI(s.Kind) && (s.Kind != store.MCP || s.Spec.URL == "") {
+	if len(d.Headers) > 0 && !f.Headers && (!f.Bridge || s.Spec.URL == "") {
 		bad(at+"headers", "only an HTTP API, or an MCP server with a url, has them")
 	}
-	if store.IsAPI(s.Kind) && s.Spec.URL == "" && s.Spec.BaseURL == "" {
+	if f.Headers && s.Spec.URL == "" && s.Spec.BaseURL == "" {
 		bad("source.base_url", "it is required with provider_data, which is sent only there")
 	}
 	declared := slices.Concat(d.Meta, slices.Collect(maps.Values(d.Headers)))

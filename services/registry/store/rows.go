@@ -17,26 +17,6 @@ const (
 	Unreachable = "unreachable"
 )
 
-// Kinds of sources.
-const (
-	// MCP is an MCP server, reached through the bridge.
-	MCP = "mcp"
-	// OpenAPI is an HTTP API that an OpenAPI document describes.
-	OpenAPI = "openapi"
-	// HTTP is an HTTP API whose endpoints are written by hand.
-	HTTP = "http"
-	// GraphQL is a GraphQL API.
-	GraphQL = "graphql"
-	// GRPC is a gRPC server.
-	GRPC = "grpc"
-	// Workflow is workflows of a Temporal namespace.
-	Workflow = "workflow"
-	// Agent is agents of Windlass.
-	Agent = "agent"
-	// Builtin is the mesh itself.
-	Builtin = "builtin"
-)
-
 // States of an execution.
 const (
 	// Open means sent or about to be.
@@ -165,11 +145,6 @@ type WorkflowTool struct {
 	Effect           Effect     `json:"effect,omitempty"`
 }
 
-// IsAPI reports whether the registry itself calls a kind of source: an HTTP API or a gRPC server.
-func IsAPI(kind string) bool {
-	return kind == OpenAPI || kind == HTTP || kind == GraphQL || kind == GRPC
-}
-
 // UserLogin reports whether the source is called with a login of each user.
 func (s Spec) UserLogin() bool { return s.Auth != nil && s.Auth.Kind == credential.AuthorizationCode }
 
@@ -238,7 +213,7 @@ type Spec struct {
 type Source struct {
 	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
-	// Kind is MCP, OpenAPI, HTTP, GraphQL, GRPC, Workflow, Agent or Builtin.
+	// Kind is the name of one of the kinds that package kinds lists.
 	Kind string
 	// Spec is its definition.
 	Spec Spec

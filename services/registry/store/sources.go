@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -46,17 +45,15 @@ func (q sqlSources) CreateSource(ctx context.Context, s Source) error {
 }
 
 func (q sqlSources) Source(ctx context.Context, tenant, idOrName string) (Source, error) {
-	s, err := sqldb.One(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
+	return sqldb.One(ctx, q.db.Reader(), func(row sqldb.Scanner) (s Source, err error) {
+		var f sourceFields
+		if err := row.Scan(append(f.into(&s), &s.Document)...); err != nil {
+			return s, err
+		}
+		return s, f.finish(&s)
+	}, `SELECT `+sourceColumns+`, COALESCE(d.document, '') FROM sources s
+		LEFT JOIN source_documents d ON d.tenant = s.tenant AND d.source_id = s.id
 		WHERE s.tenant = $1 AND (s.id = $2 OR s.name = $2)`, tenant, idOrName)
-	if err != nil || s.Kind != GRPC && (s.Kind != OpenAPI || s.Spec.URL != "") {
-		return s, err
-	}
-	s.Document, err = sqldb.One(ctx, q.db.Reader(), sqldb.Column[string], `SELECT document FROM source_documents
-		WHERE tenant = $1 AND source_id = $2`, s.Tenant, s.ID)
-	if errors.Is(err, ErrNotFound) {
-		err = nil // it was changed in between
-	}
-	return s, err
 }
 
 var insertDocuments = sqldb.Insert("source_documents", "tenant, source_id, document")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -27,7 +28,7 @@ type breakers struct {
 }
 
 type breaker struct {
-	*gobreaker.CircuitBreaker[Reply]
+	*gobreaker.CircuitBreaker[source.Reply]
 	revision uint32 // of the source: a changed definition resets the breaker
 	outage   *outage
 }
@@ -57,15 +58,15 @@ func (o *outage) lasted(d time.Duration) bool {
 }
 
 // call sends one call, unless the source's calls are stopped.
-func (b *breakers) call(s store.Source, send func() (Reply, error)) (Reply, error) {
+func (b *breakers) call(s store.Source, send func() (source.Reply, error)) (source.Reply, error) {
 	br := b.of(s)
-	reply, err := br.Execute(func() (Reply, error) {
+	reply, err := br.Execute(func() (source.Reply, error) {
 		reply, err := send()
 		br.outage.note(err)
 		return reply, err
 	})
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return Reply{}, &Error{Kind: Stopped, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+		return source.Reply{}, &source.Error{Outcome: source.Stopped, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
 			"source %q could not be reached %d times in a row; calls to it fail at once until it answers again", s.Name,
 			b.failures).RetryAfter(b.pause)}
 	}
@@ -85,7 +86,7 @@ func (b *breakers) of(s store.Source) breaker {
 
 func (b *breakers) fresh(s store.Source) breaker {
 	o := &outage{}
-	return breaker{revision: s.Revision, outage: o, CircuitBreaker: gobreaker.NewCircuitBreaker[Reply](gobreaker.Settings{
+	return breaker{revision: s.Revision, outage: o, CircuitBreaker: gobreaker.NewCircuitBreaker[source.Reply](gobreaker.Settings{
 		Name: s.Name, Timeout: b.pause,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= b.failures && o.lasted(b.patience) },
 		IsSuccessful: hasReached,
@@ -98,14 +99,14 @@ func (b *breakers) fresh(s store.Source) breaker {
 
 // isUnreachable reports whether a call failed because its tool server was unreachable.
 func isUnreachable(err error) bool {
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*source.Error](err)
 	return ok && e.ServerAway()
 }
 
 // hasReached reports whether a call reached its tool server, or may have, whatever its result.
 func hasReached(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return err == nil || ok && e.Kind == TooLarge || ok && e.Kind == InDoubt && e.Fault.Code != codes.Canceled
+	e, ok := errors.AsType[*source.Error](err)
+	return err == nil || ok && e.Outcome == source.TooLarge || ok && e.Outcome == source.InDoubt && e.Fault.Code != codes.Canceled
 }
 
 // reached resets a source's breaker, since the source answered or was changed.

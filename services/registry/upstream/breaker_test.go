@@ -11,21 +11,22 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-func failing(kind Kind, code codes.Code, reason faultv1.Reason) error {
-	return &Error{Kind: kind, Fault: fault.New(code, reason, "it failed")}
+func failing(kind source.Outcome, code codes.Code, reason faultv1.Reason) error {
+	return &source.Error{Outcome: kind, Fault: fault.New(code, reason, "it failed")}
 }
 
 func TestBreaker(t *testing.T) {
-	away := failing(NotSent, codes.Unavailable, faultv1.Reason_REASON_TOOL_UNAVAILABLE)
+	away := failing(source.NotSent, codes.Unavailable, faultv1.Reason_REASON_TOOL_UNAVAILABLE)
 	synctest.Test(t, func(t *testing.T) {
 		b := &breakers{failures: 3, pause: 10 * time.Second, log: slog.New(slog.DiscardHandler), bySource: map[string]breaker{}}
 		src := store.Source{ID: "src_1", Name: "notes", Revision: 1}
 		sent := 0
 		call := func(err error) error {
-			_, got := b.call(src, func() (Reply, error) { sent++; return Reply{}, err })
+			_, got := b.call(src, func() (source.Reply, error) { sent++; return source.Reply{}, err })
 			return got
 		}
 		is := func(what, state string, sends int) {
@@ -35,16 +36,16 @@ func TestBreaker(t *testing.T) {
 			}
 		}
 		stopped := func(err error) bool {
-			e, ok := errors.AsType[*Error](err)
-			return ok && e.Kind == Stopped && e.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE
+			e, ok := errors.AsType[*source.Error](err)
+			return ok && e.Outcome == source.Stopped && e.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE
 		}
 		is("a source that nobody called", "closed", 0)
 		_, _, _ = call(away), call(away), call(nil)
 		_, _ = call(away), call(away)
 		is("an answer in between", "closed", 5)
-		_ = call(failing(Away, codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE))
-		_ = call(failing(InDoubt, codes.Canceled, faultv1.Reason_REASON_CANCELLED))
-		_ = call(failing(NotSent, codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT))
+		_ = call(failing(source.Away, codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE))
+		_ = call(failing(source.InDoubt, codes.Canceled, faultv1.Reason_REASON_CANCELLED))
+		_ = call(failing(source.NotSent, codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT))
 		is("a bridge that is away, a caller who left, wrong arguments", "closed", 8)
 		if err := call(away); stopped(err) {
 			t.Error("the failure that opens it is told as it is")
@@ -60,11 +61,11 @@ func TestBreaker(t *testing.T) {
 		_ = call(away)
 		is("the trial fails", "open", 10)
 		time.Sleep(10*time.Second + 1)
-		_, err := b.call(src, func() (Reply, error) { return Reply{}, call(nil) }) // concurrent with the trial
+		_, err := b.call(src, func() (source.Reply, error) { return source.Reply{}, call(nil) }) // concurrent with the trial
 		if !stopped(err) || sent != 10 {
 			t.Errorf("beside the trial: %v", err)
 		}
-		_ = call(failing(InDoubt, codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN))
+		_ = call(failing(source.InDoubt, codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN))
 		is("the trial reaches it", "closed", 11)
 
 		_, _, _ = call(away), call(away), call(away)

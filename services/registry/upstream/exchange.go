@@ -16,6 +16,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/registry/login"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -39,7 +40,7 @@ func callerOf(ctx context.Context) user {
 
 // exchanged makes a request with a token of its user for the source's audience, and again with a new one if the source refuses it. Without
 // a token the request is not made: nothing else takes its place.
-func (l logins) exchanged(ctx context.Context, s store.Source, u user, do func(as) error) error {
+func (l logins) exchanged(ctx context.Context, s store.Source, u user, do func(source.User) error) error {
 	if l.grants == nil {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
 			"source %q is called as its user, and this mesh cannot exchange tokens", s.Name)
@@ -53,13 +54,13 @@ func (l logins) exchanged(ctx context.Context, s store.Source, u user, do func(a
 		if err != nil {
 			return notRedeemed(err)
 		}
-		err = do(as{u.principal.GetSubject(), usertoken.Token{Value: secret.New(resp.GetAccessToken())}})
-		if scopes, short := errors.AsType[*scopesError](err); short {
+		err = do(source.User{Subject: u.principal.GetSubject(), Token: usertoken.Token{Value: secret.New(resp.GetAccessToken())}})
+		if scopes, short := errors.AsType[*source.ScopesError](err); short {
 			return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
-				"source %q wants other scopes than the token of the user has: %s", s.Name, strings.Join(scopes.wanted, " ")).
+				"source %q wants other scopes than the token of the user has: %s", s.Name, strings.Join(scopes.Wanted, " ")).
 				Hint("An operator adds them to the scopes of the source's auth.")
 		}
-		if !errors.Is(err, errRefused) {
+		if !errors.Is(err, source.ErrRefused) {
 			return err
 		}
 		if again {
@@ -73,14 +74,14 @@ func (l logins) exchanged(ctx context.Context, s store.Source, u user, do func(a
 func notRedeemed(err error) error {
 	f := fault.From(err)
 	if f.Code == codes.Unavailable {
-		return &Error{Kind: Away, Fault: f}
+		return &source.Error{Outcome: source.Away, Fault: f}
 	}
-	return &Error{Kind: NotSent, Fault: f}
+	return source.Unsent(f)
 }
 
 // refused notes that a source refused the token of a user in an answer to a call that is not made again.
-func (l logins) refused(r Request) {
+func (l logins) refused(r source.Request) {
 	if r.Source.Spec.UserLogin() {
-		l.tokens.Refused(login.Want(r.Source, r.as.subject), r.as.token)
+		l.tokens.Refused(login.Want(r.Source, r.As.Subject), r.As.Token)
 	}
 }

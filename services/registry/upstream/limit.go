@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -54,7 +55,7 @@ func (l *limits) forget(s store.Source) {
 }
 
 // enter waits until the source may be called, and returns the function that ends the call. An error means that nothing was sent.
-func (l *limits) enter(ctx context.Context, s store.Source) (func(), *Error) {
+func (l *limits) enter(ctx context.Context, s store.Source) (func(), *source.Error) {
 	waiting, cancel := context.WithTimeout(ctx, l.queue)
 	defer cancel()
 	of := l.of(s)
@@ -75,9 +76,10 @@ func (l *limits) enter(ctx context.Context, s store.Source) (func(), *Error) {
 	return func() { <-of.slots }, nil
 }
 
-func busy(ctx context.Context, format string, args ...any) *Error {
+func busy(ctx context.Context, format string, args ...any) *source.Error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return &Error{Kind: NotSent, Fault: fault.From(ctx.Err())}
+		return source.Unsent(ctx.Err())
 	}
-	return &Error{Kind: Stopped, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, format, args...).RetryAfter(time.Second)}
+	return &source.Error{Outcome: source.Stopped, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+		format, args...).RetryAfter(time.Second)}
 }

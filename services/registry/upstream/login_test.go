@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/usertoken"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -36,10 +36,10 @@ func (w *wallet) Insufficient(_ context.Context, _ usertoken.Want, t usertoken.T
 }
 
 func TestTokensThatAreRefused(t *testing.T) {
-	source := store.Source{ID: "src_1", Name: "crm", Kind: store.MCP, Spec: store.Spec{Auth: &credential.Auth{
+	src := store.Source{ID: "src_1", Name: "crm", Kind: "mcp", Spec: store.Spec{Auth: &credential.Auth{
 		Kind: credential.AuthorizationCode,
 	}}}
-	short := &scopesError{[]string{"write"}}
+	short := &source.ScopesError{Wanted: []string{"write"}}
 	more := fault.AuthorizationRequired("crm", fault.Connection, "https://mesh.example/connect", "it wants more")
 	for name, row := range map[string]struct {
 		more    error
@@ -47,9 +47,11 @@ func TestTokensThatAreRefused(t *testing.T) {
 		want    string  // code; empty = done
 		log     []string
 	}{
-		"accepted":                     {nil, []error{nil}, "", nil},
-		"refused once":                 {nil, []error{errRefused, nil}, "", []string{"refused 1"}},
-		"refused twice":                {nil, []error{errRefused, errRefused}, "failed_precondition", []string{"refused 1", "refused 2"}},
+		"accepted":     {nil, []error{nil}, "", nil},
+		"refused once": {nil, []error{source.ErrRefused, nil}, "", []string{"refused 1"}},
+		"refused twice": {
+			nil, []error{source.ErrRefused, source.ErrRefused}, "failed_precondition", []string{"refused 1", "refused 2"},
+		},
 		"short, and the user is asked": {more, []error{short}, "authorization_required", []string{"insufficient 1 [write]"}},
 		"short, and replaced since":    {nil, []error{short, nil}, "", []string{"insufficient 1 [write]"}},
 		"short, and short again": {
@@ -59,41 +61,13 @@ func TestTokensThatAreRefused(t *testing.T) {
 	} {
 		w := &wallet{version: 1, more: row.more}
 		answers := row.answers
-		err := logins{tokens: w}.with(t.Context(), source, "alice", func(as) error {
+		err := logins{tokens: w}.with(t.Context(), src, "alice", func(source.User) error {
 			a := answers[0]
 			answers = answers[1:]
 			return a
 		})
 		if len(answers) > 0 || (err == nil) != (row.want == "") || err != nil && fault.CodeOf(err) != row.want || !slices.Equal(w.log, row.log) {
 			t.Errorf("%s: %v after %q, %d answers left", name, err, w.log, len(answers))
-		}
-	}
-}
-
-func TestWhatTheBridgeSaysAboutTokens(t *testing.T) {
-	said := func(key, value string) error {
-		f := fault.Unavailable(0, "no")
-		f.Details = map[string]string{key: value}
-		return f
-	}
-	own := store.Source{Spec: store.Spec{Auth: &credential.Auth{Kind: credential.AuthorizationCode}}}
-	for name, row := range map[string]struct {
-		source store.Source
-		err    error
-		want   error
-	}{
-		"nothing":                {own, nil, nil},
-		"another error":          {own, said("x", "y"), nil},
-		"the token":              {own, said(DetailRefused, "true"), errRefused},
-		"scopes":                 {own, said(DetailScopes, "a b"), &scopesError{[]string{"a", "b"}}},
-		"no scopes":              {own, said(DetailScopes, ""), &scopesError{}},
-		"a source of the mesh's": {store.Source{}, said(DetailRefused, "true"), nil},
-	} {
-		got := refusedToken(row.source, row.err)
-		wanted, scopes := errors.AsType[*scopesError](row.want)
-		have, ok := errors.AsType[*scopesError](got)
-		if scopes != ok || ok && !slices.Equal(have.wanted, wanted.wanted) || !ok && !errors.Is(got, row.want) {
-			t.Errorf("%s: %v, want %v", name, got, row.want)
 		}
 	}
 }

@@ -1,44 +1,34 @@
-// Package upstream calls the sources of tools: MCP servers through the bridge, HTTP APIs, Temporal workflows, and the mesh's own tools.
+// Package upstream calls the sources of tools, whatever their kind: with the logins of users, within limits, and not while they cannot be
+// reached.
 package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"strings"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/credential"
-	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
-	"github.com/windlass-dev/windlass/libs/schema"
-	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
-	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/agents"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
-	"github.com/windlass-dev/windlass/services/registry/grpccall"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/login"
-	"github.com/windlass-dev/windlass/services/registry/openapi"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Config holds the default limits of a source, which its own call timeout overrides.
+// Config holds the default limits of a source.
 type Config struct {
-	// DiscoverTimeout bounds one sync.
-	DiscoverTimeout time.Duration
-	// CallTimeout bounds one call.
-	CallTimeout time.Duration
+	source.Limits
 	// BreakerFailures is how often in a row a source may be unreachable before its calls are stopped for BreakerPause.
 	BreakerFailures int
 	BreakerPause    time.Duration
@@ -47,27 +37,8 @@ type Config struct {
 	// MaxCalls is how many calls of one source run in parallel; more wait for QueueTimeout.
 	MaxCalls     int
 	QueueTimeout time.Duration
-	// MaxResponseBytes limits the response of an API.
-	MaxResponseBytes int64
-	// Documents bounds the work on a document that describes an API.
-	Documents openapi.Limits
 	// EnvAllow lists the variables that the headers and credentials of APIs may refer to.
 	EnvAllow []string
-}
-
-// Definitions reads stored definitions of tools.
-type Definitions interface {
-	// Definitions reads the existing ones of the given definitions.
-	Definitions(ctx context.Context, tenant string, hashes []string) ([]store.Definition, error)
-}
-
-// Dialer returns HTTP clients and calls gRPC servers; *egress.Egress is one.
-type Dialer interface {
-	Client(opts egress.Options) *http.Client
-	// GRPC opens connections to Temporal.
-	GRPC(address string, secure bool, maxBytes int) (*grpc.ClientConn, error)
-	GRPCConn(address string, secure bool) (conn grpc.ClientConnInterface, release func(), err error)
-	grpccall.Caller
 }
 
 // Deps holds the dependencies of an Upstream; all are required.
@@ -77,7 +48,7 @@ type Deps struct {
 	// Builtin is the mesh's own tools.
 	Builtin builtin.Tools
 	// Egress sends requests to APIs and to Temporal.
-	Egress Dialer
+	Egress source.Dialer
 	// ProviderData opens the credentials of requests; nil refuses them.
 	ProviderData *providerdata.Sealer
 	// Vault has stored secrets; nil refuses references to them.
@@ -89,20 +60,16 @@ type Deps struct {
 	// Grants gets tokens of users from their issuer; nil refuses sources with the auth kind exchange.
 	Grants Grants
 	// Definitions has the operations of APIs.
-	Definitions Definitions
+	Definitions source.Definitions
 	// Log receives changes of breakers.
 	Log *slog.Logger
 }
 
 // Upstream calls all kinds of sources. It is safe for concurrent use.
 type Upstream struct {
-	cfg      Config
+	*source.Env
 	bridge   mcpbridgev1.BridgeServiceClient
-	builtin  builtin.Tools
-	sealer   *providerdata.Sealer
-	apis     *apis
-	flows    *flows
-	agents   agents.Client
+	drivers  map[string]source.Driver // by kind
 	logins   logins
 	breakers *breakers
 	limits   *limits
@@ -110,9 +77,16 @@ type Upstream struct {
 
 // New returns an Upstream.
 func New(cfg Config, deps Deps) *Upstream {
+	env := &source.Env{
+		Limits: cfg.Limits, Egress: deps.Egress, Sealer: deps.ProviderData, Definitions: deps.Definitions,
+		Credentials: credential.New(credential.Config{
+			Env:     envref.Config{Allow: cfg.EnvAllow, Owner: "registry", Setting: "registry.env_allow", Vault: deps.Vault},
+			Timeout: cfg.DiscoverTimeout,
+		}, deps.Egress),
+	}
 	return &Upstream{
-		cfg: cfg, bridge: deps.Bridge, builtin: deps.Builtin, sealer: deps.ProviderData, apis: newAPIs(cfg, deps), flows: newFlows(cfg, deps),
-		agents: deps.Agents, logins: logins{deps.Logins, deps.ProviderData, deps.Grants},
+		Env: env, bridge: deps.Bridge, logins: logins{deps.Logins, deps.Grants},
+		drivers: kinds.Open(kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.Agents, Builtin: deps.Builtin}),
 		breakers: &breakers{
 			failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
 			bySource: map[string]breaker{},
@@ -121,184 +95,53 @@ func New(cfg Config, deps Deps) *Upstream {
 	}
 }
 
+// Close closes the connections that are kept open. Calls after it open new ones.
+func (u *Upstream) Close() {
+	for _, d := range u.drivers {
+		if c, ok := d.(interface{ Close() }); ok {
+			c.Close()
+		}
+	}
+}
+
+// driver returns what calls a source.
+func (u *Upstream) driver(s store.Source) (source.Driver, error) {
+	d, ok := u.drivers[s.Kind]
+	if !ok {
+		return nil, fault.Internal(fmt.Errorf("source %q is of an unknown kind %q", s.Name, s.Kind))
+	}
+	return d, nil
+}
+
 // Breaker returns the state of a source's breaker: "closed" (calls are sent), "open" or "half_open"; empty for the mesh's own.
 func (u *Upstream) Breaker(s store.Source) string {
-	if s.Kind == store.Builtin {
+	if kinds.Facts(s.Kind).Own {
 		return ""
 	}
 	return u.breakers.state(s)
 }
 
-// CallTimeout returns the timeout of one call to the source.
-func (u *Upstream) CallTimeout(s store.Source) time.Duration {
-	if s.Spec.CallTimeout > 0 {
-		return time.Duration(s.Spec.CallTimeout) * time.Second
-	}
-	return u.cfg.CallTimeout
-}
-
 // Discover lists a source's tools. The error is a fault for the source's owner.
 func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventory, error) {
-	switch s.Kind {
-	case store.Builtin:
-		return u.meshTools()
-	case store.OpenAPI, store.GraphQL:
-		return u.logins.discover(ctx, s, u.discoverAPI)
-	case store.HTTP:
-		return u.discoverEndpoints(s)
-	case store.GRPC:
-		return u.discoverGRPC(ctx, s)
-	case store.Workflow:
-		return u.discoverWorkflows(ctx, s)
-	case store.Agent:
-		return u.discoverAgents(ctx, s)
+	d, err := u.driver(s)
+	if err != nil {
+		return store.Inventory{}, err
 	}
-	return u.logins.discover(ctx, s, func(ctx context.Context, s store.Source, a as) (store.Inventory, error) {
-		return discoverMCP(ctx, u, s, a)
+	facts := kinds.Facts(s.Kind)
+	public, ok := d.(source.Public)
+	open := facts.Silent || ok && public.Public(s)
+	return u.logins.discover(ctx, s, open, func(as source.User) (store.Inventory, error) {
+		inv, err := d.Discover(ctx, s, as)
+		_, short := errors.AsType[*source.ScopesError](err)
+		switch {
+		case err != nil && !short && !errors.Is(err, source.ErrRefused):
+			return store.Inventory{}, unreachable(s, err)
+		case err == nil && !facts.Silent:
+			u.breakers.reached(s.ID)
+		}
+		return inv, err
 	})
 }
-
-func discoverMCP(ctx context.Context, u *Upstream, s store.Source, a as) (store.Inventory, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.cfg.DiscoverTimeout+2*time.Second) // the bridge's own limit comes first
-	defer cancel()
-	server, err := u.logins.server(u.server(s), a)
-	if err != nil {
-		return store.Inventory{}, err
-	}
-	if a.subject == "" {
-		server.Auth = authOf(syncOwner(s, a).Auth)
-	}
-	resp, err := u.bridge.Discover(ctx, &mcpbridgev1.DiscoverRequest{Server: server})
-	if refused := refusedToken(s, err); refused != nil {
-		return store.Inventory{}, refused
-	}
-	if err != nil {
-		return store.Inventory{}, unreachable(s, err)
-	}
-	u.breakers.reached(s.ID)
-	inv := store.Inventory{
-		ServerVersion: joined(resp.GetServerName(), resp.GetServerVersion()), ProtocolVersion: resp.GetProtocolVersion(),
-	}
-	seen := map[string]bool{}
-	var odd []string
-	for _, t := range resp.GetTools() {
-		shown := truncate.Bytes(noNUL(t.GetName()), 100)
-		switch {
-		case t.GetName() == "" || strings.Contains(t.GetName(), "\x00"):
-			odd = append(odd, fmt.Sprintf("the tool %q is left out: that is not a name", shown))
-			continue
-		case seen[t.GetName()]: // the first one is kept
-			odd = append(odd, fmt.Sprintf("the tool %q is there twice; the first one counts", shown))
-			continue
-		}
-		seen[t.GetName()] = true
-		inv.Tools = append(inv.Tools, found(t))
-		if _, err := schema.Object(t.GetInputSchemaJson()); err != nil {
-			odd = append(odd, fmt.Sprintf("the tool %q is not listed at /mcp, since clients could not read the schema of its arguments: %s", shown,
-				err))
-		}
-	}
-	inv.Warnings = warnings(odd)
-	return inv, nil
-}
-
-func (u *Upstream) meshTools() (store.Inventory, error) {
-	tools, err := u.builtin.List()
-	if err != nil {
-		return store.Inventory{}, err
-	}
-	inv := store.Inventory{ServerVersion: builtin.Version}
-	for _, t := range tools {
-		inv.Tools = append(inv.Tools, store.Found{
-			OriginalName: t.Name, Title: t.Title, Description: t.Description, Raw: t.Raw, InputSchema: t.InputSchema, Effect: store.Read,
-		})
-	}
-	return inv, nil
-}
-
-// Watch calls on for each event of a server, until the stream breaks or ctx ends.
-func (u *Upstream) Watch(ctx context.Context, on func(serverID string, change mcpbridgev1.ServerChange)) error {
-	stream, err := u.bridge.Watch(ctx, &mcpbridgev1.WatchRequest{})
-	if err != nil {
-		return fmt.Errorf("watch the bridge: %w", err)
-	}
-	for {
-		event, err := stream.Recv()
-		if err != nil {
-			return fmt.Errorf("watch the bridge: %w", err)
-		}
-		on(event.GetServerId(), event.GetChange())
-	}
-}
-
-// Reread has the next Discover read the source's document, even if it was just read.
-func (u *Upstream) Reread(s store.Source) { u.apis.reread(s) }
-
-// Release closes what the bridge keeps open for a source.
-func (u *Upstream) Release(ctx context.Context, s store.Source) error {
-	if s.Kind == store.Builtin {
-		return nil
-	}
-	u.breakers.reached(s.ID)
-	u.limits.forget(s)
-	switch {
-	case store.IsAPI(s.Kind):
-		u.apis.forget(s)
-		return nil
-	case s.Kind == store.Agent:
-		return nil
-	case s.Kind == store.Workflow:
-		u.apis.forget(s)
-		u.flows.client.Forget(s)
-		return nil
-	}
-	if _, err := u.bridge.Release(ctx, &mcpbridgev1.ReleaseRequest{ServerId: s.ID}); err != nil {
-		return fmt.Errorf("release source %q: %w", s.Name, err)
-	}
-	return nil
-}
-
-// server converts a source for the bridge.
-func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
-	return &mcpbridgev1.Server{
-		Id: s.ID, Tenant: s.Tenant, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
-		Headers: s.Spec.Headers, Transport: s.Spec.Transport, ClientRequests: s.Spec.ClientRequests, Auth: authOf(s.Spec.Auth),
-		ConnectTimeout: durationpb.New(u.cfg.DiscoverTimeout), CallTimeout: durationpb.New(u.CallTimeout(s)),
-	}
-}
-
-// authOf converts a credential for the bridge.
-func authOf(a *store.Auth) *mcpbridgev1.Auth {
-	if a == nil {
-		return nil
-	}
-	p := &mcpbridgev1.Auth{
-		Kind: a.Kind, In: a.In, Name: a.Name, Secret: a.Secret, Username: a.Username, TokenUrl: a.TokenURL, ClientId: a.ClientID,
-		Scopes: a.Scopes, Audience: a.Audience,
-	}
-	if a.Kind == credential.AuthorizationCode || a.Kind == credential.Exchange { // all else is for policy
-		return &mcpbridgev1.Auth{Kind: credential.AuthorizationCode}
-	}
-	return p
-}
-
-// found converts a tool of the bridge. A tool that is not declared harmless by its server is ONCE.
-func found(t *mcpbridgev1.Tool) store.Found {
-	f := store.Found{
-		OriginalName: t.GetName(), Title: noNUL(t.GetTitle()), Description: noNUL(t.GetDescription()), Raw: t.GetRawJson(),
-		InputSchema: t.GetInputSchemaJson(), OutputSchema: t.GetOutputSchemaJson(), Effect: store.Once,
-	}
-	switch {
-	case t.GetReadOnlyHint():
-		f.Effect = store.Read
-	case t.GetIdempotentHint():
-		f.Effect = store.Idempotent
-	}
-	return f
-}
-
-// noNUL removes NUL, which not every database can store.
-func noNUL(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
 // unreachable returns the fault of a failed sync. Faults that the owner can fix keep their reason.
 func unreachable(s store.Source, err error) error {
@@ -314,128 +157,102 @@ func unreachable(s store.Source, err error) error {
 	}
 }
 
-func joined(name, version string) string {
-	if name == "" || version == "" {
-		return name + version
-	}
-	return name + " " + version
-}
-
-// Request is one call.
-type Request struct {
-	// Source and Tool (its own name) identify what to call, Definition is the hash of the tool's definition.
-	Source     store.Source
-	Tool       string
-	Definition string
-	// Effect is the tool's effect class.
-	Effect store.Effect
-	// Arguments fit the tool's schema.
-	Arguments canon.Object
-	// By is on whose behalf the call is made.
-	By builtin.Caller
-	// Meta is sent as the call's _meta.
-	Meta map[string]string
-	// Until is when the time of all its attempts is up; zero = an attempt has the whole time of its source.
-	Until time.Time
-	// CanAsk lets the tool ask the user.
-	CanAsk bool
-	// Accepts are the methods of an MCP server's requests that the caller answers itself.
-	Accepts []string
-	// LogLevel is the lowest level of log messages that the caller wants; empty = none.
-	LogLevel string
-	// ProviderData is what came with the request that the call is part of.
-	ProviderData providerdata.Sealed
-	// Token is the sealed token of the caller of a direct call; nil = none.
-	Token []byte
-	as    as // whose login it is made with
-	// Answer is the user's answer to a question of an earlier attempt; nil = none was asked.
-	Answer *registryv1.InputAnswer
-}
-
-// Reply is a tool's answer; one of the fields is set.
-type Reply struct {
-	// Result is its result, including errors of the tool.
-	Result *turnv1.ToolResult
-	// Input is what it asks the user before it continues: this attempt is over.
-	Input *registryv1.InputRequired
-}
-
-// Progress is the progress of a call.
-type Progress struct {
-	// Done of Total, 0 = unknown.
-	Done, Total float64
-	// Message is one line for people.
-	Message string
-}
-
-// Log is a log message of a tool's server.
-type Log struct {
-	// Level is one of the protocol's levels; Logger may be empty.
-	Level, Logger string
-	// Data is the message as JSON.
-	Data []byte
-}
-
-// Notice is what comes before a call's answer; one of the fields is set.
-type Notice struct {
-	// Progress is the progress of the call.
-	Progress *Progress
-	// Log is a log message.
-	Log *Log
-}
-
-// Call sends one call and returns the tool's answer. Errors are of *Error.
-func (u *Upstream) Call(ctx context.Context, r Request, notice func(Notice)) (Reply, error) {
-	if r.Source.Kind == store.Builtin {
-		return u.callMesh(ctx, r)
-	}
-	given, err := u.provide(r)
+// Watch calls on for each event of an MCP server, until the stream breaks or ctx ends.
+func (u *Upstream) Watch(ctx context.Context, on func(serverID string, change mcpbridgev1.ServerChange)) error {
+	stream, err := u.bridge.Watch(ctx, &mcpbridgev1.WatchRequest{})
 	if err != nil {
-		return Reply{}, &Error{Kind: NotSent, Fault: fault.From(err)}
+		return fmt.Errorf("watch the bridge: %w", err)
+	}
+	for {
+		event, err := stream.Recv()
+		if err != nil {
+			return fmt.Errorf("watch the bridge: %w", err)
+		}
+		on(event.GetServerId(), event.GetChange())
+	}
+}
+
+// Reread has the next Discover read the source's description, even if it was just read.
+func (u *Upstream) Reread(s store.Source) {
+	if d, ok := u.drivers[s.Kind].(source.Rereader); ok {
+		d.Reread(s)
+	}
+}
+
+// Release closes what is kept open for a source.
+func (u *Upstream) Release(ctx context.Context, s store.Source) error {
+	u.breakers.reached(s.ID)
+	u.limits.forget(s)
+	u.Credentials.Forget(source.Owner(s, source.User{}).ID)
+	if d, ok := u.drivers[s.Kind].(source.Releaser); ok {
+		return d.Release(ctx, s)
+	}
+	return nil
+}
+
+// Call sends one call and returns the tool's answer. Errors are of *source.Error.
+func (u *Upstream) Call(ctx context.Context, r source.Request, notice func(source.Notice)) (source.Reply, error) {
+	d, err := u.driver(r.Source)
+	if err != nil {
+		return source.Reply{}, source.Unsent(err)
+	}
+	if kinds.Facts(r.Source.Kind).Own {
+		return d.Call(ctx, r, notice)
+	}
+	if r.Given, err = source.Provide(u.Sealer, r); err != nil {
+		return source.Reply{}, source.Unsent(err)
 	}
 	end, failure := u.limits.enter(ctx, r.Source)
 	if failure != nil {
-		return Reply{}, failure
+		return source.Reply{}, failure
 	}
 	defer end()
-	return u.logins.call(ctx, r, func(r Request) (Reply, error) { return callSource(ctx, u, r, given, notice) })
+	return u.logins.call(ctx, r, func(r source.Request) (source.Reply, error) {
+		reply, err := u.breakers.call(r.Source, func() (source.Reply, error) { return d.Call(ctx, r, notice) })
+		if reply.TokenRefused {
+			u.logins.refused(r)
+		}
+		return reply, err
+	})
 }
 
-func callSource(ctx context.Context, u *Upstream, r Request, given providerdata.Data, notice func(Notice)) (Reply, error) {
-	if r.Source.Kind == store.GRPC {
-		return u.breakers.call(r.Source, func() (Reply, error) { return u.callGRPC(ctx, r, given) })
-	}
-	if store.IsAPI(r.Source.Kind) {
-		return u.breakers.call(r.Source, func() (Reply, error) { return u.callAPI(ctx, r, given) })
-	}
-	switch r.Source.Kind {
-	case store.Workflow:
-		return u.breakers.call(r.Source, func() (Reply, error) { return u.callWorkflow(ctx, r) })
-	case store.Agent:
-		return u.breakers.call(r.Source, func() (Reply, error) { return callAgent(ctx, u, r) })
-	}
-	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, given, notice) })
-}
-
-func (u *Upstream) callMesh(ctx context.Context, r Request) (Reply, error) {
-	if r.Tool == builtin.AskUser {
-		return askUser(r)
-	}
-	text, ok, err := u.builtin.Call(ctx, r.Tool, r.Arguments, r.By)
+// Forward sends one request about resources, prompts or completions to a source that offers them.
+func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, params []byte, accepts []string,
+) (*mcpbridgev1.ForwardResponse, error) {
+	d, ok := u.drivers[s.Kind].(source.Server)
 	if !ok {
-		return Reply{}, &Error{Kind: NotSent, Fault: fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err)}
+		return nil, offersNothing(s)
 	}
-	if builtin.Away(err) {
-		return Reply{}, &Error{Kind: InDoubt, Fault: fault.From(err)} // all of them only read: they may be repeated
+	end, failure := u.limits.enter(ctx, s)
+	if failure != nil {
+		return nil, failure.Fault
 	}
-	if err != nil {
-		return Reply{Result: textResult(err.Error(), true)}, nil
+	defer end()
+	var resp *mcpbridgev1.ForwardResponse
+	err := u.logins.with(ctx, s, authn.From(ctx).GetSubject(), func(as source.User) error {
+		_, err := u.breakers.call(s, func() (_ source.Reply, err error) {
+			resp, err = d.Forward(ctx, s, as, method, params, accepts)
+			return source.Reply{}, err
+		})
+		return err
+	})
+	if failure, ok := errors.AsType[*source.Error](err); ok {
+		return nil, failure.Fault
 	}
-	return Reply{Result: textResult(text, false)}, nil
+	return resp, err
 }
 
-func textResult(text string, isError bool) *turnv1.ToolResult {
-	return &turnv1.ToolResult{
-		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}, IsError: isError,
+// WatchResources calls on with what has changed of offers, and first with nothing when the server has accepted the subscription.
+func (u *Upstream) WatchResources(ctx context.Context, s store.Source, offers source.Offers, on func(changed source.Offers) error) error {
+	d, ok := u.drivers[s.Kind].(source.Server)
+	if !ok {
+		return offersNothing(s)
 	}
+	return u.logins.with(ctx, s, authn.From(ctx).GetSubject(), func(as source.User) error {
+		return d.WatchResources(ctx, s, as, offers, on)
+	})
+}
+
+func offersNothing(s store.Source) error {
+	return fault.NotFound("source %q offers no resources or prompts", s.Name)
 }

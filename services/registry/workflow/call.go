@@ -37,7 +37,7 @@ type Call struct {
 // maxID limits the id of a workflow, in bytes.
 const maxID = 500
 
-// Call makes a call and returns the tool's result, which is that of the workflow. The error is an *Error.
+// Call makes a call and returns the tool's result, which is that of the workflow. The error is an *source.Error.
 //
 // The workflow is started by one request. If the answer to it is lost, the workflow is looked for by its id: whether it is there is a
 // question that may be asked again. A wait that breaks off is continued in the same way.

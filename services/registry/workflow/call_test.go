@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/workflow"
 )
@@ -103,17 +104,17 @@ func TestALostAnswerStartsNothingAgain(t *testing.T) {
 		name          string
 		before, after []error
 		waits         []error
-		fate          workflow.Fate
+		fate          source.Outcome
 		reason        faultv1.Reason
 		refused       string
 	}{
 		{name: "the answer to the start is lost", after: []error{gone}},
 		{name: "its server fails", after: []error{status.Error(codes.Internal, "oops")}},
 		{name: "waiting breaks off twice", waits: []error{gone, status.Error(codes.Unknown, "what"), gone}},
-		{name: "the start does not arrive", before: []error{gone}, fate: workflow.InDoubt, reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN},
+		{name: "the start does not arrive", before: []error{gone}, fate: source.InDoubt, reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN},
 		{
 			name: "Temporal takes no more requests", before: []error{status.Error(codes.ResourceExhausted, "slow down")},
-			fate: workflow.NotSent, reason: faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+			fate: source.NotSent, reason: faultv1.Reason_REASON_TOOL_UNAVAILABLE,
 		},
 		{
 			name: "Temporal refuses", before: []error{status.Error(codes.PermissionDenied, "not you")},
@@ -121,15 +122,15 @@ func TestALostAnswerStartsNothingAgain(t *testing.T) {
 		},
 		{
 			name: "it may not be waited for", waits: []error{status.Error(codes.PermissionDenied, "not you")},
-			fate: workflow.InDoubt, reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			fate: source.InDoubt, reason: faultv1.Reason_REASON_OUTCOME_UNKNOWN,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w.wire.set(func() { w.wire.starts, w.wire.before, w.wire.after, w.wire.waits = 0, row.before, row.after, row.waits })
 			result, err := w.calls.Call(t.Context(), w.call(store.WorkflowTool{Name: "echo"}, row.name, `{"id":"7"}`))
-			failure, _ := errors.AsType[*workflow.Error](err)
+			failure, _ := errors.AsType[*source.Error](err)
 			switch {
-			case row.fate != 0 && (failure == nil || failure.Fate != row.fate || failure.Fault.Reason != row.reason):
+			case row.fate != 0 && (failure == nil || failure.Outcome != row.fate || failure.Fault.Reason != row.reason):
 				t.Errorf("got %v, %v", result, err)
 			case row.refused != "" && (!result.GetIsError() || !strings.Contains(text(result), row.refused)):
 				t.Errorf("got %v, %v", result, err)
@@ -173,7 +174,7 @@ func TestTheCallEndsBeforeTheWorkflow(t *testing.T) {
 	c := w.call(store.WorkflowTool{Name: "waits", ID: "order-${args.id}", InputSchema: properties}, "k", `{"id":"9"}`)
 	c.Timeout = 500 * time.Millisecond
 	_, err := w.calls.Call(t.Context(), c)
-	if failure, ok := errors.AsType[*workflow.Error](err); !ok || failure.Fate != workflow.InDoubt ||
+	if failure, ok := errors.AsType[*source.Error](err); !ok || failure.Outcome != source.InDoubt ||
 		failure.Fault.Reason != faultv1.Reason_REASON_DEADLINE_EXCEEDED {
 		t.Fatalf("got %v", err)
 	}
@@ -288,8 +289,8 @@ func TestTemporalThatIsAway(t *testing.T) {
 		calls := workflow.NewClient(row.egress, 1<<20)
 		for range 2 { // the second attempt connects again
 			_, err := calls.Call(t.Context(), row.call)
-			failure, ok := errors.AsType[*workflow.Error](err)
-			if !ok || failure.Fate != workflow.NotSent || failure.Fault.Reason != row.reason || !strings.Contains(err.Error(), row.want) {
+			failure, ok := errors.AsType[*source.Error](err)
+			if !ok || failure.Outcome != source.NotSent || failure.Fault.Reason != row.reason || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%s: %v", row.name, err)
 			}
 		}
@@ -315,12 +316,12 @@ func TestCallsOfWorkflows(t *testing.T) {
 				if w.wire.starts != 1 {
 					t.Errorf("%d requests to start", w.wire.starts)
 				}
-				failure, classified := errors.AsType[*workflow.Error](err)
+				failure, classified := errors.AsType[*source.Error](err)
 				switch {
 				case err != nil && !classified:
 					t.Errorf("an error without a fate: %v", err)
 				case code == codes.ResourceExhausted: // says that nothing was done; the second attempt finds what was
-				case classified && failure.Fate == workflow.NotSent && row.before == nil:
+				case classified && failure.Outcome == source.NotSent && row.before == nil:
 					t.Errorf("Temporal started it, the call says not sent: %v", err)
 				case err == nil && result.GetIsError() && row.waits != nil && row.after == nil:
 					t.Errorf("it was started, the call says that the tool refused: %s", text(result))

@@ -12,34 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
-
-// Fate says what became of a call without a result.
-type Fate int
-
-const (
-	// NotSent means that it certainly started nothing.
-	NotSent Fate = iota + 1
-	// InDoubt means that the workflow may have been started, or that it was and did not end in time.
-	InDoubt
-	// TooLarge means that the workflow ended, and its result is too large.
-	TooLarge
-)
-
-// Error is a call without a result.
-type Error struct {
-	// Fate classifies it, and Fault says why.
-	Fate  Fate
-	Fault *fault.Error
-}
-
-// Error returns the fault's text.
-func (e *Error) Error() string { return e.Fault.Error() }
-
-// Unwrap returns the fault.
-func (e *Error) Unwrap() error { return e.Fault }
-
-func notSent(f *fault.Error) *Error { return &Error{Fate: NotSent, Fault: f} }
 
 func invalidArguments(err error) *fault.Error {
 	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err)
@@ -60,11 +34,11 @@ func message(err error) string {
 }
 
 // notReached is the error of a request that certainly did not reach the server, or was turned away by it for now.
-func (a *attempt) notReached(err error) *Error {
+func (a *attempt) notReached(err error) *source.Error {
 	if f, ok := errors.AsType[*fault.Error](err); ok { // there are no credentials
-		return notSent(f)
+		return source.Unsent(f)
 	}
-	return notSent(unreached(a.Source.Name, a.text(err)))
+	return source.Unsent(unreached(a.Source.Name, a.text(err)))
 }
 
 func unreached(source, why string) *fault.Error {
@@ -75,19 +49,19 @@ func unreached(source, why string) *fault.Error {
 }
 
 // unanswered is the error of a call whose workflow may run, or have run.
-func (a *attempt) unanswered(ctx context.Context, id string, err error) *Error {
+func (a *attempt) unanswered(ctx context.Context, id string, err error) *source.Error {
 	name := a.Source.Name
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &Error{Fate: InDoubt, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
-			"source %q: the workflow %q did not end in time", name, id)}
+		return source.Doubtful(fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
+			"source %q: the workflow %q did not end in time", name, id))
 	case ctx.Err() != nil:
-		return &Error{Fate: InDoubt, Fault: fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled")}
+		return source.Doubtful(fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled"))
 	case tooLarge(err):
-		return &Error{Fate: TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE,
+		return &source.Error{Outcome: source.TooLarge, Fault: fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE,
 			"source %q: the result of the workflow %q is too large", name, id)}
 	default:
-		return &Error{Fate: InDoubt, Fault: fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
-			"source %q: what became of the workflow %q is unknown: %s", name, id, a.text(err))}
+		return source.Doubtful(fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			"source %q: what became of the workflow %q is unknown: %s", name, id, a.text(err)))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // Limits of what is passed on.
@@ -88,8 +89,8 @@ func (a *attempt) outcome(id string, last *history.HistoryEvent) (*turnv1.ToolRe
 	e := endOf(last)
 	switch {
 	case e.status == "":
-		return nil, &Error{Fate: InDoubt, Fault: fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
-			"source %q: the workflow %q ended with %s, which this version does not know", a.Source.Name, id, last.GetEventType())}
+		return nil, source.Doubtful(fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			"source %q: the workflow %q ended with %s, which this version does not know", a.Source.Name, id, last.GetEventType()))
 	case e.why != "":
 		return said(true, fmt.Sprintf("The workflow %q %s.", id, strings.TrimSuffix(a.Hide(e.why), "."))), nil
 	}

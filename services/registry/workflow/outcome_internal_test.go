@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -45,7 +46,7 @@ func TestEndsThatSayNothing(t *testing.T) {
 		"polled":  func(e *history.HistoryEvent) error { _, err := a.polled("w", e); return err },
 	} {
 		err := read(&history.HistoryEvent{EventType: 9999})
-		if failure, ok := errors.AsType[*Error](err); !ok || failure.Fate != InDoubt {
+		if failure, ok := errors.AsType[*source.Error](err); !ok || failure.Outcome != source.InDoubt {
 			t.Errorf("%s: an event that is not known: %v", name, err)
 		}
 	}

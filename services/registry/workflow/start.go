@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/backoff"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // Fields of the memo by which a workflow is recognised: who started it through which tool, and with which arguments. They are hashes.
@@ -28,7 +29,7 @@ const (
 func (a *attempt) start(ctx context.Context, id string) (*turnv1.ToolResult, error) {
 	request, err := a.request(id)
 	if err != nil {
-		return nil, notSent(invalidArguments(err))
+		return nil, source.Unsent(invalidArguments(err))
 	}
 	var started workflowservice.StartWorkflowExecutionResponse
 	err = a.do(ctx, "StartWorkflowExecution", request, &started)

@@ -12,7 +12,7 @@ import (
 // documents covers sources whose tools come from a document.
 func (s suite) documents(t *testing.T) {
 	src := source("doc", "pets")
-	src.Kind, src.Document = store.OpenAPI, `{"openapi":"3.1.0"}`
+	src.Kind, src.Document = "openapi", `{"openapi":"3.1.0"}`
 	src.Spec = store.Spec{BaseURL: "http://x", Auth: &store.Auth{Kind: credential.Bearer, Secret: "${env:X}"}, Pin: false}
 	if err := s.CreateSource(t.Context(), src); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func (s suite) documents(t *testing.T) {
 // descriptors covers sources that have a document besides a URL.
 func (s suite) descriptors(t *testing.T) {
 	server := source("doc", "shop")
-	server.Kind, server.Document = store.GRPC, "Cg=="
+	server.Kind, server.Document = "grpc", "Cg=="
 	server.Spec = store.Spec{URL: "grpc://x:1", KeyHeader: "key"}
 	if err := s.CreateSource(t.Context(), server); err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 func source(tenant, name string) store.Source {
 	return store.Source{
-		Tenant: tenant, ID: "src_" + name, Name: name, Kind: store.MCP, State: store.Pending, Revision: 1, CreateTime: begin, UpdateTime: begin,
+		Tenant: tenant, ID: "src_" + name, Name: name, Kind: "mcp", State: store.Pending, Revision: 1, CreateTime: begin, UpdateTime: begin,
 		Spec: store.Spec{
 			URL: "http://x/mcp", Headers: map[string]string{"X": "é \"quoted\""}, Effects: map[string]store.Effect{"add": store.Read},
 			CallTimeout: 7,

@@ -1,4 +1,4 @@
-package upstream
+package builtin
 
 import (
 	"encoding/json"
@@ -12,26 +12,27 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
 // askState marks the question of ask_user, of which there is one per call.
 var askState = []byte("ask_user")
 
-// askUser asks the question on the first call, and returns the answer as its result when the call comes again with it.
-func askUser(r Request) (Reply, error) {
+// ask asks the question on the first call, and returns the answer as its result when the call comes again with it.
+func ask(r source.Request) (source.Reply, error) {
 	if r.Answer != nil {
 		return answered(r.Answer)
 	}
 	if !r.CanAsk {
-		return Reply{}, &Error{Kind: NotSent, Fault: fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_INPUT_REQUIRED,
-			"the tool asks the user something, and this call cannot wait for the answer").Hint("Have an agent call it in a turn.")}
+		return source.Reply{}, source.Unsent(fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_INPUT_REQUIRED,
+			"the tool asks the user something, and this call cannot wait for the answer").Hint("Have an agent call it in a turn."))
 	}
 	question, _ := r.Arguments["question"].(string) // the schema has checked the type
 	schema, err := json.Marshal(answerSchema(r.Arguments))
 	if err != nil {
-		return Reply{}, &Error{Kind: NotSent, Fault: fault.Internal(fmt.Errorf("schema of an answer: %w", err))}
+		return source.Reply{}, source.Unsent(fault.Internal(fmt.Errorf("schema of an answer: %w", err)))
 	}
-	return Reply{Input: &registryv1.InputRequired{Message: question, SchemaJson: string(schema), State: askState}}, nil
+	return source.Reply{Input: &registryv1.InputRequired{Message: question, SchemaJson: string(schema), State: askState}}, nil
 }
 
 // answerSchema returns the schema of a form with the one field "answer", unless the call has its own.
@@ -49,13 +50,13 @@ func answerSchema(args map[string]any) any {
 	}
 }
 
-func answered(a *registryv1.InputAnswer) (Reply, error) {
+func answered(a *registryv1.InputAnswer) (source.Reply, error) {
 	switch a.GetAction() {
 	case "accept":
 	case "decline":
-		return Reply{Result: textResult("The user does not want to answer.", true)}, nil
+		return source.Reply{Result: textResult("The user does not want to answer.", true)}, nil
 	default:
-		return Reply{Result: textResult("The user did not answer.", true)}, nil
+		return source.Reply{Result: textResult("The user did not answer.", true)}, nil
 	}
 	content := a.GetContent()
 	if content == nil {
@@ -64,8 +65,8 @@ func answered(a *registryv1.InputAnswer) (Reply, error) {
 	result := &turnv1.ToolResult{StructuredContent: structpb.NewStructValue(content)}
 	if only, ok := content.GetFields()["answer"].GetKind().(*structpb.Value_StringValue); ok && len(content.GetFields()) == 1 {
 		result.Content = textResult(only.StringValue, false).GetContent()
-		return Reply{Result: result}, nil
+		return source.Reply{Result: result}, nil
 	}
 	result.Content = textResult(string(canon.StructJSON(content)), false).GetContent()
-	return Reply{Result: result}, nil
+	return source.Reply{Result: result}, nil
 }

@@ -1,4 +1,4 @@
-package upstream
+package source
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"golang.org/x/net/http/httpguts"
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 // Prefixes of the names that the parts of provider data have on their way to the bridge.
@@ -22,13 +22,13 @@ const (
 	headerPrefix = "header."
 )
 
-// provide returns the provider data that a call's source takes, by place. The error is a fault that names a missing key.
-func (u *Upstream) provide(r Request) (providerdata.Data, error) {
+// Provide returns the provider data that a call's source takes, by place. The error is a fault that names a missing key.
+func Provide(sealer *providerdata.Sealer, r Request) (providerdata.Data, error) {
 	want := r.Source.Spec.ProviderData
 	if want == nil {
 		return providerdata.Data{}, nil
 	}
-	all, err := u.sealer.Open(r.ProviderData.Bytes, r.ProviderData.Scope)
+	all, err := sealer.Open(r.ProviderData.Bytes, r.ProviderData.Scope)
 	if err != nil {
 		return providerdata.Data{}, err
 	}
@@ -58,25 +58,39 @@ func (u *Upstream) provide(r Request) (providerdata.Data, error) {
 	return given, nil
 }
 
-// sealFor seals what an MCP server gets for the way to the bridge; nil for nothing.
-func (u *Upstream) sealFor(s store.Source, given providerdata.Data) ([]byte, error) {
-	if len(given.Keys()) == 0 {
-		return nil, nil
-	}
-	return u.sealer.Seal(given, providerdata.OfServer(s.ID))
+// Access is what a call adds to a request and removes from texts: the credentials of its source, and the provider data that it takes.
+type Access struct {
+	*credential.Set
+	request Request
+	hide    func(string) string
 }
 
-// provided returns what adds the headers that an API gets to a request, and what removes their values from a text.
-func provided(s store.Source, given providerdata.Data) (add func(*http.Request) error, hide func(string) string) {
-	add = func(r *http.Request) error {
-		if want := s.Spec.ProviderData; want != nil {
-			for header := range want.Headers {
-				if value, ok := given.Text(headerPrefix + header); ok {
-					r.Header.Set(header, value.Reveal())
-				}
-			}
-		}
-		return nil
+// Access returns what a call adds to its request.
+func (e *Env) Access(r Request) (Access, error) {
+	set, err := e.Credentials.For(Owner(r.Source, r.As))
+	if err != nil {
+		return Access{}, Unsent(err)
 	}
-	return add, envref.Redactor(given.Values())
+	return Access{set, r, envref.Redactor(r.Given.Values())}, nil
+}
+
+// Authorize adds headers to a request.
+func (a Access) Authorize(out *http.Request) error {
+	if err := a.Set.Authorize(out); err != nil || a.request.Source.Spec.ProviderData == nil {
+		return err
+	}
+	for header := range a.request.Source.Spec.ProviderData.Headers {
+		if value, ok := a.request.Given.Text(headerPrefix + header); ok {
+			out.Header.Set(header, value.Reveal())
+		}
+	}
+	return nil
+}
+
+// Hide removes the values of credentials from a text.
+func (a Access) Hide(text string) string { return a.hide(a.Set.Hide(text)) }
+
+// Refused reports whether a request that the source refused would have another token if it were made again.
+func (a Access) Refused(sent *http.Request) bool {
+	return a.Set.Refused(sent) || a.request.As.Subject != ""
 }
