@@ -52,7 +52,7 @@ var homes = map[string][]string{
 	"code.dny.dev/ssrf":                      {"libs/egress"},
 	// It rounds the numbers of google.protobuf.Value: libs/canon does not. The others write messages without such values, or with canon.
 	"google.golang.org/protobuf/encoding/protojson": {
-		"libs/canon", "libs/eventlog", "gateway/codec", "gateway/gen", "gateway/mcp/orchestrator", "services/sessions/bundle",
+		"libs/canon", "libs/eventlog", "libs/protoyaml", "gateway/codec", "gateway/gen", "gateway/mcp/orchestrator", "services/sessions/bundle",
 		"services/sessions/api", "services/registry/grpcapi", "services/registry/grpccall", "workflows/turn/executor", "workflows/temporal",
 		"bench", "examples",
 	},

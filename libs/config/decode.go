@@ -7,7 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // decode writes a merged value into v. Objects and maps keep entries that the value does not mention; lists are replaced. Null keeps the
@@ -25,6 +28,19 @@ func (l *loader) decode(v reflect.Value, n *node, value any, path []string) {
 		v = fresh.Elem()
 	}
 	switch n.kind {
+	case raw:
+		y, ok := value.(*yaml.Node)
+		if !ok || y.Kind != yaml.MappingNode {
+			l.fail(path, l.originOf(path).text, "want keys below it")
+			return
+		}
+		v.Addr().Interface().(Node).ReadNode(y, func(line int, key, problem string) {
+			at := path
+			if key != "" {
+				at = append(path[:len(path):len(path)], key)
+			}
+			l.fail(at, l.line(path, line), "%s", problem)
+		})
 	case object:
 		l.object(v, n, value, path)
 	case mapping:
@@ -37,6 +53,21 @@ func (l *loader) decode(v reflect.Value, n *node, value any, path []string) {
 			l.fail(path, o.text, "%s%s", err.want, err.hint(o.secret || readsText(v.Type()) && !known(v.Type())))
 		}
 	}
+}
+
+// Node is a value that reads YAML itself, such as a message of the API.
+type Node interface {
+	// ReadNode reads a mapping, and calls bad with the line and key of each mistake.
+	ReadNode(n *yaml.Node, bad func(line int, key, problem string))
+}
+
+// line returns where a line below a path is.
+func (l *loader) line(path []string, line int) string {
+	from := l.originOf(path).text
+	if file, _, ok := strings.Cut(from, l.opts.File+":"); ok && file == "" && l.opts.File != "" {
+		return fmt.Sprintf("%s:%d", l.opts.File, line)
+	}
+	return from
 }
 
 func (l *loader) object(v reflect.Value, n *node, value any, path []string) {

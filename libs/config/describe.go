@@ -52,13 +52,13 @@ func walk(n *node, path []string, visit func([]string, *node)) {
 		return
 	case mapping:
 		visit(path, n)
-		if n.elem.kind != leaf {
+		if n.elem.kind > raw {
 			walk(n.elem, append(path[:len(path):len(path)], "<name>"), visit)
 		}
 		return
 	case list:
 		visit(path, n)
-		if n.elem.kind != leaf {
+		if n.elem.kind > raw {
 			walk(n.elem, append(path[:len(path):len(path)], "[]"), visit)
 		}
 		return
@@ -87,7 +87,7 @@ func typeName(n *node) string {
 		return "map of " + typeName(n.elem)
 	case list:
 		return "list of " + typeName(n.elem)
-	case object:
+	case object, raw:
 		return "object"
 	}
 	switch {

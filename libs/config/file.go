@@ -59,6 +59,10 @@ const maxAliasDepth = 8
 var ownTags = []string{"", "!", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map", "!!timestamp", "!!binary", "!!merge"}
 
 func (r *yamlReader) value(y *yaml.Node, n *node, path []string) any {
+	if n != nil && n.kind == raw {
+		r.remember(path, y, false)
+		return r.raw(y, path)
+	}
 	if !slices.Contains(ownTags, y.Tag) {
 		r.l.fail(path, r.at(y.Line), "the tag %s is not known: write the value out, in quotes if it begins with !", y.Tag)
 		return nil
@@ -137,6 +141,30 @@ func (r *yamlReader) scalar(y *yaml.Node, n *node, path []string) any {
 	}
 	r.remember(path, y, expanded)
 	return text
+}
+
+// raw copies a node for a type that reads YAML itself, with references and aliases replaced.
+func (r *yamlReader) raw(y *yaml.Node, path []string) *yaml.Node {
+	if y.Kind == yaml.AliasNode {
+		if r.depth++; r.depth > maxAliasDepth {
+			r.l.fail(path, r.at(y.Line), "aliases are nested too deeply")
+			return &yaml.Node{}
+		}
+		defer func() { r.depth-- }()
+		return r.raw(y.Alias, path)
+	}
+	out := &yaml.Node{Kind: y.Kind, Tag: y.Tag, Value: y.Value, Line: y.Line}
+	for _, part := range y.Content {
+		out.Content = append(out.Content, r.raw(part, path))
+	}
+	if y.Kind == yaml.ScalarNode && y.Tag == "!!str" && !r.l.opts.KeepReferences {
+		var missing []string
+		out.Value, _, missing = expand(y.Value, r.l.lookup)
+		for _, name := range missing {
+			r.l.fail(path, r.at(y.Line), "environment variable %s is not set", name)
+		}
+	}
+	return out
 }
 
 func (r *yamlReader) remember(path []string, y *yaml.Node, secret bool) {

@@ -13,6 +13,7 @@ type kind int
 
 const (
 	leaf kind = iota
+	raw       // reads YAML itself
 	object
 	mapping
 	list
@@ -59,6 +60,10 @@ func build(t reflect.Type, above []reflect.Type) *node {
 		t = t.Elem()
 	}
 	n := &node{typ: t}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[Node]()) {
+		n.kind = raw
+		return n
+	}
 	if readsText(t) || t == reflect.TypeFor[time.Duration]() {
 		return n
 	}

@@ -41,17 +41,19 @@ func TestBadSourcesLeaveGoodOnesAlone(t *testing.T) {
 	cfg := config()
 	bad := map[string]string{"dead": "http://" + closed.Addr().String(), "slow": slow.URL, "lying": lying.URL}
 	for name, url := range bad {
-		cfg.Sources = append(cfg.Sources, registry.SourceConfig{Name: name, Kind: "openapi", URL: url + "/openapi.json"})
+		cfg.Sources = append(cfg.Sources, registry.SourceConfig{Source: &registryv1.Source{
+			Name: name, Kind: "openapi", Url: url + "/openapi.json",
+		}})
 	}
-	cfg.Sources = append(cfg.Sources, registry.SourceConfig{
-		Name: "deadflow", Kind: "workflow", Temporal: &registry.TemporalConfig{Address: closed.Addr().String()},
-		Workflows: []registry.WorkflowConfig{{Name: "w", TaskQueue: "q"}},
-	})
+	cfg.Sources = append(cfg.Sources, registry.SourceConfig{Source: &registryv1.Source{
+		Name: "deadflow", Kind: "workflow", Temporal: &registryv1.Temporal{Address: closed.Addr().String()},
+		Workflows: []*registryv1.Workflow{{Name: "w", TaskQueue: "q"}},
+	}})
 	good := newPetAPI(t)
 	for i := range 9 {
-		cfg.Sources = append(cfg.Sources, registry.SourceConfig{
-			Name: fmt.Sprint("good", i), Kind: "openapi", URL: good.URL + "/openapi.json",
-		})
+		cfg.Sources = append(cfg.Sources, registry.SourceConfig{Source: &registryv1.Source{
+			Name: fmt.Sprint("good", i), Kind: "openapi", Url: good.URL + "/openapi.json",
+		}})
 	}
 	w := newWorld(t)
 	r := w.start(cfg)

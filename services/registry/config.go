@@ -12,7 +12,7 @@ import (
 // Config configures the registry.
 type Config struct {
 	// Sources are created at start, or updated to match; those created through the API are unchanged.
-	Sources []SourceConfig `yaml:"sources" doc:"Tool sources that exist from the start. An existing source of the same name is updated to match."`
+	Sources []SourceConfig `yaml:"sources" doc:"Tool sources that exist from the start. An existing source of the same name is updated to match. Their fields are those of a source in the API and in bundles; kind is mcp unless it is set. tenant is the tenant that the source belongs to (empty: default). Secrets must be references, written $${env:NAME} here."`
 	// SyncEvery is the interval between syncs of a source.
 	SyncEvery time.Duration `yaml:"sync_every" doc:"Interval between syncs of each source."`
 	// SyncRetry is the pause after a failed sync; it doubles up to SyncEvery.

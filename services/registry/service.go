@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -29,6 +30,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/cache"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/login"
 	"github.com/windlass-dev/windlass/services/registry/membership"
 	"github.com/windlass-dev/windlass/services/registry/origin"
@@ -125,17 +127,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	s.upstream = upstream.New(upstream.Config{
-		Limits: source.Limits{
-			DiscoverTimeout: cfg.DiscoverTimeout, DefaultTimeout: cfg.CallTimeout, MaxResponseBytes: cfg.MaxResultBytes,
-			MaxDocumentBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations,
-		},
 		BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause, RestartPatience: cfg.RestartPatience,
-		MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout, EnvAllow: cfg.EnvAllow,
-	}, upstream.Deps{
-		Bridge: deps.Bridge, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), Egress: deps.Egress,
-		Agents: deps.AgentCalls, ProviderData: deps.ProviderData, Vault: deps.Vault, Logins: deps.Logins,
-		Grants: deps.Grants, Definitions: s.store, Log: deps.Log,
-	})
+		MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout,
+	}, upstream.Deps{Kinds: openKinds(cfg, s.store, deps), Logins: deps.Logins, Grants: deps.Grants, Log: deps.Log})
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
 		deps.DB.Now, deps.Log)
 	if s.cache, err = cfg.Cache.open(deps, meter); err != nil {
@@ -150,6 +144,22 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Quotas: deps.Quotas, Count: deps.Count,
 	})
 	return s, nil
+}
+
+// openKinds returns what the kinds of sources need.
+func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
+	env := &source.Env{
+		Limits: source.Limits{
+			DiscoverTimeout: cfg.DiscoverTimeout, DefaultTimeout: cfg.CallTimeout, MaxResponseBytes: cfg.MaxResultBytes,
+			MaxDocumentBytes: cfg.OpenAPI.MaxBytes, MaxOperations: cfg.OpenAPI.MaxOperations,
+		},
+		Egress: deps.Egress, Sealer: deps.ProviderData, Definitions: st,
+		Credentials: credential.New(credential.Config{
+			Env:     envref.Config{Allow: cfg.EnvAllow, Owner: "registry", Setting: "registry.env_allow", Vault: deps.Vault},
+			Timeout: cfg.DiscoverTimeout,
+		}, deps.Egress),
+	}
+	return kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts)}
 }
 
 // openLog returns the log of domain events.

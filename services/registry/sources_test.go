@@ -327,7 +327,10 @@ func TestConfiguredSources(t *testing.T) {
 	w := newWorld(t)
 	w.bridge.set(func() { w.bridge.tools["calc"] = []*mcpbridgev1.Tool{tool("evaluate", "read")} })
 	cfg := config()
-	cfg.Sources = []registry.SourceConfig{{Name: "calc", URL: "http://127.0.0.1:1/mcp", Effects: map[string]string{"evaluate": "idempotent"}}}
+	cfg.Sources = []registry.SourceConfig{{Source: &registryv1.Source{
+		Name: "calc", Url: "http://127.0.0.1:1/mcp",
+		Effects: map[string]turnv1.EffectClass{"evaluate": turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT},
+	}}}
 	one := w.start(cfg)
 	ready := func(r *replica) *registryv1.Source {
 		var src *registryv1.Source
@@ -348,7 +351,7 @@ func TestConfiguredSources(t *testing.T) {
 		t.Errorf("started again: %v", same)
 	}
 	two.stop()
-	cfg.Sources[0].URL = "http://127.0.0.1:2/mcp"
+	cfg.Sources[0].Url = "http://127.0.0.1:2/mcp"
 	three := w.start(cfg)
 	testpoll.Until(w.t, "the new address is stored", func() bool { return ready(three).GetUrl() == "http://127.0.0.1:2/mcp" })
 	if s := ready(three); s.GetRevision() != 2 || s.GetId() != first.GetId() {
@@ -375,12 +378,10 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*registry.Config){
 		"must not be negative": func(c *registry.Config) { c.LeaseTTL = -1 },
 		"max_text_bytes":       func(c *registry.Config) { c.MaxTextBytes = -1 },
-		"exactly one of":       func(c *registry.Config) { c.Sources = []registry.SourceConfig{{Name: "a"}} },
+		"exactly one of":       func(c *registry.Config) { c.Sources = []registry.SourceConfig{{Source: &registryv1.Source{Name: "a"}}} },
 		"there twice": func(c *registry.Config) {
-			c.Sources = []registry.SourceConfig{{Name: "a", URL: "http://x/"}, {Name: "a", URL: "http://x/"}}
-		},
-		"use read, idempotent or once": func(c *registry.Config) {
-			c.Sources = []registry.SourceConfig{{Name: "a", URL: "http://x/", Effects: map[string]string{"x": "never"}}}
+			one := registry.SourceConfig{Source: &registryv1.Source{Name: "a", Url: "http://x/"}}
+			c.Sources = []registry.SourceConfig{one, one}
 		},
 	} {
 		cfg := config()

@@ -12,6 +12,14 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
+// SourceFromProto converts a source as its owner wrote it. It does not validate what package sourcespec does.
+func SourceFromProto(p *registryv1.Source) (store.Source, error) {
+	if err := checkDescriptorSet(p, p.GetKind()); err != nil {
+		return store.Source{}, err
+	}
+	return sourceFromProto(p), nil
+}
+
 func sourceFromProto(p *registryv1.Source) store.Source {
 	s := store.Source{Name: p.GetName(), Kind: p.GetKind(), Disabled: p.GetDisabled(), Spec: store.Spec{
 		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),

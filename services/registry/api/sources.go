@@ -42,11 +42,11 @@ const firstSync = 10 * time.Second
 
 // CreateSource implements SourceService.
 func (s *Sources) CreateSource(ctx context.Context, req *registryv1.CreateSourceRequest) (*registryv1.Source, error) {
-	src := sourceFromProto(req.GetSource())
-	src.Tenant = authn.Tenant(ctx)
-	if err := checkDescriptorSet(req.GetSource(), src.Kind); err != nil {
+	src, err := SourceFromProto(req.GetSource())
+	if err != nil {
 		return nil, err
 	}
+	src.Tenant = authn.Tenant(ctx)
 	if src.Name == "" {
 		return nil, fault.Invalid("source.name", "a name is required")
 	}
@@ -61,7 +61,7 @@ func (s *Sources) CreateSource(ctx context.Context, req *registryv1.CreateSource
 	}
 	src = sourcespec.New(src, s.now())
 	src.LoginSubject = userOf(ctx)
-	err := s.store.CreateSource(ctx, src)
+	err = s.store.CreateSource(ctx, src)
 	if errors.Is(err, store.ErrExists) {
 		return nil, fault.AlreadyExists("a source named %q exists already", src.Name).Hint("Choose another name, or update the one that exists.")
 	}

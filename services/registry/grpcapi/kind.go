@@ -40,7 +40,7 @@ type Kind struct{}
 // Facts implements source.Kind.
 func (Kind) Facts() source.Facts {
 	return source.Facts{
-		Name: "grpc", Auth: append(slices.Clone(source.MeshAuth), credential.Exchange), Headers: true,
+		Name: "grpc", Auth: source.ServerAuth, Headers: true,
 		Fields: []string{"key_header", "descriptor_set"},
 	}
 }

@@ -33,11 +33,14 @@ type Deps struct {
 	documents *document.Keeper
 }
 
-// table has a row for each kind, in the order in which people read them.
-var table = []struct {
+// row is a kind, and what opens its driver.
+type row struct {
 	source.Kind
 	open func(d Deps) source.Driver
-}{
+}
+
+// table has all kinds, in the order in which people read them.
+var table = []row{
 	{mcp.Kind{}, func(d Deps) source.Driver { return mcp.Open(d.Env, d.Bridge) }},
 	{openapi.Kind{}, func(d Deps) source.Driver { return openapi.Open(d.documents, d.http) }},
 	{endpoint.Kind{}, func(d Deps) source.Driver { return endpoint.Open(d.http) }},
@@ -52,42 +55,35 @@ var table = []struct {
 func Open(d Deps) map[string]source.Driver {
 	d.http, d.documents = httpcall.NewCaller(d.Env), document.NewKeeper(d.Env)
 	drivers := map[string]source.Driver{}
-	for _, row := range table {
-		drivers[row.Facts().Name] = row.open(d)
+	for _, k := range table {
+		drivers[k.Facts().Name] = k.open(d)
 	}
 	return drivers
 }
 
-var byName = index()
-
-func index() map[string]kind {
-	all := map[string]kind{}
-	for _, row := range table {
-		f := row.Facts()
-		all[f.Name] = kind{row.Kind, f}
-	}
-	return all
-}
-
-type kind struct {
-	source.Kind
-	facts source.Facts
-}
-
 // Find returns the kind with a name; false if there is none.
 func Find(name string) (source.Kind, bool) {
-	k, ok := byName[name]
-	return k.Kind, ok
+	i := slices.IndexFunc(table, func(k row) bool { return k.Facts().Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return table[i].Kind, true
 }
 
 // Facts returns the facts of the kind with a name; those of no kind are the zero value.
-func Facts(name string) source.Facts { return byName[name].facts }
+func Facts(name string) source.Facts {
+	k, ok := Find(name)
+	if !ok {
+		return source.Facts{}
+	}
+	return k.Facts()
+}
 
 // List names the kinds for people, as in "mcp, openapi or http": those that are selected.
 func List(word string, selects func(source.Facts) bool) string {
 	var names []string
-	for _, row := range table {
-		if f := row.Facts(); selects(f) {
+	for _, k := range table {
+		if f := k.Facts(); selects(f) {
 			names = append(names, f.Name)
 		}
 	}

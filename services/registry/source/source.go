@@ -49,10 +49,10 @@ func (f Facts) Has(field string) bool { return slices.Contains(f.Fields, field) 
 // Takes reports whether sources may have a kind of credential.
 func (f Facts) Takes(auth string) bool { return slices.Contains(f.Auth, auth) }
 
-// MeshAuth are the credentials that are the same for all users, and AnyAuth are all.
+// AnyAuth are all kinds of credentials, and ServerAuth those that need no login of a user.
 var (
-	MeshAuth = []string{credential.APIKey, credential.Basic, credential.Bearer, credential.ClientCredentials}
-	AnyAuth  = append(slices.Clone(MeshAuth), credential.AuthorizationCode, credential.Exchange)
+	ServerAuth = []string{credential.APIKey, credential.Basic, credential.Bearer, credential.ClientCredentials, credential.Exchange}
+	AnyAuth    = append(slices.Clone(ServerAuth), credential.AuthorizationCode)
 )
 
 // Driver calls the sources of a kind. It is safe for concurrent use. A driver may also implement the interfaces below, and have a method

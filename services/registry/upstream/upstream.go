@@ -12,23 +12,17 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/credential"
-	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
-	"github.com/windlass-dev/windlass/services/registry/agents"
-	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/kinds"
 	"github.com/windlass-dev/windlass/services/registry/login"
 	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Config holds the default limits of a source.
+// Config limits the calls of a source.
 type Config struct {
-	source.Limits
 	// BreakerFailures is how often in a row a source may be unreachable before its calls are stopped for BreakerPause.
 	BreakerFailures int
 	BreakerPause    time.Duration
@@ -37,30 +31,16 @@ type Config struct {
 	// MaxCalls is how many calls of one source run in parallel; more wait for QueueTimeout.
 	MaxCalls     int
 	QueueTimeout time.Duration
-	// EnvAllow lists the variables that the headers and credentials of APIs may refer to.
-	EnvAllow []string
 }
 
 // Deps holds the dependencies of an Upstream; all are required.
 type Deps struct {
-	// Bridge calls MCP servers.
-	Bridge mcpbridgev1.BridgeServiceClient
-	// Builtin is the mesh's own tools.
-	Builtin builtin.Tools
-	// Egress sends requests to APIs and to Temporal.
-	Egress source.Dialer
-	// ProviderData opens the credentials of requests; nil refuses them.
-	ProviderData *providerdata.Sealer
-	// Vault has stored secrets; nil refuses references to them.
-	Vault envref.Vault
+	// Kinds is what the drivers need.
+	Kinds kinds.Deps
 	// Logins has the tokens of users, for sources that want a login of each user; nil refuses those.
 	Logins login.Tokens
-	// Agents calls agents.
-	Agents agents.Client
 	// Grants gets tokens of users from their issuer; nil refuses sources with the auth kind exchange.
 	Grants Grants
-	// Definitions has the operations of APIs.
-	Definitions source.Definitions
 	// Log receives changes of breakers.
 	Log *slog.Logger
 }
@@ -77,16 +57,8 @@ type Upstream struct {
 
 // New returns an Upstream.
 func New(cfg Config, deps Deps) *Upstream {
-	env := &source.Env{
-		Limits: cfg.Limits, Egress: deps.Egress, Sealer: deps.ProviderData, Definitions: deps.Definitions,
-		Credentials: credential.New(credential.Config{
-			Env:     envref.Config{Allow: cfg.EnvAllow, Owner: "registry", Setting: "registry.env_allow", Vault: deps.Vault},
-			Timeout: cfg.DiscoverTimeout,
-		}, deps.Egress),
-	}
 	return &Upstream{
-		Env: env, bridge: deps.Bridge, logins: logins{deps.Logins, deps.Grants},
-		drivers: kinds.Open(kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.Agents, Builtin: deps.Builtin}),
+		Env: deps.Kinds.Env, bridge: deps.Kinds.Bridge, drivers: kinds.Open(deps.Kinds), logins: logins{deps.Logins, deps.Grants},
 		breakers: &breakers{
 			failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, patience: cfg.RestartPatience, log: deps.Log,
 			bySource: map[string]breaker{},
@@ -219,9 +191,9 @@ func (u *Upstream) Call(ctx context.Context, r source.Request, notice func(sourc
 // Forward sends one request about resources, prompts or completions to a source that offers them.
 func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, params []byte, accepts []string,
 ) (*mcpbridgev1.ForwardResponse, error) {
-	d, ok := u.drivers[s.Kind].(source.Server)
-	if !ok {
-		return nil, offersNothing(s)
+	d, err := u.server(s)
+	if err != nil {
+		return nil, err
 	}
 	end, failure := u.limits.enter(ctx, s)
 	if failure != nil {
@@ -229,7 +201,7 @@ func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, p
 	}
 	defer end()
 	var resp *mcpbridgev1.ForwardResponse
-	err := u.logins.with(ctx, s, authn.From(ctx).GetSubject(), func(as source.User) error {
+	err = u.logins.with(ctx, s, authn.From(ctx).GetSubject(), func(as source.User) error {
 		_, err := u.breakers.call(s, func() (_ source.Reply, err error) {
 			resp, err = d.Forward(ctx, s, as, method, params, accepts)
 			return source.Reply{}, err
@@ -244,15 +216,19 @@ func (u *Upstream) Forward(ctx context.Context, s store.Source, method string, p
 
 // WatchResources calls on with what has changed of offers, and first with nothing when the server has accepted the subscription.
 func (u *Upstream) WatchResources(ctx context.Context, s store.Source, offers source.Offers, on func(changed source.Offers) error) error {
-	d, ok := u.drivers[s.Kind].(source.Server)
-	if !ok {
-		return offersNothing(s)
+	d, err := u.server(s)
+	if err != nil {
+		return err
 	}
 	return u.logins.with(ctx, s, authn.From(ctx).GetSubject(), func(as source.User) error {
 		return d.WatchResources(ctx, s, as, offers, on)
 	})
 }
 
-func offersNothing(s store.Source) error {
-	return fault.NotFound("source %q offers no resources or prompts", s.Name)
+func (u *Upstream) server(s store.Source) (source.Server, error) {
+	d, ok := u.drivers[s.Kind].(source.Server)
+	if !ok {
+		return nil, fault.NotFound("source %q offers no resources or prompts", s.Name)
+	}
+	return d, nil
 }

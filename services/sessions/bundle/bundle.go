@@ -3,6 +3,7 @@
 package bundle
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +12,14 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/protoyaml"
+	"github.com/windlass-dev/windlass/libs/truncate"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -221,10 +227,51 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 	default:
 		return d, bad(kind.Line, "kind", "%q is unknown: want "+kinds, short(kind.Value))
 	}
-	r := reader{doc: d}
-	r.message(d.Message().ProtoReflect(), node, "")
-	r.tags(node)
-	return d, r.wrong
+	r := protoyaml.Reader{
+		Name: d.Kind, Other: map[string]*string{"kind": nil}, ReadOnly: readOnly, At: func(path string, line int) { d.lines[path] = line },
+	}
+	if d.Kind == Source {
+		r.Other[SourceKind] = nil
+	}
+	var wrong []fault.Field
+	r.Bad = func(line int, path, message string) bool {
+		wrong = append(wrong, fault.Field{Path: place(number, d.name(), line, short(path)), Message: message})
+		return len(wrong) <= maxMistakes
+	}
+	r.Refuse = func(fd protoreflect.FieldDescriptor, val *yaml.Node) string {
+		if d.Kind == Webhook && fd.Name() == "secret" && val.Value != "" {
+			return "is made by the server: it cannot be set"
+		}
+		return ""
+	}
+	r.Read(d.Message(), node)
+	d.Fields = r.Fields
+	return d, wrong
+}
+
+// readOnly reports whether a bundle cannot set a field. It is skipped, so that what the API answers can be applied again (AIP-203).
+func readOnly(fd protoreflect.FieldDescriptor) bool {
+	switch fd.ContainingMessage().Name() {
+	case "Source":
+		return fd.Name() == "id" || protoyaml.OutputOnly(fd) // a source is known by its name
+	case "Schedule":
+		return fd.Name() == "revision" || protoyaml.OutputOnly(fd) // callers may name the one that they saw; a bundle says what there shall be
+	}
+	return protoyaml.OutputOnly(fd)
+}
+
+// short truncates a text of the caller's for a message.
+func short(text string) string { return truncate.Bytes(text, 100) }
+
+func malformed(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
+		text = strings.Join(typed.Errors, "; ")
+	}
+	text = string(bytes.ToValidUTF8([]byte(text), nil))
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the bundle is no valid YAML: %s", text)
+	e.Fields = []fault.Field{{Path: "yaml", Message: text}}
+	return e.Hint("Correct the line that is named.")
 }
 
 // value finds the value of a key, nil when the mapping has none.

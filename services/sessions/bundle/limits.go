@@ -11,7 +11,6 @@ const (
 	maxDirectives = 100
 	maxDocuments  = 1000
 	maxMistakes   = 100 // that are told at once
-	maxDepth      = 200 // of objects and lists inside a free value
 )
 
 // marks counts what the text is made of. It knows no strings and no block scalars: what it counts is never less than what the

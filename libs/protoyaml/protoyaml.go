@@ -1,7 +1,7 @@
-package bundle
+// Package protoyaml fills messages from YAML, field by field, so that each mistake has its own line.
+package protoyaml
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,38 +10,74 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/genproto/googleapis/api/annotations"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/canon"
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/nearest"
 	"github.com/windlass-dev/windlass/libs/truncate"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// reader fills a message from a mapping, field by field, so that each mistake has its own line.
-type reader struct {
-	doc   *Document
-	wrong []fault.Field
+// maxDepth limits objects and lists inside a free value.
+const maxDepth = 200
+
+// Reader fills a message from a mapping.
+type Reader struct {
+	// Name is what people call the message, as in "source".
+	Name string
+	// Other are the keys of the mapping that are not fields of the message, with where their texts go; nil = they are skipped.
+	Other map[string]*string
+	// ReadOnly selects fields that cannot be set. They are skipped, or refused like unknown ones if RefuseReadOnly is set.
+	ReadOnly       func(protoreflect.FieldDescriptor) bool
+	RefuseReadOnly bool
+	// Refuse returns why a field cannot have a value, empty if it can; nil = all can.
+	Refuse func(fd protoreflect.FieldDescriptor, val *yaml.Node) string
+	// Loose reads the value of each field from its text, so that a number can be a text, and a text in quotes a number.
+	Loose bool
+	// At is called with the path and line of each key and element; nil = not.
+	At func(path string, line int)
+	// Bad is called with each mistake, and returns false if no more are wanted.
+	Bad func(line int, path, message string) bool
+
+	// Fields are the fields of the message that the mapping has, besides read-only ones. Read sets them.
+	Fields []string
+
+	full bool
 }
 
-func (r *reader) bad(n *yaml.Node, path, format string, args ...any) {
-	if r.full() {
-		return
+// Read fills m from a mapping.
+func (r *Reader) Read(m proto.Message, node *yaml.Node) {
+	r.message(m.ProtoReflect(), node, "")
+	r.tags(node)
+}
+
+// Write returns a message as Read takes it.
+func Write(m proto.Message) (map[string]any, error) {
+	text, err := canon.Marshal(protojson.MarshalOptions{UseProtoNames: true}, m)
+	if err != nil {
+		return nil, err
 	}
-	r.wrong = append(r.wrong, fault.Field{Path: place(r.doc.Number, r.doc.name(), n.Line, short(path)), Message: fmt.Sprintf(format, args...)})
+	out := map[string]any{}
+	return out, yaml.Unmarshal(text, &out) // numbers stay as they are written
 }
 
-// full reports whether there are more mistakes than are told.
-func (r *reader) full() bool { return len(r.wrong) > maxMistakes }
+func (r *Reader) bad(n *yaml.Node, path, format string, args ...any) {
+	if !r.full {
+		r.full = !r.Bad(n.Line, path, fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *Reader) at(path string, line int) {
+	if r.At != nil {
+		r.At(path, line)
+	}
+}
 
 // message reads the fields of m that a mapping has. The prefix is the path of m.
-func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string) {
+func (r *Reader) message(m protoreflect.Message, node *yaml.Node, prefix string) {
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(node.Content) && !r.full(); i += 2 {
+	for i := 0; i+1 < len(node.Content) && !r.full; i += 2 {
 		key, val := node.Content[i], node.Content[i+1]
 		path := prefix + key.Value
 		if seen[key.Value] {
@@ -49,59 +85,55 @@ func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string)
 			continue
 		}
 		seen[key.Value] = true
-		r.doc.lines[path] = key.Line
-		if prefix == "" && (key.Value == "kind" || r.doc.Kind == Source && key.Value == SourceKind) {
+		r.at(path, key.Line)
+		if text, other := r.Other[key.Value]; other && prefix == "" {
+			if text != nil {
+				*text = val.Value
+			}
 			continue
 		}
 		fd := m.Descriptor().Fields().ByName(protoreflect.Name(key.Value))
+		why := ""
+		if fd != nil && r.Refuse != nil {
+			why = r.Refuse(fd, val)
+		}
 		switch {
-		case fd == nil:
+		case fd == nil || r.ReadOnly(fd) && r.RefuseReadOnly:
 			r.unknown(m, key, path)
-			continue
-		case fd.Name() == "secret" && m.Descriptor().Name() == "Webhook" && val.Value != "":
-			r.bad(key, path, "is made by the server: it cannot be set")
-			continue
-		case outputOnly(fd):
-			continue // so that what the API answers can be applied again (AIP-203)
+		case why != "":
+			r.bad(key, path, "%s", why)
+		case !r.ReadOnly(fd):
+			if prefix == "" {
+				r.Fields = append(r.Fields, key.Value)
+			}
+			r.field(m, fd, val, path)
 		}
-		if prefix == "" {
-			r.doc.Fields = append(r.doc.Fields, key.Value)
-		}
-		r.field(m, fd, val, path)
 	}
 }
 
-func outputOnly(fd protoreflect.FieldDescriptor) bool {
+// OutputOnly reports whether only the server sets a field (AIP-203).
+func OutputOnly(fd protoreflect.FieldDescriptor) bool {
 	behaviors, _ := proto.GetExtension(fd.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior)
-	if slices.Contains(behaviors, annotations.FieldBehavior_OUTPUT_ONLY) {
-		return true
-	}
-	switch fd.ContainingMessage().Name() {
-	case "Source":
-		return fd.Name() == "id" // a source is known by its name
-	case "Schedule":
-		return fd.Name() == "revision" // callers may name the one that they saw; a bundle says what there shall be
-	}
-	return false
+	return slices.Contains(behaviors, annotations.FieldBehavior_OUTPUT_ONLY)
 }
 
-func (r *reader) unknown(m protoreflect.Message, key *yaml.Node, path string) {
+func (r *Reader) unknown(m protoreflect.Message, key *yaml.Node, path string) {
 	var names []string
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
-		if !outputOnly(fields.Get(i)) {
+		if !r.ReadOnly(fields.Get(i)) {
 			names = append(names, string(fields.Get(i).Name()))
 		}
 	}
 	if near := nearest.Name(key.Value, names); near != "" {
-		r.bad(key, path, "is no field of %s: did you mean %q?", r.doc.Kind, near)
+		r.bad(key, path, "is no field of %s: did you mean %q?", r.Name, near)
 		return
 	}
-	r.bad(key, path, "is no field of %s: there are %s", r.doc.Kind, strings.Join(names, ", "))
+	r.bad(key, path, "is no field of %s: there are %s", r.Name, strings.Join(names, ", "))
 }
 
 // field sets one field from its value.
-func (r *reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
+func (r *Reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
 	if fd.Message() != nil && !fd.IsMap() {
 		r.messages(m, fd, val, path)
 		return
@@ -110,18 +142,18 @@ func (r *reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, 
 }
 
 // messages reads a field that holds fields of its own, or a list of such. A free object is read as a whole.
-func (r *reader) messages(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
+func (r *Reader) messages(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
 	switch {
 	case val.Tag == "!!null":
 	case fd.IsList() && val.Kind != yaml.SequenceNode:
 		r.bad(val, path, "wants a list of fields")
 	case fd.IsList():
 		for i, item := range val.Content {
-			if r.full() {
+			if r.full {
 				return
 			}
 			at := fmt.Sprintf("%s[%d]", path, i)
-			r.doc.lines[at] = item.Line
+			r.at(at, item.Line)
 			if item.Kind != yaml.MappingNode {
 				r.bad(item, at, "wants fields")
 				continue
@@ -138,11 +170,14 @@ func (r *reader) messages(m protoreflect.Message, fd protoreflect.FieldDescripto
 }
 
 // value sets a field by its form as JSON.
-func (r *reader) value(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
+func (r *Reader) value(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
 	if val.Tag == "!!null" || fd.Enum() != nil && val.Tag == "!!str" && val.Value == "" {
 		return
 	}
 	r.lines(val, path)
+	if r.Loose {
+		loosen(fd, val)
+	}
 	content, err := plain(val, 1)
 	if err != nil {
 		r.bad(val, path, "%s", err)
@@ -172,13 +207,13 @@ func (r *reader) value(m protoreflect.Message, fd protoreflect.FieldDescriptor, 
 }
 
 // lines remembers where the elements of a list or a map are.
-func (r *reader) lines(val *yaml.Node, path string) {
+func (r *Reader) lines(val *yaml.Node, path string) {
 	for i, n := range val.Content {
 		switch {
 		case val.Kind == yaml.SequenceNode:
-			r.doc.lines[fmt.Sprintf("%s[%d]", path, i)] = n.Line
+			r.at(fmt.Sprintf("%s[%d]", path, i), n.Line)
 		case val.Kind == yaml.MappingNode && i%2 == 0:
-			r.doc.lines[path+"."+n.Value] = n.Line
+			r.at(path+"."+n.Value, n.Line)
 		}
 	}
 }
@@ -187,7 +222,7 @@ func (r *reader) lines(val *yaml.Node, path string) {
 var ownTags = []string{"", "!", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map", "!!timestamp", "!!binary", "!!merge"}
 
 // tags refuses nodes with other tags. Programs that know them would read something else than what is written.
-func (r *reader) tags(n *yaml.Node) {
+func (r *Reader) tags(n *yaml.Node) {
 	if !slices.Contains(ownTags, n.Tag) {
 		r.bad(n, "", "the tag %s is not known here: write the value out, in quotes if it begins with !", short(n.Tag))
 	}
@@ -265,6 +300,23 @@ func scalar(n *yaml.Node) (any, error) {
 	return n.Value, nil
 }
 
+// loosen has scalars read as what their field takes.
+func loosen(fd protoreflect.FieldDescriptor, n *yaml.Node) {
+	if fd.IsMap() {
+		fd = fd.MapValue()
+	}
+	for _, part := range n.Content {
+		loosen(fd, part)
+	}
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag == "!!null" || fd.Message() != nil || !slices.Contains(ownTags, n.Tag):
+	case fd.Kind() == protoreflect.StringKind || fd.Enum() != nil:
+		n.Tag = "!!str"
+	default:
+		n.Tag = (&yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}).ShortTag()
+	}
+}
+
 // wanted says what a field takes.
 func wanted(fd protoreflect.FieldDescriptor) string {
 	what := map[protoreflect.Kind]string{
@@ -285,15 +337,4 @@ func wanted(fd protoreflect.FieldDescriptor) string {
 		return "a list of " + what
 	}
 	return what
-}
-
-func malformed(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
-		text = strings.Join(typed.Errors, "; ")
-	}
-	text = string(bytes.ToValidUTF8([]byte(text), nil))
-	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the bundle is no valid YAML: %s", text)
-	e.Fields = []fault.Field{{Path: "yaml", Message: text}}
-	return e.Hint("Correct the line that is named.")
 }

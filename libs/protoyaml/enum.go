@@ -1,4 +1,4 @@
-package bundle
+package protoyaml
 
 import (
 	"strings"
