@@ -5,25 +5,15 @@ import (
 	"context"
 	"fmt"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
-
-// approvalFor returns the id of the approval that covers the call: the arguments and the tool's definition must be the approved ones. An
-// approval under which the call already ran also covers further attempts. Empty = none.
-func approvalFor(r *request, t store.Tool, row *store.Execution) string {
-	if a := r.Approved; a.GetApprovalId() != "" && a.GetArgumentsHash() == r.argsHash && a.GetDefinitionHash() == t.DefinitionHash {
-		return a.GetApprovalId()
-	}
-	if row != nil && row.DefinitionHash == t.DefinitionHash {
-		return row.ApprovalID
-	}
-	return ""
-}
 
 // question returns the question that the tool of a waiting row asked.
 func question(row store.Execution) (*registryv1.InputRequired, error) {
@@ -100,4 +90,21 @@ func (r *request) contradicts(row store.Execution) (Outcome, bool) {
 	out := failed(certainlyNotRun(row.Tool))
 	out.Cached, out.ExecutionID, out.Latency, out.source = true, row.ID, row.Latency, row.Source
 	return out, true
+}
+
+// certainlyNotRun is the fault of a failed row.
+func certainlyNotRun(tool string) *fault.Error {
+	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the call of %q surely did not run", tool).
+		Hint("Call it again if it is needed still.")
+}
+
+// outcomeUnknown is the fault of a call whose outcome stays unknown.
+func outcomeUnknown(tool, comment string) *fault.Error {
+	said := ""
+	if comment != "" {
+		said = ": " + comment
+	}
+	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+		"it is not known whether the call of %q took effect; nobody could find out, and it was not repeated%s", tool, said).
+		Hint("Do not call it again with the same aim; tell the user that the outcome is unknown.")
 }

@@ -6,6 +6,7 @@ package execute
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -21,6 +22,8 @@ import (
 
 // maxArguments limits the text of a call's arguments, in bytes.
 const maxArguments = 1 << 20
+
+var errTooLong = fmt.Errorf("longer than %d bytes", maxArguments)
 
 // Call is a request to run a tool.
 type Call struct {

@@ -12,12 +12,13 @@ import (
 
 // count counts a call that is about to be sent towards the quotas of its tenant and its user, and returns why it must not be if
 // one is used up. The key of the call makes it count once, whatever crashes and however often it is tried.
-func (x *Executor) count(ctx context.Context, r *request) (*Outcome, error) {
-	q, err := x.deps.Quotas.Quota(ctx, r.Principal)
-	if err != nil || x.deps.Count == nil || !quota.ToolCalls.AnyOf(q) {
+func (a *attempt) count(ctx context.Context) (*Outcome, error) {
+	r, deps := a.req, a.x.deps
+	q, err := deps.Quotas.Quota(ctx, r.Principal)
+	if err != nil || deps.Count == nil || !quota.ToolCalls.AnyOf(q) {
 		return nil, err
 	}
-	_, err = x.deps.Count.CountToolCall(ctx, &policyv1.CountToolCallRequest{Tenant: r.Tenant, User: r.Principal.GetSubject(), Key: r.Key})
+	_, err = deps.Count.CountToolCall(ctx, &policyv1.CountToolCallRequest{Tenant: r.Tenant, User: r.Principal.GetSubject(), Key: r.Key})
 	if fault.Is(err, faultv1.Reason_REASON_QUOTA_EXCEEDED) {
 		over := fault.From(err)
 		over.Message = fmt.Sprintf("the tool %q was not called: %s", r.Tool, over.Message)

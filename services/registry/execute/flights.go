@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
@@ -52,6 +54,11 @@ func (s *flights) join(ctx context.Context, r *request) (f *flight, leader bool,
 			return nil, false, err
 		}
 	}
+}
+
+func conflict(key string) error {
+	return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_IDEMPOTENCY_CONFLICT, "the key %q belongs to another call", key).
+		Hint("Use a new key for a new call; the same key only for the same tool and arguments.")
 }
 
 func errStopping() error {
