@@ -2,6 +2,7 @@ package step
 
 import (
 	"github.com/windlass-dev/windlass/libs/fault"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
@@ -11,10 +12,10 @@ func (s *Service) checkCommit(c Commit) error {
 	if key := c.Outcome.GetKey(); key == "" || !access.Storable(key) {
 		return fault.Invalid("outcome.key", "names no step")
 	}
-	if err := s.checkClaimOf(c); err != nil {
+	if err := checkWait(c); err != nil {
 		return err
 	}
-	if err := checkWait(c); err != nil {
+	if err := s.checkClaimOf(c); err != nil {
 		return err
 	}
 	for _, next := range c.Next {
@@ -65,4 +66,28 @@ func checkWait(c Commit) error {
 		return fault.Invalid("wait.quorum", "is above %d", maxQuorum)
 	}
 	return nil
+}
+
+// maxStepKey bounds a step's key in bytes.
+const maxStepKey = 64
+
+func (s *Service) checkClaim(c Claim) error {
+	switch key := c.Step.GetKey(); {
+	case key == "" || len(key) > maxStepKey || !access.Storable(key):
+		return fault.Invalid("step.key", "must have 1 to %d characters", maxStepKey)
+	case !claimable(c.Step.GetKind()):
+		return fault.Invalid("step.kind", "is not set")
+	case c.TTL > s.deps.MaxLease:
+		return fault.Invalid("ttl", "is longer than %s", s.deps.MaxLease)
+	}
+	return nil
+}
+
+// claimable reports whether a worker claims steps of a kind. The ends of waits and input are written by this service.
+func claimable(kind turnv1.StepKind) bool {
+	switch kind {
+	case turnv1.StepKind_STEP_KIND_WAIT, turnv1.StepKind_STEP_KIND_STEER:
+		return false
+	}
+	return stepkey.KindName(kind) != ""
 }

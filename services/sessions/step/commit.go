@@ -3,21 +3,14 @@ package step
 import (
 	"context"
 	"errors"
-	"fmt"
-
-	"google.golang.org/protobuf/proto"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
-	"github.com/windlass-dev/windlass/libs/money"
-	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
-	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // Commit writes the outcome of a step, and what follows it, in one transaction. Committing a step again returns the stored outcome.
@@ -44,8 +37,8 @@ func (s *Service) Commit(ctx context.Context, c Commit) (*Committed, error) {
 	if errors.Is(err, store.ErrNotNew) {
 		err = write(false)
 	}
-	if err == nil && anySendsOnce(c.Next, out.Next) {
-		err = s.deps.Store.Flush()
+	if err == nil {
+		err = s.flush(c.Next, out.Next)
 	}
 	if err != nil {
 		return nil, turn.Fault(err, c.TurnID)
@@ -57,124 +50,85 @@ func (s *Service) Commit(ctx context.Context, c Commit) (*Committed, error) {
 	return out, nil
 }
 
-// commit writes a held step of a turn whose session is locked.
-func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commit) (*Committed, error) {
-	kind := step.Kind
-	if (c.Ending != nil) != (kind == turnv1.StepKind_STEP_KIND_FINISH) {
-		return nil, fault.Invalid("ending", "belongs to the finish step, and only to it")
+// commitAll writes a step and what is asked for around it. The turn's session is locked. With optimistic the steps that follow
+// are assumed to be new.
+func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, c Commit, optimistic bool) (*Committed, error) {
+	out, written, err := s.claimAndCommit(tx, t, c, false)
+	// then it ends otherwise than the caller thought
+	if err != nil || !written || t.CancelRequested || t.Ended() || out.Outcome.GetExhausted() != nil {
+		return out, err
 	}
-	if c.Ending != nil && !turn.Terminal(c.Ending.GetStatus()) {
-		return nil, fault.Invalid("ending.status", "must be completed, failed or cancelled")
-	}
-	outcome := proto.CloneOf(c.Outcome)
-	outcome.Kind, outcome.CommittedMicros = kind, tx.Now().UnixMicro()
-	outcome.Cancelled = outcome.GetCancelled() || t.CancelRequested
-	if kind == turnv1.StepKind_STEP_KIND_TOOL && outcome.GetUsage() == nil && c.Wait == nil {
-		outcome.Usage = &turnv1.Usage{ToolCalls: 1}
-	}
-	if err := writeContent(tx, *t, step, outcome, c); err != nil {
-		return nil, err
-	}
-	if c.Wait != nil && !t.CancelRequested {
-		var err error
-		if outcome.Wait, err = s.deps.Waits.Begin(tx, t, step, c.Wait); err != nil {
+	for _, next := range c.Next {
+		got, err := s.claim(tx, t, next, optimistic)
+		if err != nil {
 			return nil, err
 		}
+		out.Next = append(out.Next, got)
 	}
-	if err := s.applyOutcome(tx, t, step, outcome, c); err != nil {
-		return nil, err
-	}
-	data, err := proto.Marshal(outcome)
-	if err != nil {
-		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
-	}
-	step.Done, step.Outcome = true, data
-	if err := tx.SaveStep(tx.Context(), step); err != nil {
-		return nil, err
-	}
-	if kind == turnv1.StepKind_STEP_KIND_INFER {
-		if err := turn.MoveUnreadInput(tx, *t, outcome); err != nil {
-			return nil, err
-		}
-	}
-	if outcome.GetWait() != nil && c.Wait.GetChildTurnId() != "" {
-		if err := s.deps.Children.Join(tx, t, outcome.GetWait().GetId()); err != nil {
-			return nil, err
-		}
-	}
-	out := &Committed{Outcome: outcome}
-	if out.Inputs, err = turn.Inputs(tx, *t); err != nil {
-		return nil, err
-	}
-	if c.Ending != nil {
-		out.NextTurnID, err = s.deps.Turns.End(tx, t, effectiveEnding(*t, c.Ending))
+	if c.Then != nil && !stale(*t, *c.Then) {
+		out.Then, _, err = s.claimAndCommit(tx, t, *c.Then, optimistic)
 	}
 	return out, err
 }
 
-// effectiveEnding returns ending, or a cancelled one if a cancel was accepted after ending was computed.
-func effectiveEnding(t store.Turn, ending *turnv1.Ending) *turnv1.Ending {
-	if t.CancelRequested && ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
-		return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: "cancelled"}
+// claimAndCommit writes a step, and claims it before if the request says so. It reports whether it has written it: not if it was
+// done already, is held by somebody, or would end the turn before its newest input was read.
+func (s *Service) claimAndCommit(tx *journal.Tx, t *store.Turn, c Commit, optimistic bool) (_ *Committed, written bool, err error) {
+	var step store.Step
+	late := stale(*t, c)
+	if c.Claim == nil {
+		if step, err = turn.HeldStep(tx, *t, c.Outcome.GetKey(), c.Fence); err != nil {
+			return nil, false, err
+		}
 	}
-	return ending
+	if late {
+		out, err := refuseStale(tx, *t, step)
+		return out, false, err
+	}
+	if c.Claim != nil {
+		var claimed Claimed
+		claimed, step, err = s.decideClaim(tx, t, *c.Claim, optimistic) // the commit saves it
+		switch {
+		case err != nil:
+			return nil, false, err
+		case claimed.Done != nil:
+			return &Committed{Outcome: claimed.Done, Adopted: true}, false, nil
+		case claimed.Busy != nil:
+			return &Committed{Busy: claimed.Busy}, false, nil
+		}
+	}
+	if step.Done {
+		out, err := s.adopt(tx, *t, step)
+		return out, false, err
+	}
+	out, err := s.commit(tx, t, step, c)
+	return out, err == nil, err
 }
 
-// applyOutcome writes what the outcome changes in the turn, then usage.updated and step.finished.
-func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, c Commit) error {
-	switch step.Kind {
-	case turnv1.StepKind_STEP_KIND_BEGIN:
-		if err := pin(tx, t, store.Surface{Surface: outcome.GetSurface(), Tools: c.Tools, Agents: c.Agents}); err != nil {
-			return err
-		}
-	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN,
-		turnv1.StepKind_STEP_KIND_COMPACT:
-		addUsage(t, step.Kind, outcome.GetUsage())
-		tx.KeepTurn(t)
-		if err := s.deps.Budgets.Settle(tx, *t, step, outcome); err != nil {
-			return err
-		}
-		if step.Kind == turnv1.StepKind_STEP_KIND_TOOL {
-			break
-		}
-		e := &turnv1.Event{Data: &turnv1.Event_UsageUpdated{UsageUpdated: &turnv1.UsageUpdated{Usage: t.Usage}}}
-		if _, err := tx.Append(journal.OfStep(*t, step), e); err != nil {
-			return err
-		}
+// adopt returns what a step that is done has come to.
+func (s *Service) adopt(tx *journal.Tx, t store.Turn, step store.Step) (*Committed, error) {
+	outcome, err := step.StepOutcome()
+	if err != nil {
+		return nil, err
 	}
-	_, err := tx.Append(journal.OfStep(*t, step), &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
-		Kind: stepkey.KindName(step.Kind), DurationMs: int32(c.Duration.Milliseconds()), Error: outcome.GetError(),
-	}}})
-	return err
+	given, err := turn.Inputs(tx, t)
+	return &Committed{Outcome: outcome, Inputs: given}, err
 }
 
-// pin keeps what the turn may use from now on.
-func pin(tx *journal.Tx, t *store.Turn, pinned store.Surface) error {
-	surface := pinned.Surface
-	if surface == nil { // the turn could not begin; it will be ended with an error
-		return nil
-	}
-	t.Model, t.BlueprintRevision, t.Deadline = surface.GetModel(), surface.GetBlueprintRevision(), sqldb.Time(surface.GetDeadlineMicros())
-	tx.KeepTurn(t)
-	if err := budget.LimitTurn(tx, t, surface); err != nil {
-		return err
-	}
-	return tx.AddSurface(tx.Context(), t.Tenant, t.ID, pinned)
+// stale reports whether a commit would end a turn with an answer that was written before all input was read.
+func stale(t store.Turn, c Commit) bool {
+	end := c.Ending
+	return end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && end.GetStopReason() == turn.StopEnd &&
+		c.Inputs < t.Inputs && !t.CancelRequested && !t.Ended()
 }
 
-// addUsage adds what a step used to the turn's totals. A model step counts as one call at least.
-func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) {
-	total := usage(*t)
-	total.InputTokens += used.GetInputTokens()
-	total.OutputTokens += used.GetOutputTokens()
-	total.CachedInputTokens += used.GetCachedInputTokens()
-	total.ReasoningTokens += used.GetReasoningTokens()
-	total.CostMicros += used.GetCostMicros()
-	total.Cost = money.Text(total.GetCostMicros())
-	if kind != turnv1.StepKind_STEP_KIND_TOOL {
-		total.ModelCalls += max(1, used.GetModelCalls())
-	} else {
-		total.ToolCalls += used.GetToolCalls()
+// refuseStale answers a finish step that was decided without knowing of newer input. The lease on it, if there is one, is given back.
+func refuseStale(tx *journal.Tx, t store.Turn, held store.Step) (*Committed, error) {
+	given, err := turn.Inputs(tx, t)
+	out := &Committed{Stale: true, Inputs: given}
+	if err != nil || held.Key == "" || held.Done {
+		return out, err
 	}
-	t.Usage = total
+	held.Owner, held.LeaseExpires = "", time.Time{}
+	return out, tx.SaveStep(tx.Context(), held)
 }

@@ -1,6 +1,8 @@
 package step
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -56,16 +58,15 @@ func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1
 
 // writeEvent appends one event; if it tells of one of the messages, that one is stored too and taken off the list.
 func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, pending []*turnv1.Message) ([]*turnv1.Message, error) {
+	at := slices.IndexFunc(pending, func(m *turnv1.Message) bool { return tells(e, step, m) })
 	if journal.Type(e) == "" || e.GetTurnEnded() != nil {
 		return nil, fault.Invalid("events", "%T is not an event that a step may write", e.GetData())
 	}
 	if err := attach(tx, t, e); err != nil {
 		return nil, err
 	}
-	for i, m := range pending {
-		if !tells(e, step, m) {
-			continue
-		}
+	if at >= 0 {
+		m := pending[at]
 		m.Seq = tx.Session.LastSeq + 1
 		if done := e.GetMessageCompleted(); done != nil {
 			done = proto.CloneOf(done)
@@ -75,8 +76,7 @@ func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, 
 		if err := conversation.Add(tx, t, m); err != nil {
 			return nil, err
 		}
-		pending = append(pending[:i:i], pending[i+1:]...)
-		break
+		pending = slices.Delete(pending, at, at+1)
 	}
 	if c := e.GetContextCompacted(); c != nil {
 		return pending, conversation.Compact(tx, t, step, c)

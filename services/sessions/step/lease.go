@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/ids"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -15,6 +16,49 @@ import (
 type Held struct {
 	TurnID, Step string
 	Fence        uint32
+}
+
+// takeLease leases the step to the caller, who has to save it. The step is the zero value if nobody claimed it before.
+func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim, warnings []*turnv1.BudgetWarning) (*Lease, error) {
+	previous := step.Owner
+	countLost(t, *step)
+	if step.Fence == 0 {
+		*step = store.Step{
+			Tenant: t.Tenant, TurnID: t.ID, Key: c.Step.GetKey(), Kind: c.Step.GetKind(), FirstSeq: tx.Session.LastSeq + 1,
+		}
+		switch c.Step.GetKind() {
+		case turnv1.StepKind_STEP_KIND_INFER:
+			step.MessageID = ids.New(ids.Message)
+		case turnv1.StepKind_STEP_KIND_TOOL:
+			step.Tool = c.ToolCall.GetTool()
+			if step.Tool == "" {
+				step.Tool = c.Step.GetCall().GetTool()
+			}
+		}
+	}
+	step.Fence, step.Attempt = step.Fence+1, step.Attempt+1
+	step.Owner, step.StartTime = c.Owner, tx.Now()
+	step.LeaseExpires = tx.Now().Add(c.TTL)
+	events := claimEvents(*step, previous, c)
+	for _, w := range warnings {
+		events = append(events, &turnv1.Event{Data: &turnv1.Event_BudgetWarning{BudgetWarning: w}})
+	}
+	for _, e := range events {
+		if _, err := tx.Append(journal.OfStep(*t, *step), e); err != nil {
+			return nil, err
+		}
+	}
+	changed := previous != ""
+	if t.Status == turnv1.TurnStatus_TURN_STATUS_QUEUED {
+		t.Status, t.StartTime = turnv1.TurnStatus_TURN_STATUS_RUNNING, tx.Now()
+		changed = true
+	}
+	if changed {
+		tx.KeepTurn(t)
+	}
+	return &Lease{
+		Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageID: step.MessageID, ProviderData: t.ProviderData,
+	}, nil
 }
 
 // Renew extends a lease and reports whether cancellation of the turn was requested.
@@ -124,4 +168,9 @@ func (s *Service) outcomes(ctx context.Context, t store.Turn) (Outcomes, error) 
 		}
 	}
 	return out, nil
+}
+
+func busy(step store.Step, now time.Time) *Busy {
+	left := step.LeaseExpires.Sub(now)
+	return &Busy{Owner: step.Owner, ExpiresIn: left.Truncate(time.Millisecond) + time.Millisecond}
 }

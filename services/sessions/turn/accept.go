@@ -14,7 +14,6 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
-	"github.com/windlass-dev/windlass/services/sessions/requester"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -62,25 +61,19 @@ type Spec struct {
 	// CallbackOf is the turn of the sub-agent in the background whose result it brings, "" for others.
 	CallbackOf string
 
-	granted bool                     // it has a grant
-	quota   *policyv1.EffectiveQuota // of its user, nil for no limits
+	// credentials are those of ProviderData, granted means that it has a grant, and quota is its user's, nil for no
+	// limits.
+	credentials providerdata.Data
+	granted     bool
+	quota       *policyv1.EffectiveQuota
 }
 
 // Accept stores a turn, and has it dispatched if the session has no other active one. If the same request was accepted before, or
 // steered the active turn, it returns that turn.
 func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
-	in, err := inputOf(ctx, s, spec)
+	in, err := s.admit(ctx, &spec)
 	if err != nil {
 		return View{}, err
-	}
-	credentials, err := credentialsOf(s.deps.ProviderData, spec)
-	if err != nil {
-		return View{}, err
-	}
-	if spec.Child == nil {
-		if spec.quota, err = s.deps.Quotas.Quota(ctx, authn.From(ctx)); err != nil {
-			return View{}, err
-		}
 	}
 	id := spec.newID()
 	if spec.granted, err = s.deps.Grants.Create(ctx, id, spec.parent()); err != nil {
@@ -89,47 +82,44 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	var t store.Turn
 	var earlier string
 	var cut interrupted
-	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
-		t, earlier, cut = s.newTurn(tx, id, spec), "", interrupted{}
-		if steered, err := s.steerActive(tx, spec); err != nil || steered != "" {
-			earlier = steered
-			return err
+	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) (err error) {
+		cut = interrupted{}
+		t = store.Turn{
+			Tenant: spec.Session.Tenant, ID: id, AgentPath: spec.Path, SessionID: spec.Session.ID, AgentID: spec.Session.AgentID,
+			Subject: authn.From(ctx).GetSubject(), Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, CreateTime: tx.Now(),
+			CheckTime: tx.Now().Add(s.cfg.LostAfter), TraceParent: telemetry.TraceParent(ctx), Urgent: spec.Mode == ModeInterrupt,
 		}
-		once := spec.Once
-		once.TurnID = t.ID
-		first, added, err := s.deps.Keys.Remember(tx, once)
-		if err != nil || !added {
-			earlier = first.TurnID
+		if earlier, err = s.remember(tx, t, spec); err != nil || earlier != "" {
 			return err
 		}
 		in.TurnID = t.ID
-		if t.ProviderData, err = credentials(t); err != nil {
-			return err
+		if len(spec.ProviderData.Bytes) > 0 {
+			if t.ProviderData, err = s.deps.ProviderData.Seal(spec.credentials, providerdata.OfTurn(t.Tenant, t.ID)); err != nil {
+				return err
+			}
 		}
-		cut, err = s.add(tx, &t, spec, in)
+		cut, err = s.enqueue(tx, &t, spec, in)
 		return err
 	})
 	if spec.granted && spec.Child == nil && (err != nil || earlier != "") { // that of a sub-agent may be the one of another attempt
 		s.deps.Grants.Drop(ctx, spec.Session.Tenant, id)
 	}
-	if errors.Is(err, store.ErrNotFound) {
-		err = access.NoSession(spec.Session.ID)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return View{}, access.NoSession(spec.Session.ID)
+	case err != nil:
 		return View{}, err
-	}
-	if earlier != "" {
+	case earlier != "":
 		return s.Read(ctx, t.Tenant, earlier)
-	}
-	if cut.notify {
+	case cut.notify:
 		s.deps.Waker.Outbox.Cancel(cut.turn.ID)
 	}
 	s.deps.Waker.Outbox.Trigger()
 	return View{Turn: t, Input: in}, nil
 }
 
-// inputOf checks a turn to accept against its agent, and returns what it is given.
-func inputOf(ctx context.Context, s *Service, spec Spec) (store.TurnInput, error) {
+// admit checks a turn against its agent, opens its credentials and reads its quota. It returns what the turn is given.
+func (s *Service) admit(ctx context.Context, spec *Spec) (store.TurnInput, error) {
 	in := store.TurnInput{
 		Input: conversation.Text(spec.Content), ClientTools: spec.Tools, ScheduleID: spec.ScheduleID, Principal: authn.From(ctx),
 	}
@@ -137,60 +127,24 @@ func inputOf(ctx context.Context, s *Service, spec Spec) (store.TurnInput, error
 	if err != nil {
 		return in, session.AgentDeleted(err, spec.Session.AgentID)
 	}
-	if err := s.deps.Blueprints.CheckTurn(ctx, agent, spec.Session, authn.From(ctx), s.deps.Store.Now()); err != nil {
+	if err := s.deps.Blueprints.CheckTurn(ctx, agent, spec.Session, in.Principal, s.deps.Store.Now()); err != nil {
 		return in, err
 	}
 	if spec.Rerun != nil {
 		in.Rerun = spec.Rerun.Event
 	}
-	in.Limits, err = s.deps.Limits.CheckTurn(spec.Limits, agent)
+	if in.Limits, err = s.deps.Limits.CheckTurn(spec.Limits, agent); err != nil {
+		return in, err
+	}
+	if len(spec.ProviderData.Bytes) > 0 {
+		if spec.credentials, err = s.deps.ProviderData.Open(spec.ProviderData.Bytes, spec.ProviderData.Scope); err != nil {
+			return in, err
+		}
+	}
+	if spec.Child == nil {
+		spec.quota, err = s.deps.Quotas.Quota(ctx, in.Principal)
+	}
 	return in, err
-}
-
-// credentialsOf opens the provider data of a request, and returns what seals it for a turn.
-func credentialsOf(sealer *providerdata.Sealer, spec Spec) (func(store.Turn) ([]byte, error), error) {
-	if len(spec.ProviderData.Bytes) == 0 {
-		return func(store.Turn) ([]byte, error) { return nil, nil }, nil
-	}
-	d, err := sealer.Open(spec.ProviderData.Bytes, spec.ProviderData.Scope)
-	if err != nil {
-		return nil, err
-	}
-	return func(t store.Turn) ([]byte, error) {
-		return sealer.Seal(d, providerdata.OfTurn(t.Tenant, t.ID))
-	}, nil
-}
-
-// add stores a turn with what it follows from.
-func (s *Service) add(tx *journal.Tx, t *store.Turn, spec Spec, in store.TurnInput) (interrupted, error) {
-	if spec.granted {
-		if err := s.deps.Grants.Keep(tx, *t); err != nil {
-			return interrupted{}, err
-		}
-	}
-	if spec.CallbackOf != "" {
-		if err := tx.SetCallback(tx.Context(), t.Tenant, spec.CallbackOf, t.ID); err != nil {
-			return interrupted{}, err
-		}
-	}
-	if err := requester.Inherit(tx, *t, spec.follows()...); err != nil {
-		return interrupted{}, err
-	}
-	return s.enqueue(tx, t, spec, in)
-}
-
-// follows lists the turns that a turn follows from.
-func (spec Spec) follows() (turns []string) {
-	if spec.Child != nil {
-		turns = append(turns, spec.Child.ParentTurnID)
-	}
-	if spec.Rerun != nil {
-		turns = append(turns, spec.Rerun.Event.GetOfTurn())
-	}
-	if spec.CallbackOf != "" {
-		turns = append(turns, spec.CallbackOf)
-	}
-	return turns
 }
 
 // newID returns the ID of a turn to be.
@@ -207,13 +161,4 @@ func (spec Spec) parent() string {
 		return spec.Child.ParentTurnID
 	}
 	return spec.CallbackOf
-}
-
-func (s *Service) newTurn(tx *journal.Tx, id string, spec Spec) store.Turn {
-	ctx := tx.Context()
-	return store.Turn{
-		Tenant: spec.Session.Tenant, ID: id, AgentPath: spec.Path, SessionID: spec.Session.ID, AgentID: spec.Session.AgentID,
-		Subject: authn.From(ctx).GetSubject(), Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, CreateTime: tx.Now(),
-		CheckTime: tx.Now().Add(s.cfg.LostAfter), TraceParent: telemetry.TraceParent(ctx), Urgent: spec.Mode == ModeInterrupt,
-	}
 }

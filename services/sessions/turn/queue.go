@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/requester"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -27,9 +28,9 @@ type interrupted struct {
 	notify  bool // its workflow is to be notified
 }
 
-// enqueue locks or makes the session of a turn and stores the turn.
+// enqueue stores a turn in its session.
 func (s *Service) enqueue(tx *journal.Tx, t *store.Turn, spec Spec, in store.TurnInput) (interrupted, error) {
-	if err := enterSession(tx, spec); err != nil {
+	if err := s.enter(tx, *t, spec); err != nil {
 		return interrupted{}, err
 	}
 	if err := tx.AddTurnInput(tx.Context(), t.Tenant, in); err != nil {
@@ -53,6 +54,46 @@ func (s *Service) enqueue(tx *journal.Tx, t *store.Turn, spec Spec, in store.Tur
 	return cut, s.applyCancel(tx, cut.turn, cut.untaken) // the new turn is stored: it is next if this one ends now
 }
 
+// enter stores what a turn follows from, and locks its session or makes it.
+func (s *Service) enter(tx *journal.Tx, t store.Turn, spec Spec) error {
+	follows := spec.follows()
+	if spec.granted {
+		if err := s.deps.Grants.Keep(tx, t); err != nil {
+			return err
+		}
+	}
+	if spec.CallbackOf != "" {
+		if err := tx.SetCallback(tx.Context(), t.Tenant, spec.CallbackOf, t.ID); err != nil {
+			return err
+		}
+	}
+	if err := requester.Inherit(tx, t, follows...); err != nil {
+		return err
+	}
+	switch {
+	case !spec.Fresh:
+		return tx.Lock(spec.Session.Tenant, spec.Session.ID)
+	case spec.Copy != nil:
+		return spec.Copy.Write(tx)
+	}
+	tx.Session = spec.Session
+	return tx.AddSession(tx.Context(), spec.Session)
+}
+
+// follows lists the turns that a turn follows from.
+func (spec Spec) follows() (turns []string) {
+	if spec.Child != nil {
+		turns = append(turns, spec.Child.ParentTurnID)
+	}
+	if spec.Rerun != nil {
+		turns = append(turns, spec.Rerun.Event.GetOfTurn())
+	}
+	if spec.CallbackOf != "" {
+		turns = append(turns, spec.CallbackOf)
+	}
+	return turns
+}
+
 // count checks a turn against quotas. A turn of a sub-agent counts with the one that it works for, and a result that is brought back is not
 // refused.
 func (spec Spec) count(tx *journal.Tx, t *store.Turn, cut interrupted) error {
@@ -68,18 +109,6 @@ func (spec Spec) count(tx *journal.Tx, t *store.Turn, cut interrupted) error {
 		return nil
 	}
 	return err
-}
-
-// enterSession locks the turn's session, or makes it.
-func enterSession(tx *journal.Tx, spec Spec) error {
-	switch {
-	case !spec.Fresh:
-		return tx.Lock(spec.Session.Tenant, spec.Session.ID)
-	case spec.Copy != nil:
-		return spec.Copy.Write(tx)
-	}
-	tx.Session = spec.Session
-	return tx.AddSession(tx.Context(), spec.Session)
 }
 
 // interrupt requests the cancellation of the active turn for a turn of ModeInterrupt, unless it was requested before.

@@ -122,28 +122,39 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	return seq, s.deps.Waker.Wake(tx, *t)
 }
 
-// steerActive gives the input of a turn of ModeSteer to the active turn of its session, if there is one that can take it. It
-// returns that turn's ID, "" when a new turn is to begin.
-func (s *Service) steerActive(tx *journal.Tx, spec Spec) (string, error) {
-	if spec.Mode != ModeSteer || spec.Fresh {
-		return "", nil
-	}
-	if err := tx.Lock(spec.Session.Tenant, spec.Session.ID); err != nil || tx.Session.ActiveTurnID == "" {
-		return "", err
-	}
-	t, err := tx.Turn(tx.Context(), spec.Session.Tenant, tx.Session.ActiveTurnID)
+// remember stores the key of a request with the turn that it makes. A request of ModeSteer gives its input to the active turn instead, if
+// there is one that can take it. It returns the turn that was steered, or that the same request has made; "" if the new one is to begin.
+func (s *Service) remember(tx *journal.Tx, t store.Turn, spec Spec) (string, error) {
+	active, err := steered(tx, spec)
 	if err != nil {
 		return "", err
 	}
-	if t.CancelRequested {
-		return "", nil
-	}
 	once := spec.Once
-	once.TurnID, once.MessageID = t.ID, ids.New(ids.Message)
+	once.TurnID = t.ID
+	if active.ID != "" {
+		once.TurnID, once.MessageID = active.ID, ids.New(ids.Message)
+	}
 	first, added, err := s.deps.Keys.Remember(tx, once)
 	if err != nil || !added {
 		return first.TurnID, err
 	}
-	_, err = s.steer(tx, &t, once.MessageID, spec.Content)
-	return t.ID, err
+	if active.ID != "" {
+		_, err = s.steer(tx, &active, once.MessageID, spec.Content)
+	}
+	return active.ID, err
+}
+
+// steered returns the active turn that takes the input of a turn of ModeSteer, the zero value if there is none.
+func steered(tx *journal.Tx, spec Spec) (store.Turn, error) {
+	if spec.Mode != ModeSteer || spec.Fresh {
+		return store.Turn{}, nil
+	}
+	if err := tx.Lock(spec.Session.Tenant, spec.Session.ID); err != nil || tx.Session.ActiveTurnID == "" {
+		return store.Turn{}, err
+	}
+	t, err := tx.Turn(tx.Context(), spec.Session.Tenant, tx.Session.ActiveTurnID)
+	if err != nil || t.CancelRequested {
+		return store.Turn{}, err
+	}
+	return t, nil
 }
