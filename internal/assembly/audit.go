@@ -13,7 +13,7 @@ import (
 type auditor struct{ target *authz.Auditor }
 
 // connectAuditor connects the process's auditor to policy, as each of its roles.
-func connectAuditor(p *Process, parts []component) error {
+func (p *Process) connectAuditor(parts []component) error {
 	clients := map[string]policyv1.AuditServiceClient{}
 	var first policyv1.AuditServiceClient
 	for _, c := range parts {

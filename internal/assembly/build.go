@@ -282,7 +282,7 @@ func (p *Process) buildGateway() error {
 	}
 	cfg.MCPLogin = p.cfg.Identity.MCPLogin
 	cfg.Issuers, cfg.Scopes = p.cfg.Identity.authorization()
-	if conns.Login, err = newLogin(p, conns.Health[Policy]); err != nil {
+	if conns.Login, err = p.newLogin(conns.Health[Policy]); err != nil {
 		return err
 	}
 	if err := reachTemporalUI(p.cfg.Temporal, &cfg, &conns); err != nil {
@@ -292,13 +292,13 @@ func (p *Process) buildGateway() error {
 	if err != nil {
 		return err
 	}
-	addGateway(p, g)
-	serveTemporalUI(p, g)
+	p.addGateway(g)
+	p.serveTemporalUI(g)
 	return nil
 }
 
 // addGateway adds the gateway's server.
-func addGateway(p *Process, g *gateway.Gateway) {
+func (p *Process) addGateway(g *gateway.Gateway) {
 	var done chan error
 	withdraw := func() error { return nil }
 	p.group.Add(lifecycle.Component{

@@ -17,7 +17,7 @@ const (
 )
 
 // newLogin returns what logs browsers in, nil if the configuration names no issuer. policy is a connection as the gateway.
-func newLogin(p *Process, policy gateway.Conn) (*bff.BFF, error) {
+func (p *Process) newLogin(policy gateway.Conn) (*bff.BFF, error) {
 	if !p.cfg.Gateway.Login.Enabled() {
 		return nil, nil
 	}

@@ -134,7 +134,7 @@ func (p *Process) build(parts []component) error {
 	if err := p.authorize(parts); err != nil {
 		return err
 	}
-	if err := errors.Join(connectAuditor(p, parts), connectRequests(p, parts)); err != nil {
+	if err := errors.Join(p.connectAuditor(parts), p.connectRequests(parts)); err != nil {
 		return err
 	}
 	p.authenticator, p.Loopback, err = p.cfg.Identity.authenticator(p.ctx, p.issuers, p.log, p.auditor.login)

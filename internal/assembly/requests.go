@@ -7,7 +7,7 @@ import (
 )
 
 // connectRequests connects the process's counter of requests to policy, as one of its roles.
-func connectRequests(p *Process, parts []component) error {
+func (p *Process) connectRequests(parts []component) error {
 	as := ""
 	for _, c := range parts {
 		if c.role != Bus && (as == "" || c.role == Gateway) {

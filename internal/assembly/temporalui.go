@@ -25,7 +25,7 @@ func reachTemporalUI(c TemporalConfig, cfg *gateway.Config, deps *gateway.Deps) 
 }
 
 // serveTemporalUI serves the UI of Temporal, if the gateway has it.
-func serveTemporalUI(p *Process, g *gateway.Gateway) {
+func (p *Process) serveTemporalUI(g *gateway.Gateway) {
 	if p.cfg.Temporal.UIProxy.Target == "" {
 		return
 	}

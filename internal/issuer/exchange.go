@@ -29,7 +29,7 @@ func (s *server) TokenExchange(_ context.Context, r *op.ClientRequest[oidc.Token
 		return nil, err
 	}
 	if r.Data.RequestedTokenType == oidc.RefreshTokenType {
-		return delegate(s, c, r.Data, subject)
+		return s.delegate(c, r.Data, subject)
 	}
 	audience := append(slices.Clone([]string(r.Data.Audience)), r.Data.Resource...)
 	switch {
@@ -62,7 +62,7 @@ func (s *server) TokenExchange(_ context.Context, r *op.ClientRequest[oidc.Token
 
 // delegate lets a client act for a user after the user's token has expired: it gets a refresh token of its own. With that it gets access
 // tokens for its own audience, which it can exchange. It ends with the login that the token is of.
-func delegate(s *server, c client, r *oidc.TokenExchangeRequest, subject *token.Access) (*op.Response, error) {
+func (s *server) delegate(c client, r *oidc.TokenExchangeRequest, subject *token.Access) (*op.Response, error) {
 	login, ok := s.grants.Get(subject.Session)
 	switch {
 	case !c.Allows(account.Refresh):

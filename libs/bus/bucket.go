@@ -62,7 +62,7 @@ func (b *Bus) Bucket(ctx context.Context, cfg BucketConfig) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", cfg.Name, classify(err))
 	}
-	k.keys = keysOf(asking, b, cfg.Name, k.prefix, k.stream)
+	k.keys = b.keysOf(asking, cfg.Name, k.prefix, k.stream)
 	return k, nil
 }
 

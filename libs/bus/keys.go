@@ -24,7 +24,7 @@ type keys struct {
 const keysKept = 32 << 10
 
 // keysOf returns the keys of a bucket of the bus; nil unless the bus is confined to this process.
-func keysOf(ctx context.Context, b *Bus, name, prefix string, stream jetstream.Stream) *keys {
+func (b *Bus) keysOf(ctx context.Context, name, prefix string, stream jetstream.Stream) *keys {
 	if b.local == nil {
 		return nil
 	}

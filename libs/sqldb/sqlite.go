@@ -41,7 +41,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 		path: path, queue: make(chan struct{}, 1), changes: &changes{},
 	}
 	db.flusher = newFlusher(path+"-wal", cfg.Flush)
-	db.close = func() error { return errors.Join(closeSQLite(db), unlock()) }
+	db.close = func() error { return errors.Join(db.closeSQLite(), unlock()) }
 	defer func() {
 		if err != nil {
 			_ = db.Close() // the first error is the one to report
@@ -118,7 +118,7 @@ func createFile(path string) error {
 }
 
 // closeSQLite closes the readers first, so that the writer is last and checkpoints the log.
-func closeSQLite(db *DB) error {
+func (db *DB) closeSQLite() error {
 	var errs []error
 	for _, pool := range []*sql.DB{db.read, db.write} {
 		if pool != nil {

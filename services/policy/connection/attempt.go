@@ -245,7 +245,7 @@ func (c *Connections) redeem(ctx context.Context, a store.Attempt, r Response, v
 	token, err := c.request(ctx, a.Tenant, a.Login, url.Values{
 		"grant_type": {"authorization_code"}, "code": {r.Code}, "redirect_uri": {a.Login.Redirect}, "code_verifier": {verifier},
 	})
-	if err != nil && forget(ctx, c, a.Tenant, a.Login, err) {
+	if err != nil && c.forget(ctx, a.Tenant, a.Login, err) {
 		return precondition("the authorization server of source %q does not know the mesh any more", a.Source).
 			Hint("Begin again, and the mesh registers there again: windlass connection create %s", a.Source)
 	}

@@ -14,7 +14,7 @@ import (
 
 // more is the fault of a call that the source refused for the scopes of the user's token. The user is asked once for scopes that the source
 // wants: one that refuses a login with all that it wants is not asked for again. ErrNotFound means that the tokens are others by now.
-func more(ctx context.Context, c *Connections, w Wanted, have store.Connection) error {
+func (c *Connections) more(ctx context.Context, w Wanted, have store.Connection) error {
 	wants := challenge.Scopes(strings.Join(w.Scopes, " "))
 	text := strings.Join(wants, " ")
 	again := fmt.Sprintf("Connect it again: windlass connection create %s.", w.Source)

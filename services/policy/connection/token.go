@@ -60,7 +60,7 @@ func (c *Connections) Token(ctx context.Context, w Wanted) (Token, error) {
 			return Token{}, err
 		}
 		if w.Insufficient != 0 && have.Version == w.Insufficient {
-			if err := more(ctx, c, w, have); !errors.Is(err, store.ErrNotFound) {
+			if err := c.more(ctx, w, have); !errors.Is(err, store.ErrNotFound) {
 				return Token{}, err
 			}
 			continue // the tokens were replaced meanwhile
@@ -133,7 +133,7 @@ func (c *Connections) refresh(ctx context.Context, seen store.Connection) (bool,
 	}
 	token, err := c.request(ctx, have.Tenant, have.Login, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}})
 	if err != nil {
-		over := ended(err) || forget(ctx, c, have.Tenant, have.Login, err)
+		over := ended(err) || c.forget(ctx, have.Tenant, have.Login, err)
 		if failed := c.deps.Store.Release(ctx, have, c.owner, over); failed != nil {
 			return false, failed
 		}
@@ -223,7 +223,7 @@ func ended(err error) bool {
 
 // forget deletes a client that registered itself and that the server does not know any more, so that the next login registers another one.
 // It reports whether the server does not know it: what was issued to the client is over then too.
-func forget(ctx context.Context, c *Connections, tenant string, l store.Login, err error) bool {
+func (c *Connections) forget(ctx context.Context, tenant string, l store.Login, err error) bool {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || r.ErrorCode != "invalid_client" || !l.Registered {
 		return false

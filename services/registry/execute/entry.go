@@ -29,10 +29,10 @@ func (r *request) unrepeated(t store.Tool) bool {
 	return t.Effect == store.Read && r.NewKey && r.direct() && r.SessionID == ""
 }
 
-func opened(x *Executor, row store.Execution) *entry { return &entry{x: x, row: row, written: true} }
+func (x *Executor) opened(row store.Execution) *entry { return &entry{x: x, row: row, written: true} }
 
 // late returns an entry whose row is written later.
-func late(ctx context.Context, x *Executor, row store.Execution) *entry {
+func (x *Executor) late(ctx context.Context, row store.Execution) *entry {
 	e := &entry{x: x, row: row}
 	e.timer = time.AfterFunc(openAfter, func() {
 		if err := e.write(context.WithoutCancel(ctx)); err != nil {

@@ -16,7 +16,7 @@ func (a *attempt) open(ctx context.Context) (_ *Outcome, err error) {
 		again.DecisionID, again.DefinitionHash, again.Effect = a.decision.GetId(), a.tool.DefinitionHash, a.tool.Effect
 		again.ApprovalID = a.approval
 		again, err = x.deps.Store.Reopen(ctx, again, x.owner, lease)
-		e = opened(x, again)
+		e = x.opened(again)
 	} else {
 		row := a.newRow()
 		row.State, row.Attempts, row.ApprovalID, row.Lease = store.Open, 1, a.approval, lease
@@ -24,9 +24,9 @@ func (a *attempt) open(ctx context.Context) (_ *Outcome, err error) {
 			row.Cache = store.CacheMiss
 		}
 		if a.req.unrepeated(a.tool) {
-			e = late(ctx, x, row)
+			e = x.late(ctx, row)
 		} else {
-			e, err = opened(x, row), x.deps.Store.Open(ctx, row)
+			e, err = x.opened(row), x.deps.Store.Open(ctx, row)
 		}
 	}
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 const foundAtOnce = 100
 
 // searches reports whether the call is one of the tools with which a model finds and calls tools.
-func searches(t *tool) bool {
+func (t *tool) searches() bool {
 	name := t.call.GetTool()
 	return (name == toolsearch.Find || name == toolsearch.Call) && t.Pinned.Searches(t.Loaded)
 }
 
 // find is the round of a search. It only reads, so it has no row in the ledger, and a repeated one is simply made again.
-func find(ctx context.Context, t *tool) (round, error) {
+func (t *tool) find(ctx context.Context) (round, error) {
 	if t.call.GetTool() == toolsearch.Call { // one that names a tool is a call of that tool
 		return round{completed: refused(t.call, codeArguments, "Give the name of a tool, and its arguments as an object.")}, nil
 	}

@@ -64,12 +64,12 @@ func (t *tool) round(ctx context.Context) (round, error) {
 		if r, err := t.recorded(ctx); err != nil || r.completed != nil {
 			return r, err
 		}
-		if searches(t) {
-			return find(ctx, t)
+		if t.searches() {
+			return t.find(ctx)
 		}
 		return round{ask: t.request()}, nil
-	case searches(t):
-		return find(ctx, t)
+	case t.searches():
+		return t.find(ctx)
 	case agent != nil:
 		return t.agent(ctx, agent, nil)
 	case client != nil:

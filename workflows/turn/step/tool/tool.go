@@ -114,7 +114,7 @@ func (t *tool) Do(ctx context.Context) (*step.Commit, error) {
 // canWait reports whether a call of the tool can wait for an approval: those that the turn's client runs, and searches, do not pass the
 // registry.
 func (t *tool) canWait() bool {
-	return pinned.ClientTool(t.Loaded, t.call.GetTool()) == nil && !searches(t)
+	return pinned.ClientTool(t.Loaded, t.call.GetTool()) == nil && !t.searches()
 }
 
 // doRound does the round.
