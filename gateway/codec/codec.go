@@ -20,7 +20,16 @@ import (
 
 // Marshal writes a message on one line.
 func Marshal(m proto.Message) ([]byte, error) {
-	b, err := canon.Marshal(protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}, m)
+	return marshal(m, protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true})
+}
+
+// MarshalSet is Marshal for requests: it writes only the fields that are set.
+func MarshalSet(m proto.Message) ([]byte, error) {
+	return marshal(m, protojson.MarshalOptions{UseProtoNames: true})
+}
+
+func marshal(m proto.Message, opts protojson.MarshalOptions) ([]byte, error) {
+	b, err := canon.Marshal(opts, m)
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}

@@ -9,19 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-const path = "/v1/agents"
-
 // Noun returns "windlass agent".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "agent", Plural: "agents", Short: "Agents: whom you talk to", Path: path, Get: true, Remove: true, More: commands, Manifest: true,
+		Name: "agent", Plural: "agents", Short: "Agents: whom you talk to", More: commands, Manifest: true,
+		List: &sessionsv1.ListAgentsRequest{}, Get: &sessionsv1.GetAgentRequest{}, Remove: &sessionsv1.DeleteAgentRequest{},
 		Force:  "delete it although other agents call it; it is a tool of theirs no more",
 		Header: []string{"ID", "MODEL", "STRATEGY", "TOOLS", "REVISION", "UPDATED", "DESCRIPTION"},
 		Read: command.Typed((*sessionsv1.Agent).GetId, func(m *sessionsv1.Agent, now time.Time) []string {
@@ -39,7 +37,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	return []*cobra.Command{{
 		Use: "revisions ID", Short: "List the blueprint revisions of an agent", Args: cobra.ExactArgs(1),
 		RunE: r.Run(func(c *command.Call) error {
-			return Noun().ListAt(c, path+client.Path(c.Args[0], "revisions"), "revisions", nil, command.DefaultLimit)
+			return Noun().ListAt(c, &sessionsv1.ListAgentRevisionsRequest{AgentId: c.Args[0]}, nil, command.DefaultLimit)
 		}),
 	}}
 }

@@ -3,12 +3,10 @@ package analytics
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
@@ -37,12 +35,12 @@ func Command(r *command.Runner) *cobra.Command {
 }
 
 func tools(c *command.Call) error {
-	query, err := c.PeriodQuery("source", "tool")
+	period, err := c.Period()
 	if err != nil {
 		return err
 	}
 	var got registryv1.ToolAnalytics
-	raw, err := c.Do(client.Request{Path: "/v1/analytics/tools", Query: query}, &got)
+	raw, err := c.Do(&registryv1.GetToolAnalyticsRequest{Period: period, Source: c.Flag("source"), Tool: c.Flag("tool")}, &got)
 	if err != nil {
 		return err
 	}
@@ -60,7 +58,7 @@ func tools(c *command.Call) error {
 
 func sessions(c *command.Call) error {
 	var s sessionsv1.SessionAnalytics
-	raw, err := c.Do(client.Request{Path: "/v1/analytics/sessions"}, &s)
+	raw, err := c.Do(&sessionsv1.GetSessionAnalyticsRequest{}, &s)
 	if err != nil {
 		return err
 	}
@@ -70,12 +68,12 @@ func sessions(c *command.Call) error {
 }
 
 func recent(c *command.Call) error {
-	query := url.Values{"limit": {c.Flag("limit")}}
-	if tool := c.Flag("tool"); tool != "" {
-		query.Set("tool", tool)
+	req := &registryv1.ListRecentExecutionsRequest{}
+	if err := c.Given(req, "limit", "tool"); err != nil {
+		return err
 	}
 	var got registryv1.ListRecentExecutionsResponse
-	raw, err := c.Do(client.Request{Path: "/v1/analytics/recent", Query: query}, &got)
+	raw, err := c.Do(req, &got)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { testmain.Verify(m) }
 var root = clitest.Command(Command)
 
 var answers = clitest.Answers{
-	"GET /v1/analytics/tools?period=86400.000s&source=notes": {Body: `{"tools":[{"tool":"notes__list","source":"notes","calls":"4",` +
+	"GET /v1/analytics/tools?period=86400s&source=notes": {Body: `{"tools":[{"tool":"notes__list","source":"notes","calls":"4",` +
 		`"errors":"1","error_rate":0.25,"cache_hits":"1","cache_hit_rate":0.5,"mean_latency_ms":1.25,"p95_latency_ms":9.5}]}`},
 	"GET /v1/analytics/sessions": {Body: `{"total":"2","messages":"9","messages_per_session":4.5,"active_last_hour":"1"}`},
 	"GET /v1/analytics/recent?limit=20": {Body: `{"executions":[{"id":"exe_1","tool":"notes__list","subject":"local","state":"done",` +

@@ -4,12 +4,12 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
@@ -117,8 +117,8 @@ func restartSources(c *command.Call, names []string) error {
 		}
 		var src registryv1.Source
 		for _, disabled := range []bool{true, false} {
-			if _, err := c.Do(client.Request{
-				Method: http.MethodPatch, Path: "/v1/sources" + client.Path(d.ID), Body: map[string]any{"disabled": disabled},
+			if _, err := c.Do(&registryv1.UpdateSourceRequest{
+				Source: &registryv1.Source{Id: d.ID, Disabled: disabled}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"disabled"}},
 			}, &src); err != nil {
 				return err
 			}
@@ -136,9 +136,7 @@ func restartSources(c *command.Call, names []string) error {
 func applyAll(c *command.Call, bundles []project.Bundle, dry bool) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	for _, b := range bundles {
-		raw, err := c.Do(client.Request{
-			Method: http.MethodPost, Path: "/v1/agents:apply", Body: map[string]any{"yaml": b.YAML, "dry_run": dry},
-		}, &sessionsv1.ApplyBundleResponse{})
+		raw, err := c.Do(&sessionsv1.ApplyBundleRequest{Yaml: b.YAML, DryRun: dry}, &sessionsv1.ApplyBundleResponse{})
 		if err != nil {
 			if fault.As(err) != nil && command.Unreachable(err) {
 				return all, err

@@ -58,17 +58,17 @@ func TestApply(t *testing.T) {
 	}{
 		{
 			name: "a file", args: []string{"-f", filepath.Join(dir, "a.yml")}, out: "agent/a created\n", err: "  the model is unknown\n",
-			sent: []string{`{"dry_run":false,"yaml":"one"}`},
+			sent: []string{`{"yaml":"one"}`},
 		},
 		{
 			name: "standard input", stdin: "zero", args: []string{"-f", "-", "-o", "name"}, out: "agent/a\n",
-			sent: []string{`{"dry_run":false,"yaml":"zero"}`},
+			sent: []string{`{"yaml":"zero"}`},
 		},
 		{
 			name: "a folder is checked first", args: []string{"-f", dir}, out: "agent/a created\nagent/a created\n",
 			sent: []string{
-				`{"dry_run":true,"yaml":"one"}`, `{"dry_run":true,"yaml":"two"}`, `{"dry_run":false,"yaml":"one"}`,
-				`{"dry_run":false,"yaml":"two"}`,
+				`{"dry_run":true,"yaml":"one"}`, `{"dry_run":true,"yaml":"two"}`, `{"yaml":"one"}`,
+				`{"yaml":"two"}`,
 			},
 		},
 		{
@@ -79,13 +79,13 @@ func TestApply(t *testing.T) {
 			name: "dry run", args: []string{"-f", filepath.Join(dir, "a.yml"), "--dry-run"}, out: "agent/a created (dry run)\n",
 			sent: []string{`{"dry_run":true,"yaml":"one"}`},
 		},
-		{name: "as JSON", args: []string{"-f", filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"dry_run":false,"yaml":"one"}`}},
+		{name: "as JSON", args: []string{"-f", filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"yaml":"one"}`}},
 		{
 			name: "a webhook's secret", stdin: "pager", args: []string{"-f", "-"}, out: "webhook/w created\n",
-			err: "  its signing secret, shown only this once: whsec_x\n", sent: []string{`{"dry_run":false,"yaml":"pager"}`},
+			err: "  its signing secret, shown only this once: whsec_x\n", sent: []string{`{"yaml":"pager"}`},
 		},
 		{name: "no file", code: 2, err: "windlass apply FILE"},
-		{name: "without -f", args: []string{filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"dry_run":false,"yaml":"one"}`}},
+		{name: "without -f", args: []string{filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"yaml":"one"}`}},
 		{name: "a file that is not there", args: []string{"-f", "/nope.yaml"}, code: 1, err: "/nope.yaml"},
 		{name: "a folder without YAML", args: []string{"-f", t.TempDir()}, code: 1, err: "has no .yaml"},
 	} {

@@ -3,7 +3,6 @@ package approval
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,8 @@ import (
 // Noun returns "windlass approval".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "approval", Plural: "approvals", Short: "Approvals: what turns wait for people for", Path: question.Path, Get: true, More: commands,
+		Name: "approval", Plural: "approvals", Short: "Approvals: what turns wait for people for", More: commands,
+		List: &sessionsv1.ListApprovalsRequest{}, Get: &sessionsv1.GetApprovalRequest{},
 		Filters: append([]command.Filter{
 			{Name: "status", Usage: "only those with this status; all = any", Preset: "pending", Enum: sessionsv1.ApprovalStatus(0).Descriptor()},
 			{
@@ -72,11 +72,11 @@ func commands(r *command.Runner) []*cobra.Command {
 
 // decideAll decides each of the named approvals, and continues after failures.
 func decideAll(c *command.Call, decision string) error {
-	body := c.Given("comment", "arguments-hash")
-	body["decision"] = decision
 	var first error
 	for _, id := range c.Args {
-		switch err := post(c, id, "decide", body); {
+		switch err := question.Send(c, &sessionsv1.DecideApprovalRequest{
+			ApprovalId: id, Decision: decision, Comment: c.Flag("comment"), ArgumentsHash: c.Flag("arguments-hash"),
+		}); {
 		case err == nil:
 		case first == nil:
 			first = err
@@ -87,17 +87,13 @@ func decideAll(c *command.Call, decision string) error {
 	return first
 }
 
-func post(c *command.Call, id, verb string, body map[string]any) error {
-	return question.Send(c, client.Request{Method: http.MethodPost, Path: question.Path + client.Path(id) + ":" + verb, Body: body})
-}
-
 func answer(c *command.Call) error {
-	body := map[string]any{}
+	req := &sessionsv1.AnswerApprovalRequest{ApprovalId: c.Args[0]}
 	switch {
 	case c.Bool("decline") && len(c.Args) == 2:
 		return app.Usage("--decline takes no ANSWER")
 	case c.Bool("decline"):
-		body["action"] = "decline"
+		req.Action = "decline"
 	default:
 		text := ""
 		if len(c.Args) == 2 {
@@ -107,24 +103,21 @@ func answer(c *command.Call) error {
 			}
 			text = string(raw)
 		}
-		if err := fillAnswer(c, c.Args[0], text, body); err != nil {
+		if err := fillAnswer(c, text, req); err != nil {
 			return err
 		}
 	}
-	return post(c, c.Args[0], "answer", body)
+	return question.Send(c, req)
 }
 
 // fillAnswer puts an answer into the field that its kind requires.
-func fillAnswer(c *command.Call, id, text string, body map[string]any) error {
+func fillAnswer(c *command.Call, text string, req *sessionsv1.AnswerApprovalRequest) error {
 	var seen sessionsv1.Approval
-	if _, err := c.Do(client.Request{Path: question.Path + client.Path(id)}, &seen); err != nil {
+	if _, err := c.Do(&sessionsv1.GetApprovalRequest{ApprovalId: req.GetApprovalId()}, &seen); err != nil {
 		return err
 	}
 	if seen.GetKind() == turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL {
-		body["result"] = text
-		if c.Bool("error") {
-			body["is_error"] = true
-		}
+		req.Result, req.IsError = text, c.Bool("error")
 		return nil
 	}
 	if text == "" {
@@ -134,6 +127,5 @@ func fillAnswer(c *command.Call, id, text string, body map[string]any) error {
 	if err := json.Unmarshal([]byte(text), &content); err != nil || content == nil {
 		return app.Usage(`the answer to a question is a JSON object, as in '{"answer":"yes"}'; not %s`, output.Cell(text))
 	}
-	body["content"] = content
-	return nil
+	return client.Set(req, "content", content)
 }

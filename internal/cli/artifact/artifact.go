@@ -9,14 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
-
-const path = "/v1/artifacts"
 
 // noun is not listed with the others: artifacts are listed only per session, and getting one returns bytes, not a resource.
 func noun() command.Noun {
@@ -40,7 +37,7 @@ func Command(r *command.Runner) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return noun().ListAt(c, "/v1/sessions"+client.Path(c.Args[0], "artifacts"), "artifacts", nil, limit)
+			return noun().ListAt(c, &sessionsv1.ListArtifactsRequest{SessionId: c.Args[0]}, nil, limit)
 		}),
 	}
 	list.Flags().Int("limit", command.DefaultLimit, "list so many at most, 0 = all")
@@ -53,7 +50,7 @@ func Command(r *command.Runner) *cobra.Command {
 }
 
 func get(c *command.Call) error {
-	raw, err := c.Do(client.Request{Path: path + client.Path(c.Args[0])}, nil)
+	raw, err := c.Do(&sessionsv1.ReadArtifactRequest{ArtifactId: c.Args[0]}, nil)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
@@ -18,8 +18,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
-
-const path = "/v1/audit"
 
 // Command returns "windlass audit".
 func Command(r *command.Runner) *cobra.Command {
@@ -57,48 +55,41 @@ func filterFlags(cmd *cobra.Command) {
 	f.String("turn", "", "only records about this turn")
 }
 
-// query returns the filters of a command.
-func query(c *command.Call) (url.Values, error) {
-	out := url.Values{}
-	for name, field := range map[string]string{
-		"since": "since", "until": "until", "subject": "subject", "action": "action", "resource": "resource", "outcome": "outcome",
-		"turn": "turn_id",
-	} {
-		v := c.Flag(name)
-		if v == "" {
-			continue
-		}
-		switch name {
-		case "since", "until":
-			at, err := when(v)
-			if err != nil {
-				return nil, app.Usage("--%s: %s", name, err)
-			}
-			v = at.UTC().Format(time.RFC3339Nano)
-		case "outcome":
-			if enum.Parse[policyv1.AuditOutcome](v) == 0 {
-				return nil, app.Usage("--outcome is %q: use allowed, refused, done or failed", v)
-			}
-		}
-		out.Set(field, v)
+// query returns the request of a command with its filters.
+func query(c *command.Call) (*policyv1.ListAuditRecordsRequest, error) {
+	req := &policyv1.ListAuditRecordsRequest{
+		Subject: c.Flag("subject"), Action: c.Flag("action"), Resource: c.Flag("resource"), TurnId: c.Flag("turn"),
+		Outcome: enum.Parse[policyv1.AuditOutcome](c.Flag("outcome")),
 	}
-	return out, nil
+	if v := c.Flag("outcome"); v != "" && req.GetOutcome() == 0 {
+		return nil, app.Usage("--outcome is %q: use allowed, refused, done or failed", v)
+	}
+	var err error
+	if req.Since, err = when(c, "since"); err != nil {
+		return nil, err
+	}
+	req.Until, err = when(c, "until")
+	return req, err
 }
 
-// when reads a time, or how long ago it was.
-func when(text string) (time.Time, error) {
+// when reads a flag with a time, or how long ago it was; nil if it is not given.
+func when(c *command.Call, flag string) (*timestamppb.Timestamp, error) {
+	text := c.Flag(flag)
+	if text == "" {
+		return nil, nil
+	}
 	if d, err := time.ParseDuration(text); err == nil {
-		return time.Now().Add(-d), nil
+		return timestamppb.New(time.Now().Add(-d)), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, fmt.Errorf("%q is neither a time such as 2026-01-02T15:04:05Z nor a duration such as 2h", text)
+		return nil, app.Usage("--%s: %q is neither a time such as 2026-01-02T15:04:05Z nor a duration such as 2h", flag, text)
 	}
-	return at, nil
+	return timestamppb.New(at), nil
 }
 
 func list(c *command.Call) error {
-	q, err := query(c)
+	req, err := query(c)
 	if err != nil {
 		return err
 	}
@@ -106,10 +97,8 @@ func list(c *command.Call) error {
 	if err != nil || limit < 0 {
 		return app.Usage("--limit must not be negative")
 	}
-	return command.PrintListing(c, command.Listing{
-		Path: path, Field: "records", Query: q, Limit: limit,
-		Header: []string{"SEQ", "AGE", "SUBJECT", "ACTION", "RESOURCE", "OUTCOME", "REASON"},
-	}, func(r *policyv1.AuditRecord) (string, []string) {
+	header := []string{"SEQ", "AGE", "SUBJECT", "ACTION", "RESOURCE", "OUTCOME", "REASON"}
+	return command.PrintListing(c, req, limit, header, func(r *policyv1.AuditRecord) (string, []string) {
 		return r.GetId(), []string{
 			fmt.Sprint(r.GetSeq()), c.Ago(r.GetTime().AsTime()), r.GetSubject(), r.GetAction(), output.Cell(r.GetResource()),
 			enum.Name(r.GetOutcome()), output.Cell(r.GetReason()),
@@ -130,20 +119,19 @@ type cloudEvent struct {
 }
 
 // exportPage is how many records one request of an export reads.
-const exportPage = "500"
+const exportPage = 500
 
 // export writes page by page, so that its memory is bounded.
 func export(c *command.Call) error {
-	q, err := query(c)
+	req, err := query(c)
 	if err != nil {
 		return err
 	}
-	q.Set("oldest_first", "true")
-	q.Set("page_size", exportPage)
+	req.OldestFirst, req.PageSize = true, exportPage
 	lines := json.NewEncoder(c.Out)
 	lines.SetEscapeHTML(false)
 	for {
-		raw, err := c.Do(client.Request{Path: path, Query: q}, nil)
+		raw, err := c.Do(req, nil)
 		if err != nil {
 			return err
 		}
@@ -169,20 +157,17 @@ func export(c *command.Call) error {
 		if page.Next == "" {
 			return nil
 		}
-		q.Set("page_token", page.Next)
+		req.PageToken = page.Next
 	}
 }
 
 func verify(c *command.Call) error {
-	q := url.Values{}
-	if seq := c.Flag("seq"); seq != "0" {
-		q.Set("seq", seq)
-	}
-	if hash := c.Flag("hash"); hash != "" {
-		q.Set("hash", hash)
+	req := &policyv1.VerifyAuditRequest{}
+	if err := c.Given(req, "seq", "hash"); err != nil {
+		return err
 	}
 	var v policyv1.VerifyAuditResponse
-	raw, err := c.Do(client.Request{Path: path + ":verify", Query: q}, &v)
+	raw, err := c.Do(req, &v)
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,10 @@ package cache
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
@@ -32,12 +30,12 @@ func Command(r *command.Runner) *cobra.Command {
 }
 
 func stats(c *command.Call) error {
-	query, err := c.PeriodQuery()
+	period, err := c.Period()
 	if err != nil {
 		return err
 	}
 	var s registryv1.ToolCacheStats
-	raw, err := c.Do(client.Request{Path: "/v1/tool-cache", Query: query}, &s)
+	raw, err := c.Do(&registryv1.GetToolCacheStatsRequest{Period: period}, &s)
 	if err != nil {
 		return err
 	}
@@ -48,18 +46,18 @@ func stats(c *command.Call) error {
 }
 
 func clearResults(c *command.Call) error {
-	body, what := map[string]any{}, "of all tools"
+	req, what := &registryv1.ClearToolCacheRequest{}, "of all tools"
 	source, all := c.Flag("source"), c.Bool("all")
 	switch {
 	case len(c.Args) == 1 && source == "" && !all:
-		body["tool"], what = c.Args[0], "of "+c.Args[0]
+		req.Tool, what = c.Args[0], "of "+c.Args[0]
 	case len(c.Args) == 0 && source != "" && !all:
-		body["source"], what = source, "of source "+source
+		req.Source, what = source, "of source "+source
 	case len(c.Args) == 0 && source == "" && all:
 	default:
 		return app.Usage("say what to clear: a tool, --source or --all")
 	}
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: "/v1/tool-cache:clear", Body: body}, nil)
+	raw, err := c.Do(req, nil)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { testmain.Verify(m) }
 var root = clitest.Command(Command)
 
 var answers = clitest.Answers{
-	"GET /v1/tool-cache?period=3600.000s": {Body: `{"available":true,"results":"3","size_bytes":"2048","hits":"1","misses":"3",` +
+	"GET /v1/tool-cache?period=3600s": {Body: `{"available":true,"results":"3","size_bytes":"2048","hits":"1","misses":"3",` +
 		`"hit_rate":0.25,"failures":"0"}`},
 	"POST /v1/tool-cache:clear": {Body: `{}`},
 }

@@ -4,7 +4,6 @@ package chat
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/follow"
 	"github.com/windlass-dev/windlass/internal/cli/hint"
@@ -121,15 +119,12 @@ func talk(c *command.Call, session, agent, message string) (err error) {
 
 // open opens a new session.
 func (ch *chat) open() error {
-	body := map[string]any{}
-	if ch.agent != "" {
-		body["agent_id"] = ch.agent
-	}
-	if err := ch.AddParams(body); err != nil {
+	req := &sessionsv1.CreateSessionRequest{AgentId: ch.agent}
+	if err := ch.AddParams(req); err != nil {
 		return err
 	}
 	var s sessionsv1.Session
-	if _, err := ch.Do(client.Request{Method: http.MethodPost, Path: "/v1/sessions", Body: body}, &s); err != nil {
+	if _, err := ch.Do(req, &s); err != nil {
 		return err
 	}
 	ch.session = s.GetId()
@@ -211,10 +206,7 @@ func (ch *chat) ask(message string) error {
 
 // send creates a turn. It retries once if the connection fails, which the key makes safe.
 func (ch *chat) send(input string) (*sessionsv1.Turn, error) {
-	req := client.Request{
-		Method: http.MethodPost, Path: "/v1/sessions" + client.Path(ch.session, "turns"), Body: map[string]any{"input": input},
-		Key: ids.New(ids.Event),
-	}
+	req := &sessionsv1.CreateTurnRequest{SessionId: ch.session, Input: input, IdempotencyKey: ids.New(ids.Event)}
 	var t sessionsv1.Turn
 	_, err := ch.Do(req, &t)
 	if command.Unreachable(err) && ch.Ctx.Err() == nil {
@@ -242,10 +234,8 @@ func (ch *chat) interrupt() bool {
 	ch.cancels.Go(func() {
 		ctx, stop := context.WithTimeout(ch.Ctx, 10*time.Second)
 		defer stop()
-		req := client.Request{
-			Method: http.MethodPost, Path: "/v1/turns" + client.Path(turn) + ":cancel", Body: map[string]any{"reason": "cancelled in chat"},
-		}
-		if _, err := ch.Client.Do(ctx, req, nil); err != nil && ch.Ctx.Err() == nil {
+		req := &sessionsv1.CancelTurnRequest{TurnId: turn, Reason: "cancelled in chat"}
+		if _, err := ch.Client.Invoke(ctx, req, nil); err != nil && ch.Ctx.Err() == nil {
 			ch.Note("cannot cancel: %s", app.Explain(err))
 		}
 	})

@@ -90,7 +90,7 @@ func (p *prompts) ask(ctx context.Context, q question.Question) {
 			if !ok {
 				continue
 			}
-			_, err := p.ch.Client.Do(ctx, req, nil)
+			_, err := p.ch.Client.Invoke(ctx, req, nil)
 			if err == nil {
 				return
 			}

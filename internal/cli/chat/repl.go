@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/lineedit"
 	"github.com/windlass-dev/windlass/internal/cli/question"
 	"github.com/windlass-dev/windlass/internal/cli/show"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 // help lists what a person may type at the prompt.
@@ -76,7 +76,7 @@ func (ch *chat) slash(line string) (over bool, err error) {
 		ch.Note("Session %s.", ch.session)
 	case "/sessions":
 		n := ch.Noun("session")
-		items, _, err := ch.Client.List(ch.Ctx, n.Path, n.Plural, nil, 10)
+		items, _, err := ch.Client.List(ch.Ctx, n.List, nil, 10)
 		if err != nil {
 			return false, err
 		}
@@ -100,7 +100,7 @@ func (ch *chat) slash(line string) (over bool, err error) {
 // resume goes on with a session, and shows the end of what was said in it.
 func (ch *chat) resume(id string) error {
 	const earlier = 20
-	all, _, err := ch.Client.List(ch.Ctx, "/v1/sessions"+client.Path(id, "messages"), "messages", nil, 0)
+	all, _, err := ch.Client.List(ch.Ctx, &sessionsv1.ListMessagesRequest{SessionId: id}, nil, 0)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,7 +52,7 @@ type Client struct {
 	calls  *http.Client
 	stream *http.Client
 	made   func(ids map[string]string)
-	doubt  doubter
+	doubt  *doubter
 	token  func(ctx context.Context, server string) (secret.Value, error)
 }
 
@@ -95,7 +96,7 @@ func New(cfg Config) (*Client, error) {
 		base: u, agent: cfg.UserAgent, egress: e,
 		calls:  e.Client(egress.Options{Timeout: cfg.Timeout, MaxResponseBytes: maxAnswer}),
 		stream: e.Client(egress.Options{}),
-		made:   cfg.Made, token: cfg.Token, doubt: doubter{after: firstDoubt, tell: cfg.Silent},
+		made:   cfg.Made, token: cfg.Token, doubt: &doubter{after: firstDoubt, tell: cfg.Silent},
 	}, nil
 }
 
@@ -105,20 +106,24 @@ func (c *Client) Close() { c.egress.CloseIdle() }
 // Server returns the server's address.
 func (c *Client) Server() string { return c.base.String() }
 
-// Request is one call.
-type Request struct {
-	// Method is the HTTP method, GET when empty.
-	Method string
-	// Path begins with a slash; its segments are already escaped, see Path.
-	Path string
-	// Query is optional.
-	Query url.Values
-	// Body is []byte with JSON, or anything that encodes as JSON. Nil sends none.
-	Body any
-	// Key makes the call safe to repeat (Idempotency-Key).
-	Key string
-	// Temporary means that what a call makes will be deleted: Config.Made is not told.
-	Temporary bool
+// Temporary returns a client whose calls make what will be deleted: Config.Made is not told.
+func (c *Client) Temporary() *Client {
+	t := *c
+	t.made = nil
+	return &t
+}
+
+// request is one HTTP request.
+type request struct {
+	// method is the HTTP method, GET when empty.
+	method string
+	// path begins with a slash; its segments are already escaped, see Path.
+	path  string
+	query url.Values
+	// body is JSON, nil for none.
+	body []byte
+	// key makes the call safe to repeat (Idempotency-Key).
+	key string
 }
 
 // Path joins segments into an escaped path.
@@ -131,9 +136,17 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Do makes a call, returns the JSON of the response, and reads it into out unless that is nil. A problem in the response is a *fault.Error,
-// and so is an unreachable server (code Unavailable).
-func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.RawMessage, error) {
+// Invoke calls the method of the API that takes a request message, returns the JSON of the response, and reads it into resp unless that is
+// nil. A problem in the response is a *fault.Error, and so is an unreachable server (code Unavailable).
+func (c *Client) Invoke(ctx context.Context, req, resp proto.Message) (json.RawMessage, error) {
+	r, err := requestOf(req)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, r, resp)
+}
+
+func (c *Client) do(ctx context.Context, r request, out proto.Message) (json.RawMessage, error) {
 	req, err := c.request(ctx, r)
 	if err != nil {
 		return nil, err
@@ -161,7 +174,7 @@ func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.Raw
 			return nil, fmt.Errorf("the answer is not what a Windlass server says (is %s one?): %w", c.Server(), err)
 		}
 	}
-	if req.Method == http.MethodPost && c.made != nil && !r.Temporary {
+	if req.Method == http.MethodPost && c.made != nil {
 		c.remember(body)
 	}
 	return body, nil
@@ -200,7 +213,7 @@ func (c *Client) remember(body []byte) {
 
 // Probe makes a GET and returns status and body whatever they are; it fails only if the server is unreachable.
 func (c *Client) Probe(ctx context.Context, path string) (status int, body []byte, err error) {
-	req, err := c.request(ctx, Request{Path: path})
+	req, err := c.request(ctx, request{path: path})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -217,11 +230,7 @@ func (c *Client) Probe(ctx context.Context, path string) (status int, body []byt
 
 // Send makes a request that may last, and returns its response, which the caller must close.
 func (c *Client) Send(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
-	r := Request{Method: method, Path: path}
-	if body != nil {
-		r.Body = body
-	}
-	req, err := c.request(ctx, r)
+	req, err := c.request(ctx, request{method: method, path: path, body: body})
 	if err != nil {
 		return nil, err
 	}
@@ -233,41 +242,30 @@ func (c *Client) Send(ctx context.Context, method, path string, header http.Head
 	return resp, nil
 }
 
-func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
-	if strings.HasSuffix(r.Path, "/") || strings.Contains(r.Path, "//") || strings.Contains(r.Path, "/:") {
+func (c *Client) request(ctx context.Context, r request) (*http.Request, error) {
+	if strings.HasSuffix(r.path, "/") || strings.Contains(r.path, "//") || strings.Contains(r.path, "/:") {
 		return nil, fault.Invalid("id", "is missing").Hint("Name what you mean; the list command shows what there is.")
 	}
 	var body io.Reader
-	switch b := r.Body.(type) {
-	case nil:
-	case []byte:
-		body = bytes.NewReader(b)
-	default:
-		raw, err := json.Marshal(b)
-		if err != nil {
-			return nil, fmt.Errorf("write the request: %w", err)
-		}
-		body = bytes.NewReader(raw)
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
 	}
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-	}
-	target := c.base.String() + r.Path
-	if len(r.Query) > 0 {
-		target += "?" + r.Query.Encode()
+	method := cmp.Or(r.method, http.MethodGet)
+	target := c.base.String() + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, body)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, r.Path, err)
+		return nil, fmt.Errorf("%s %s: %w", method, r.path, err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.agent)
-	if r.Key != "" {
-		req.Header.Set("Idempotency-Key", r.Key)
+	if r.key != "" {
+		req.Header.Set("Idempotency-Key", r.key)
 	}
 	if c.token != nil {
 		token, err := c.token(ctx, c.Server())

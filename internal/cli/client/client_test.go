@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -36,23 +36,24 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestDo(t *testing.T) {
+// TestInvoke: the answer is returned as the server wrote it, with fields that are new.
+func TestInvoke(t *testing.T) {
+	const answer = `{"id":"a", "strategy":"react","new_field":9007199254740993}`
 	c := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		if r.Method != http.MethodPost || r.URL.EscapedPath() != "/v1/agents/a%2Fb" || string(body) != `{"x":1}` ||
+		if r.Method != http.MethodPost || r.URL.EscapedPath() != "/v1/turns/a%2Fb:steer" || string(body) != `{"input":"x"}` ||
 			r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Idempotency-Key") != "k" || r.UserAgent() != "windlass/test" {
 			t.Errorf("%s %s %q %v", r.Method, r.URL, body, r.Header)
 		}
-		_, _ = w.Write([]byte(`{"id":"a","strategy":"react","new_field":1}`))
+		_, _ = w.Write([]byte(answer))
 	})
 	var a sessionsv1.Agent
-	raw, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/v1/agents" + Path("a/b"), Body: map[string]int{"x": 1}, Key: "k"},
-		&a)
-	if err != nil || a.GetId() != "a" || a.GetStrategy().String() != "STRATEGY_REACT" || !json.Valid(raw) {
-		t.Errorf("Do = %s, %v, %v", raw, &a, err)
+	raw, err := c.Invoke(t.Context(), &sessionsv1.SteerTurnRequest{TurnId: "a/b", Input: "x", IdempotencyKey: "k"}, &a)
+	if err != nil || a.GetId() != "a" || a.GetStrategy().String() != "STRATEGY_REACT" || string(raw) != answer {
+		t.Errorf("Invoke = %s, %v, %v", raw, &a, err)
 	}
 }
 
@@ -79,10 +80,10 @@ func TestProblems(t *testing.T) {
 				w.WriteHeader(tc.status)
 				_, _ = w.Write([]byte(tc.body))
 			})
-			_, err := c.Do(t.Context(), Request{Path: "/x"}, nil)
+			_, err := c.Invoke(t.Context(), &policyv1.GetCallerRequest{}, nil)
 			e := fault.As(err)
 			if e == nil || e.Code != tc.code || fault.CodeName(e.Reason) != tc.reason || !strings.Contains(e.Text(), tc.text) {
-				t.Errorf("Do = %#v, want %s %s %q", e, tc.code, tc.reason, tc.text)
+				t.Errorf("Invoke = %#v, want %s %s %q", e, tc.code, tc.reason, tc.text)
 			}
 		})
 	}
@@ -95,16 +96,17 @@ func TestNobodyAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Do(t.Context(), Request{Path: "/x"}, nil)
+	_, err = c.Invoke(t.Context(), &policyv1.GetCallerRequest{}, nil)
 	if e := fault.As(err); e == nil || e.Code != codes.Unavailable || !strings.Contains(e.Todo, "windlass up") {
-		t.Errorf("Do = %v", err)
+		t.Errorf("Invoke = %v", err)
 	}
 }
 
 func TestForeignAnswer(t *testing.T) {
 	c := newServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) })
-	if _, err := c.Do(t.Context(), Request{Path: "/x"}, &sessionsv1.Agent{}); err == nil || !strings.Contains(err.Error(), "Windlass server") {
-		t.Errorf("Do = %v", err)
+	_, err := c.Invoke(t.Context(), &policyv1.GetCallerRequest{}, &policyv1.Caller{})
+	if err == nil || !strings.Contains(err.Error(), "Windlass server") {
+		t.Errorf("Invoke = %v", err)
 	}
 }
 
@@ -114,8 +116,8 @@ func TestOtherServers(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte("<!doctype html><title>Temporal</title>"))
 	})
-	if _, err := page.Do(t.Context(), Request{Path: "/x"}, &sessionsv1.Agent{}); err == nil || !strings.Contains(err.Error(), "web page") ||
-		!strings.Contains(err.Error(), "--server") {
+	_, err := page.Invoke(t.Context(), &policyv1.GetCallerRequest{}, &policyv1.Caller{})
+	if err == nil || !strings.Contains(err.Error(), "web page") || !strings.Contains(err.Error(), "--server") {
 		t.Errorf("a web page: %v", err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -131,7 +133,7 @@ func TestOtherServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	_, err = c.Do(t.Context(), Request{Path: "/x"}, &sessionsv1.Agent{})
+	_, err = c.Invoke(t.Context(), &policyv1.GetCallerRequest{}, &sessionsv1.Agent{})
 	if err == nil || !strings.Contains(fault.From(err).Todo, "gRPC port") {
 		t.Errorf("a gRPC port: %v", err)
 	}
@@ -147,11 +149,11 @@ func TestListPages(t *testing.T) {
 		sizes = append(sizes, r.URL.Query().Get("page_size"))
 		_, _ = w.Write([]byte(pages[r.URL.Query().Get("page_token")]))
 	})
-	items, more, err := c.List(t.Context(), "/v1/agents", "agents", nil, 0)
+	items, more, err := c.List(t.Context(), &sessionsv1.ListAgentsRequest{}, nil, 0)
 	if err != nil || len(items) != 3 || more {
 		t.Errorf("List = %s, %t, %v", items, more, err)
 	}
-	items, more, err = c.List(t.Context(), "/v1/agents", "agents", nil, 2)
+	items, more, err = c.List(t.Context(), &sessionsv1.ListAgentsRequest{}, nil, 2)
 	if err != nil || len(items) != 2 || !more || sizes[len(sizes)-1] != "2" {
 		t.Errorf("List of 2 = %s, %t, %v; sizes %v", items, more, err, sizes)
 	}

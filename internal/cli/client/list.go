@@ -7,27 +7,31 @@ import (
 	"maps"
 	"net/url"
 	"strconv"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // pageSize is the number of items per request.
 const pageSize = 200
 
 // List returns the items of a list as the server wrote them, up to limit (0 = all), reading as many pages as needed; more reports whether
-// there are further ones. field is the list's name in the response, for example "agents".
-func (c *Client) List(ctx context.Context, path, field string, query url.Values, limit int) (items []json.RawMessage, more bool,
-	err error,
-) {
-	query = maps.Clone(query)
-	if query == nil {
-		query = url.Values{}
+// there are further ones. filters are query parameters besides those of the request.
+func (c *Client) List(
+	ctx context.Context, req proto.Message, filters url.Values, limit int,
+) (items []json.RawMessage, more bool, err error) {
+	r, err := requestOf(req)
+	if err != nil {
+		return nil, false, err
 	}
+	maps.Copy(r.query, filters)
+	field := listField(req)
 	for {
 		size := pageSize
 		if limit > 0 {
 			size = min(size, limit-len(items))
 		}
-		query.Set("page_size", strconv.Itoa(size))
-		raw, err := c.Do(ctx, Request{Path: path, Query: query}, nil)
+		r.query.Set("page_size", strconv.Itoa(size))
+		raw, err := c.do(ctx, r, nil)
 		if err != nil {
 			return nil, false, err
 		}
@@ -36,13 +40,13 @@ func (c *Client) List(ctx context.Context, path, field string, query url.Values,
 			return nil, false, fmt.Errorf("%s: %w", c.Server(), err)
 		}
 		items = append(items, page...)
-		if token == "" || token == query.Get("page_token") {
+		if token == "" || token == r.query.Get("page_token") {
 			return items, false, nil
 		}
 		if limit > 0 && len(items) >= limit {
 			return items, true, nil
 		}
-		query.Set("page_token", token)
+		r.query.Set("page_token", token)
 	}
 }
 

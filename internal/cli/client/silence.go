@@ -46,7 +46,7 @@ func (c *Client) watch(ctx context.Context) (stop func()) {
 func (c *Client) alive(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lastDoubt)
 	defer cancel()
-	req, err := c.request(ctx, Request{Path: "/healthz", Method: http.MethodHead})
+	req, err := c.request(ctx, request{path: "/healthz", method: http.MethodHead})
 	if err != nil {
 		return false
 	}

@@ -46,9 +46,12 @@ type Event struct {
 	JSON json.RawMessage
 }
 
+// TurnEvents returns the path of the events of a turn.
+func TurnEvents(turn string) string { return "/v1/turns" + Path(turn, "events") }
+
 // Watch describes a stream to follow.
 type Watch struct {
-	// Path is the stream's path, for example "/v1/turns/trn_1/events". Query are its parameters.
+	// Path is the stream's path, see TurnEvents. Query are its parameters.
 	Path  string
 	Query url.Values
 	// After is the cursor to start after; empty means the beginning.
@@ -167,7 +170,7 @@ func (w *watch) run(ctx context.Context) error {
 func (w *watch) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req, err := w.client.request(ctx, Request{Path: w.Path, Query: w.Query})
+	req, err := w.client.request(ctx, request{path: w.Path, query: w.Query})
 	if err != nil {
 		return &stopError{err}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/command"
+	"github.com/windlass-dev/windlass/libs/canon"
 )
 
 // Answer is the fake server's response to one request.
@@ -81,7 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	key := r.Method + " " + r.URL.RequestURI()
 	s.mu.Lock()
-	s.requests = append(s.requests, strings.TrimSpace(key+" "+string(body)))
+	s.requests = append(s.requests, strings.TrimSpace(key+" "+sorted(body)))
 	hook := s.Hook
 	s.mu.Unlock()
 	if hook != nil && hook(w, r) {
@@ -98,7 +99,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(a.Body))
 }
 
-// Requests returns the requests so far, as "METHOD path?query body".
+// sorted returns a JSON object with its names in order, and other text as it is.
+func sorted(body []byte) string {
+	object, err := canon.Parse(body)
+	if len(body) == 0 || err != nil {
+		return string(body)
+	}
+	return string(object.JSON())
+}
+
+// Requests returns the requests so far, as "METHOD path?query body", where names of fields are in order.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

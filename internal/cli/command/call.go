@@ -39,9 +39,9 @@ type Call struct {
 	nouns []Noun
 }
 
-// Do makes a request, returns the JSON of the response, and reads it into out unless that is nil. Errors are those of client.Client.Do.
-func (c *Call) Do(r client.Request, out proto.Message) (json.RawMessage, error) {
-	return c.Client.Do(c.Ctx, r, out)
+// Do is client.Client.Invoke.
+func (c *Call) Do(req, resp proto.Message) (json.RawMessage, error) {
+	return c.Client.Invoke(c.Ctx, req, resp)
 }
 
 // Noun returns the noun with a name, such as "turn". It panics if the command line has none.

@@ -2,15 +2,18 @@ package command
 
 import (
 	"encoding/json"
-	"fmt"
-	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
 )
 
 // Flag returns a flag's text, "" if the command does not have it.
@@ -33,48 +36,58 @@ func PeriodFlag(cmd *cobra.Command) {
 	cmd.Flags().Duration("period", 24*time.Hour, "period until now, for example 1h; at most 31 days")
 }
 
-// PeriodQuery returns the query parameters of a command with --period and flags that are called like them.
-func (c *Call) PeriodQuery(flags ...string) (url.Values, error) {
+// Period returns the value of --period.
+func (c *Call) Period() (*durationpb.Duration, error) {
 	period, err := c.Cmd.Flags().GetDuration("period")
 	if err != nil || period <= 0 {
 		return nil, app.Usage("--period must be more than 0")
 	}
-	query := url.Values{"period": {fmt.Sprintf("%.3fs", period.Seconds())}}
-	for _, name := range flags {
-		if v := c.Flag(name); v != "" {
-			query.Set(name, v)
-		}
-	}
-	return query, nil
+	return durationpb.New(period.Round(time.Millisecond)), nil
 }
 
-// Given returns a request's fields that flags set to a text that is not empty. A flag is named as "key", or as "agent=agent_id" if the
+// Given sets the fields of a request that flags set to a text that is not empty. A flag is named as "key", or as "agent=agent_id" if the
 // field is not called as the flag, with _ for -.
-func (c *Call) Given(flags ...string) map[string]any {
-	return c.fields(flags, func(flag string) bool { return c.Flag(flag) != "" })
+func (c *Call) Given(m proto.Message, flags ...string) error {
+	_, err := c.setFields(m, flags, func(flag string) bool { return c.Flag(flag) != "" })
+	return err
 }
 
-// Changed returns a request's fields that flags set, to whatever text. Flags are named as for Given.
-func (c *Call) Changed(flags ...string) map[string]any {
-	return c.fields(flags, c.Cmd.Flags().Changed)
+// Changed sets the fields that flags set, to whatever value, and returns their names in order. Flags are named as for Given.
+func (c *Call) Changed(m proto.Message, flags ...string) ([]string, error) {
+	return c.setFields(m, flags, c.Cmd.Flags().Changed)
 }
 
-func (c *Call) fields(flags []string, want func(flag string) bool) map[string]any {
-	body := map[string]any{}
+func (c *Call) setFields(m proto.Message, flags []string, want func(flag string) bool) (fields []string, err error) {
 	for _, name := range flags {
 		flag, field, renamed := strings.Cut(name, "=")
 		if !renamed {
 			field = strings.ReplaceAll(flag, "-", "_")
 		}
-		if want(flag) {
-			body[field] = c.Flag(flag)
+		if !want(flag) {
+			continue
 		}
+		if err := client.Set(m, field, value(c.Cmd.Flags().Lookup(flag))); err != nil {
+			return nil, err
+		}
+		fields = append(fields, field)
 	}
-	return body
+	slices.Sort(fields)
+	return fields, nil
 }
 
-// AddParams adds the flag --params, if it is given, to a request.
-func (c *Call) AddParams(body map[string]any) error {
+// value returns the value of a flag as encoding/json takes it.
+func value(f *pflag.Flag) any {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	if f.Value.Type() == "string" {
+		return f.Value.String()
+	}
+	return json.RawMessage(f.Value.String()) // a number or a bool
+}
+
+// AddParams sets the field params of a request to the value of --params, if that is given.
+func (c *Call) AddParams(m proto.Message) error {
 	text := c.Flag("params")
 	if text == "" {
 		return nil
@@ -83,8 +96,7 @@ func (c *Call) AddParams(body map[string]any) error {
 	if err := json.Unmarshal([]byte(text), &params); err != nil || params == nil {
 		return app.Usage(`--params must be a JSON object, as in '{"team":"red"}'`)
 	}
-	body["params"] = params
-	return nil
+	return client.Set(m, "params", params)
 }
 
 // Input returns the text of arguments: their words, or standard input if they are "-".

@@ -106,7 +106,7 @@ func (c *Call) newest(kind string) []string {
 		if n.Name != kind {
 			continue
 		}
-		items, _, err := c.Client.List(c.Ctx, n.Path, n.Plural, nil, maxCandidates)
+		items, _, err := c.Client.List(c.Ctx, n.List, nil, maxCandidates)
 		if err != nil {
 			return nil
 		}

@@ -116,12 +116,12 @@ func (n Noun) list(c *Call) error {
 	if c.Bool("watch") {
 		return n.watch(c, query, limit)
 	}
-	return n.ListAt(c, n.Path, n.Plural, query, limit)
+	return n.ListAt(c, n.List, query, limit)
 }
 
-// ListAt prints a list of this noun's items from another path; field is its name in the response.
-func (n Noun) ListAt(c *Call, path, field string, query url.Values, limit int) error {
-	items, more, err := c.Client.List(c.Ctx, path, field, query, limit)
+// ListAt prints the list of this noun's items that another request returns.
+func (n Noun) ListAt(c *Call, req proto.Message, query url.Values, limit int) error {
+	items, more, err := c.Client.List(c.Ctx, req, query, limit)
 	switch {
 	case err != nil:
 		return err
@@ -162,7 +162,7 @@ func (n Noun) manifests(c *Call, items []json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		if items[i], err = c.Do(client.Request{Path: n.Path + client.Path(id)}, nil); err != nil {
+		if items[i], err = c.Do(client.Named(n.Get, id), nil); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (n Noun) watch(c *Call, query url.Values, limit int) error {
 	ticker := time.NewTicker(2 * time.Second)
 	defer ticker.Stop()
 	for first := true; ; first = false {
-		items, _, err := c.Client.List(c.Ctx, n.Path, n.Plural, query, limit)
+		items, _, err := c.Client.List(c.Ctx, n.List, query, limit)
 		switch {
 		case c.Ctx.Err() != nil:
 			return nil
@@ -241,22 +241,13 @@ func (n Noun) changes(seen map[string][]string, items []json.RawMessage, now tim
 	return out, nil
 }
 
-// Listing is a list that is printed without the commands of a noun.
-type Listing struct {
-	// Path is that of the list, Field its name in the response.
-	Path, Field string
-	Query       url.Values
-	// Limit is how many items are printed at most, 0 = all.
-	Limit  int
-	Header []string
-}
-
-// PrintListing prints the items of a list: their names, their JSON, or for people a table. row returns an item's name and row.
+// PrintListing prints the items of a list, limit at most (0 = all): their names, their JSON, or for people a table. row returns an item's
+// name and row.
 func PrintListing[T any, M interface {
 	*T
 	proto.Message
-}](c *Call, l Listing, row func(M) (name string, cells []string)) error {
-	items, _, err := c.Client.List(c.Ctx, l.Path, l.Field, l.Query, l.Limit)
+}](c *Call, req proto.Message, limit int, header []string, row func(M) (name string, cells []string)) error {
+	items, _, err := c.Client.List(c.Ctx, req, nil, limit)
 	if err != nil {
 		return err
 	}
@@ -272,5 +263,5 @@ func PrintListing[T any, M interface {
 	if err != nil {
 		return fmt.Errorf("encode the list: %w", err)
 	}
-	return c.PrintTable(strings.Join(names, "\n"), raw, l.Header, rows...)
+	return c.PrintTable(strings.Join(names, "\n"), raw, header, rows...)
 }

@@ -2,8 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -17,10 +15,10 @@ import (
 
 // Noun is a kind of resource that the API lists.
 type Noun struct {
-	// Name and Plural are for people; the plural is also the list's name in the API.
+	// Name and Plural are for people.
 	Name, Plural, Short string
-	// Path is the collection's path.
-	Path string
+	// List, Get and Remove are the requests of the API's methods, the last two without an id, and nil if there is no such method.
+	List, Get, Remove proto.Message
 	// Filters are flags of lists.
 	Filters []Filter
 	// Header names the columns; Read returns an item's id and its row.
@@ -28,8 +26,6 @@ type Noun struct {
 	Read   func(raw json.RawMessage, now time.Time) (id string, row []string, err error)
 	// Wait, if there is one, waits for the end of an item and shows it.
 	Wait func(*Call) error
-	// Get and Remove mean that the API has these methods.
-	Get, Remove bool
 	// Manifest means that "windlass apply" takes what -o yaml prints.
 	Manifest bool
 	// Partial means that lists leave a part of the items out, which -o yaml therefore reads one by one.
@@ -66,10 +62,10 @@ func (r *Runner) Nouns() []*cobra.Command {
 
 func (n Noun) command(r *Runner) *cobra.Command {
 	subs := []*cobra.Command{n.listCommand(r, "list")}
-	if n.Get {
+	if n.Get != nil {
 		subs = append(subs, n.getCommand(r))
 	}
-	if n.Remove {
+	if n.Remove != nil {
 		subs = append(subs, n.removeCommand(r))
 	}
 	if n.More != nil {
@@ -106,12 +102,12 @@ func (n Noun) removeCommand(r *Runner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete ID…", Short: "Delete " + n.Plural, Args: cobra.MinimumNArgs(1),
 		RunE: r.Run(func(c *Call) error {
-			query := url.Values{}
-			if n.Force != "" && c.Bool("force") {
-				query.Set("force", "true")
-			}
 			for _, id := range c.Args {
-				if _, err := c.Do(client.Request{Method: http.MethodDelete, Path: n.Path + client.Path(id), Query: query}, nil); err != nil {
+				req := client.Named(n.Remove, id)
+				if err := c.Given(req, "force"); err != nil {
+					return err
+				}
+				if _, err := c.Do(req, nil); err != nil {
 					return err
 				}
 				if err := c.Printf(id, json.RawMessage(`{}`), "%s %s deleted", n.Name, output.Line(id)); err != nil {
@@ -129,12 +125,12 @@ func (n Noun) removeCommand(r *Runner) *cobra.Command {
 
 // Show prints one resource.
 func (n Noun) Show(c *Call, id string) error {
-	return n.Send(c, client.Request{Path: n.Path + client.Path(id)})
+	return n.Send(c, client.Named(n.Get, id))
 }
 
 // Send makes a request and prints the resource in its response.
-func (n Noun) Send(c *Call, r client.Request) error {
-	raw, err := c.Do(r, nil)
+func (n Noun) Send(c *Call, req proto.Message) error {
+	raw, err := c.Do(req, nil)
 	if err != nil {
 		return err
 	}

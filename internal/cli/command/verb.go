@@ -24,7 +24,7 @@ func (r *Runner) verb(use, short, name string) *cobra.Command {
 		names = append(names, n.Plural)
 		sub := n.listCommand(r, n.Plural)
 		sub.Aliases = []string{n.Name}
-		if name == "get" && n.Get {
+		if name == "get" && n.Get != nil {
 			sub.Use += " [ID]"
 			sub.Short = "List " + n.Plural + ", or show one"
 			sub.Args = cobra.MaximumNArgs(1)

@@ -4,13 +4,11 @@ package connection
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
@@ -18,8 +16,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
-
-const path = "/v1/connections"
 
 // poll is how often the command asks whether the user is done.
 const poll = time.Second
@@ -43,10 +39,7 @@ The address is for you only. Your agents call the source with your login until y
 
 func create(c *command.Call) error {
 	var begun policyv1.ConnectionAttempt
-	_, err := c.Do(client.Request{
-		Method: http.MethodPost, Path: path + ":begin", Body: map[string]any{"source": c.Args[0]}, Temporary: true,
-	}, &begun)
-	if err != nil {
+	if _, err := c.Do(&policyv1.BeginConnectionRequest{Source: c.Args[0]}, &begun); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(c.Err, "Open %s\nand log in to %s. Waiting… (Ctrl-C stops)\n", // best effort
@@ -55,7 +48,7 @@ func create(c *command.Call) error {
 		return err
 	}
 	var made policyv1.Connection
-	raw, err := c.Do(client.Request{Path: path + client.Path(begun.GetSource())}, &made)
+	raw, err := c.Do(&policyv1.GetConnectionRequest{Source: begun.GetSource()}, &made)
 	if err != nil {
 		return err
 	}
@@ -66,8 +59,7 @@ func create(c *command.Call) error {
 func wait(c *command.Call, id string) error {
 	for {
 		var now policyv1.ConnectionAttempt
-		_, err := c.Do(client.Request{Path: "/v1/connection-attempts" + client.Path(id)}, &now)
-		if err != nil {
+		if _, err := c.Do(&policyv1.GetConnectionAttemptRequest{AttemptId: id}, &now); err != nil {
 			return err
 		}
 		switch now.GetState() {
@@ -85,9 +77,8 @@ func wait(c *command.Call, id string) error {
 }
 
 func list(c *command.Call) error {
-	return command.PrintListing(c, command.Listing{
-		Path: path, Field: "connections", Header: []string{"SOURCE", "STATE", "AGE", "AT", "SCOPES"},
-	}, func(s *policyv1.Connection) (string, []string) {
+	header := []string{"SOURCE", "STATE", "AGE", "AT", "SCOPES"}
+	return command.PrintListing(c, &policyv1.ListConnectionsRequest{}, 0, header, func(s *policyv1.Connection) (string, []string) {
 		return s.GetSource(), []string{
 			s.GetSource(), enum.Name(s.GetState()), c.Ago(s.GetCreateTime().AsTime()), output.Cell(s.GetIssuer()),
 			output.Cell(strings.Join(s.GetScopes(), " ")),
@@ -97,7 +88,7 @@ func list(c *command.Call) error {
 
 func remove(c *command.Call) error {
 	var done policyv1.DeleteConnectionResponse
-	raw, err := c.Do(client.Request{Method: http.MethodDelete, Path: path + client.Path(c.Args[0])}, &done)
+	raw, err := c.Do(&policyv1.DeleteConnectionRequest{Source: c.Args[0]}, &done)
 	if err != nil {
 		return err
 	}

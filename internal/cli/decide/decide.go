@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/question"
@@ -33,7 +32,7 @@ func Command(r *command.Runner) *cobra.Command {
 
 func decide(c *command.Call) error {
 	var seen sessionsv1.Approval
-	raw, err := c.Do(client.Request{Path: question.Path + client.Path(c.Args[0])}, &seen)
+	raw, err := c.Do(&sessionsv1.GetApprovalRequest{ApprovalId: c.Args[0]}, &seen)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 // Noun returns "windlass decision".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "decision", Plural: "decisions", Short: "Decisions: who was allowed what, and why", Path: "/v1/decisions", Get: true,
+		Name: "decision", Plural: "decisions", Short: "Decisions: who was allowed what, and why",
+		List: &policyv1.ListDecisionsRequest{}, Get: &policyv1.GetDecisionRequest{},
 		Filters: []command.Filter{
 			{Name: "turn", Query: "turn_id", Usage: "only decisions of this turn"}, {Name: "denied-only", Usage: "only refusals", Bool: true},
 		},

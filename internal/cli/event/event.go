@@ -18,15 +18,14 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/libs/canon"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
-
-const path = "/v1/events"
 
 // Noun returns "windlass event".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "event", Plural: "events", Short: "Events: what happened to sources, tools, agents, turns and approvals", Path: path,
-		More:   commands,
+		Name: "event", Plural: "events", Short: "Events: what happened to sources, tools, agents, turns and approvals",
+		List: &sessionsv1.ListEventsRequest{}, More: commands,
 		Header: []string{"TIME", "TYPE", "SUBJECT", "DATA"},
 		Filters: append(filters(),
 			command.Filter{Name: "until", Usage: "only events before this time, or before so long ago", Time: true},
@@ -71,7 +70,7 @@ func followEvents(c *command.Call) error {
 		return err
 	}
 	err = c.Client.WatchDomain(c.Ctx, client.Watch{
-		Path: path + ":watch", Query: query, After: c.Flag("after"), Notice: c.StreamBroke,
+		Path: "/v1/events:watch", Query: query, After: c.Flag("after"), Notice: c.StreamBroke,
 	}, lines(c.Out, c.Format == output.JSON))
 	if c.Ctx.Err() != nil {
 		return nil //nolint:nilerr // the user ended it

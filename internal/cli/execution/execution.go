@@ -14,7 +14,8 @@ import (
 // Noun returns "windlass execution".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "execution", Plural: "executions", Short: "Executions: the ledger of tool calls", Path: "/v1/executions", Get: true,
+		Name: "execution", Plural: "executions", Short: "Executions: the ledger of tool calls",
+		List: &registryv1.ListExecutionsRequest{}, Get: &registryv1.GetExecutionRequest{},
 		Filters: append([]command.Filter{
 			{Name: "turn", Query: "turn_id", Usage: "only executions of this turn"},
 			{Name: "tool", Usage: "only executions of this tool"},

@@ -21,7 +21,7 @@ type Options struct {
 
 // Turn calls handle with the events of a turn until it ends, and remembers what the turn asks for. A broken stream is resumed.
 func Turn(c *command.Call, o Options, handle func(client.Event) error) error {
-	path := "/v1/turns" + client.Path(o.Turn, "events")
+	path := client.TurnEvents(o.Turn)
 	if o.Children {
 		path += "?include=children"
 	}

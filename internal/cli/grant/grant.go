@@ -2,19 +2,14 @@
 package grant
 
 import (
-	"net/http"
-
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 	"github.com/windlass-dev/windlass/libs/enum"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
-
-const path = "/v1/grants"
 
 // Command returns "windlass grant".
 func Command(r *command.Runner) *cobra.Command {
@@ -27,9 +22,8 @@ func Command(r *command.Runner) *cobra.Command {
 }
 
 func list(c *command.Call) error {
-	return command.PrintListing(c, command.Listing{
-		Path: path, Field: "grants", Header: []string{"GRANT", "STATE", "AGE", "TURN", "ISSUER"},
-	}, func(g *policyv1.Grant) (string, []string) {
+	header := []string{"GRANT", "STATE", "AGE", "TURN", "ISSUER"}
+	return command.PrintListing(c, &policyv1.ListGrantsRequest{}, 0, header, func(g *policyv1.Grant) (string, []string) {
 		return g.GetId(), []string{
 			g.GetId(), enum.Name(g.GetState()), c.Ago(g.GetCreateTime().AsTime()), g.GetTurnId(), output.Cell(g.GetIssuer()),
 		}
@@ -37,7 +31,7 @@ func list(c *command.Call) error {
 }
 
 func revoke(c *command.Call) error {
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":revoke"}, nil)
+	raw, err := c.Do(&policyv1.RevokeGrantRequest{GrantId: c.Args[0]}, nil)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@ package group
 import (
 	"cmp"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -13,20 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/libs/enum"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
-
-const path = "/v1/tool-groups"
 
 // Noun returns "windlass group".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "group", Plural: "tool_groups", Short: "Tool groups: named sets of tools", Path: path, Get: true, Remove: true,
-		Manifest: true, More: commands,
+		Name: "group", Plural: "tool_groups", Short: "Tool groups: named sets of tools", Manifest: true, More: commands,
+		List: &registryv1.ListToolGroupsRequest{}, Get: &registryv1.GetToolGroupRequest{}, Remove: &registryv1.DeleteToolGroupRequest{},
 		Header: []string{"NAME", "SELECTORS", "TOOLS", "EXCLUDE", "MEMBERS", "UPDATED", "DESCRIPTION"},
 		Read: command.Typed((*registryv1.ToolGroup).GetName, func(m *registryv1.ToolGroup, now time.Time) []string {
 			var selectors []string
@@ -67,9 +63,7 @@ func commands(r *command.Runner) []*cobra.Command {
 
 func explain(c *command.Call) error {
 	var e registryv1.ExplainToolGroupResponse
-	raw, err := c.Do(client.Request{
-		Path: path + client.Path(c.Args[0]) + ":explain", Query: url.Values{"tool": {c.Args[1]}},
-	}, &e)
+	raw, err := c.Do(&registryv1.ExplainToolGroupRequest{Name: c.Args[0], Tool: c.Args[1]}, &e)
 	if err != nil {
 		return err
 	}
@@ -81,26 +75,16 @@ func explain(c *command.Call) error {
 }
 
 func create(c *command.Call) error {
-	body := c.Given("description")
-	body["name"] = c.Args[0]
-	for name, field := range map[string]string{"tool": "tools", "exclude": "exclude"} {
-		list, err := c.Cmd.Flags().GetStringArray(name)
-		if err != nil {
-			return app.Usage("%s", err)
-		}
-		if len(list) > 0 {
-			body[field] = list
-		}
-	}
 	selectors, err := selectors(c)
 	if err != nil {
 		return err
 	}
-	if len(selectors) > 0 {
-		body["selectors"] = selectors
+	want := &registryv1.ToolGroup{Name: c.Args[0], Selectors: selectors}
+	if err := c.Given(want, "description", "tool=tools", "exclude"); err != nil {
+		return err
 	}
 	var g registryv1.ToolGroup
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: path, Body: body}, &g)
+	raw, err := c.Do(&registryv1.CreateToolGroupRequest{ToolGroup: want}, &g)
 	if err != nil {
 		return err
 	}
@@ -113,7 +97,7 @@ func create(c *command.Call) error {
 }
 
 // selectors reads the selectors of a new group: effects and labels narrow each of them, or form a selector if there is none.
-func selectors(c *command.Call) ([]map[string]any, error) {
+func selectors(c *command.Call) ([]*registryv1.ToolSelector, error) {
 	selects, err := c.Cmd.Flags().GetStringArray("select")
 	if err != nil {
 		return nil, app.Usage("%s", err)
@@ -126,12 +110,13 @@ func selectors(c *command.Call) ([]map[string]any, error) {
 	if err != nil {
 		return nil, app.Usage("%s", err)
 	}
-	var effects []string
+	var effects []turnv1.EffectClass
 	for _, class := range classes {
-		if !slices.Contains([]string{"read", "idempotent", "once"}, class) {
+		effect := enum.Parse[turnv1.EffectClass](class)
+		if effect == 0 {
 			return nil, app.Usage("--effect %q: want read, idempotent or once", class)
 		}
-		effects = append(effects, "EFFECT_CLASS_"+strings.ToUpper(class))
+		effects = append(effects, effect)
 	}
 	tags, err := c.Cmd.Flags().GetStringSlice("tag")
 	if err != nil {
@@ -140,13 +125,13 @@ func selectors(c *command.Call) ([]map[string]any, error) {
 	if len(selects) == 0 && len(effects)+len(labels)+len(tags) > 0 {
 		selects = []string{"*/*"}
 	}
-	var out []map[string]any
+	var out []*registryv1.ToolSelector
 	for _, s := range selects {
 		source, tool, ok := strings.Cut(s, "/")
 		if !ok {
 			return nil, app.Usage("--select %q: want SOURCE/TOOL, for example 'notes/*' or '*/read_*'", s)
 		}
-		out = append(out, map[string]any{"source": source, "name": tool, "effects": effects, "labels": labels, "tags": tags})
+		out = append(out, &registryv1.ToolSelector{Source: source, Name: tool, Effects: effects, Labels: labels, Tags: tags})
 	}
 	return out, nil
 }

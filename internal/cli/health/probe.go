@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -21,7 +22,7 @@ const probeInput = "Answer with the single word ok."
 // Probe runs a turn and reports each part of its way, up to the first that fails within the timeout. Without an agent it creates one that
 // has the default model and no tools. What it created it deletes.
 func Probe(ctx context.Context, c *client.Client, agent string, timeout time.Duration) []Finding {
-	p := &probeTurn{client: c, agent: agent, timeout: timeout}
+	p := &probeTurn{client: c.Temporary(), agent: agent, timeout: timeout}
 	findings := p.run(ctx)
 	if err := p.clean(context.WithoutCancel(ctx)); err != nil {
 		f := failed("probe: clean up", err)
@@ -36,7 +37,7 @@ type probeTurn struct {
 	client  *client.Client
 	agent   string
 	timeout time.Duration
-	made    []string // paths of what was created
+	made    []proto.Message // requests that delete what was created
 
 	id    string
 	begun time.Time
@@ -56,7 +57,7 @@ func (p *probeTurn) run(ctx context.Context) []Finding {
 	accepted := Finding{Check: "probe: accept", Outcome: OK, Detail: fmt.Sprintf("turn %s accepted after %s", p.id, p.after(time.Now()))}
 	watch, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	err := p.client.Watch(watch, client.Watch{Path: client.Path("v1", "turns", p.id, "events"), Known: true}, p.event)
+	err := p.client.Watch(watch, client.Watch{Path: client.TurnEvents(p.id), Known: true}, p.event)
 	if err != nil && !errors.Is(err, errDone) && watch.Err() == nil {
 		return []Finding{accepted, failed("probe: events", err)}
 	}
@@ -68,23 +69,20 @@ func (p *probeTurn) accept(ctx context.Context) error {
 	p.begun = time.Now()
 	if p.agent == "" {
 		p.agent = "doctor-" + ids.New("x")[len("x_"):]
-		body := map[string]any{"id": p.agent, "instructions": "You are asked whether you work.", "tools": []string{}}
-		if _, err := p.client.Do(ctx, client.Request{Temporary: true, Method: http.MethodPost, Path: "/v1/agents", Body: body}, nil); err != nil {
+		agent := &sessionsv1.Agent{Id: p.agent, Instructions: "You are asked whether you work."}
+		if _, err := p.client.Invoke(ctx, &sessionsv1.CreateAgentRequest{Agent: agent}, nil); err != nil {
 			return err
 		}
-		p.made = append(p.made, client.Path("v1", "agents", p.agent))
+		p.made = append(p.made, &sessionsv1.DeleteAgentRequest{AgentId: p.agent})
 	}
 	var session sessionsv1.Session
-	body := map[string]any{"agent_id": p.agent, "title": "windlass doctor"}
-	req := client.Request{Temporary: true, Method: http.MethodPost, Path: "/v1/sessions", Body: body}
-	if _, err := p.client.Do(ctx, req, &session); err != nil {
+	create := &sessionsv1.CreateSessionRequest{AgentId: p.agent, Title: "windlass doctor"}
+	if _, err := p.client.Invoke(ctx, create, &session); err != nil {
 		return err
 	}
-	p.made = append(p.made, client.Path("v1", "sessions", session.GetId()))
+	p.made = append(p.made, &sessionsv1.DeleteSessionRequest{SessionId: session.GetId()})
 	var turn sessionsv1.Turn
-	body = map[string]any{"input": probeInput}
-	path := client.Path("v1", "sessions", session.GetId(), "turns")
-	if _, err := p.client.Do(ctx, client.Request{Temporary: true, Method: http.MethodPost, Path: path, Body: body}, &turn); err != nil {
+	if _, err := p.client.Invoke(ctx, &sessionsv1.CreateTurnRequest{SessionId: session.GetId(), Input: probeInput}, &turn); err != nil {
 		return err
 	}
 	p.id = turn.GetId()
@@ -137,7 +135,7 @@ func (p *probeTurn) judge(ctx context.Context) []Finding {
 func (p *probeTurn) stuck(ctx context.Context, part, detail string) Finding {
 	f := Finding{part, Broken, fmt.Sprintf("%s within %v", detail, p.timeout), "Look at the other checks, and: windlass turn get " + p.id}
 	var turn sessionsv1.Turn
-	if _, err := p.client.Do(ctx, client.Request{Path: client.Path("v1", "turns", p.id)}, &turn); err != nil {
+	if _, err := p.client.Invoke(ctx, &sessionsv1.GetTurnRequest{TurnId: p.id}, &turn); err != nil {
 		return f
 	}
 	if why := turn.GetPending(); why.GetDetail() != "" {
@@ -160,12 +158,11 @@ func (p *probeTurn) clean(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	if p.id != "" && p.end == nil {
-		cancel := client.Request{Temporary: true, Method: http.MethodPost, Path: client.Path("v1", "turns", p.id) + ":cancel", Body: []byte("{}")}
-		_, err := p.client.Do(ctx, cancel, nil)
+		_, err := p.client.Invoke(ctx, &sessionsv1.CancelTurnRequest{TurnId: p.id}, nil)
 		errs = append(errs, err)
 	}
-	for _, path := range slices.Backward(p.made) {
-		_, err := p.client.Do(ctx, client.Request{Method: http.MethodDelete, Path: path}, nil)
+	for _, req := range slices.Backward(p.made) {
+		_, err := p.client.Invoke(ctx, req, nil)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 // server is the server that is checked.
@@ -76,7 +77,7 @@ func (s server) checkReady(ctx context.Context) []Finding {
 }
 
 func (s server) checkModels(ctx context.Context) Finding {
-	items, _, err := s.client.List(ctx, "/v1/models", "models", nil, 0)
+	items, _, err := s.client.List(ctx, &inferencev1.ListModelsRequest{}, nil, 0)
 	if err != nil {
 		return failed("models", err)
 	}
@@ -111,7 +112,7 @@ func (s server) checkModels(ctx context.Context) Finding {
 }
 
 func (s server) checkAgents(ctx context.Context) Finding {
-	items, more, err := s.client.List(ctx, "/v1/agents", "agents", nil, 100)
+	items, more, err := s.client.List(ctx, &sessionsv1.ListAgentsRequest{}, nil, 100)
 	switch {
 	case err != nil:
 		return failed("agents", err)
@@ -124,7 +125,7 @@ func (s server) checkAgents(ctx context.Context) Finding {
 }
 
 func (s server) checkSources(ctx context.Context) []Finding {
-	items, _, err := s.client.List(ctx, "/v1/sources", "sources", nil, 0)
+	items, _, err := s.client.List(ctx, &registryv1.ListSourcesRequest{}, nil, 0)
 	if err != nil {
 		return []Finding{failed("sources", err)}
 	}

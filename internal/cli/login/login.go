@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/libs/fault"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
 // defaultClient is the client of the command line at the built-in issuer.
@@ -173,10 +173,9 @@ func (c command) renew(ctx context.Context) {
 		return
 	}
 	defer cl.Close()
-	var done struct{ Renewed, Resumed int }
-	raw, err := cl.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/grants:renew"}, nil)
-	if err == nil && json.Unmarshal(raw, &done) == nil && done.Resumed > 0 {
-		_, _ = fmt.Fprintf(c.Err, "Calls that waited for the login are made again: %d.\n", done.Resumed) // best effort
+	var done policyv1.RenewGrantsResponse
+	if _, err := cl.Invoke(ctx, &policyv1.RenewGrantsRequest{}, &done); err == nil && done.GetResumed() > 0 {
+		_, _ = fmt.Fprintf(c.Err, "Calls that waited for the login are made again: %d.\n", done.GetResumed()) // best effort
 	}
 }
 
@@ -191,7 +190,7 @@ func (c command) welcome(ctx context.Context) error {
 		return fmt.Errorf("logged in, but %s does not accept the token: %w", c.server, err)
 	}
 	c.renew(ctx)
-	_, err = fmt.Fprintf(c.Out, "Logged in to %s as %s.\n", c.server, output.Line(me.Subject))
+	_, err = fmt.Fprintf(c.Out, "Logged in to %s as %s.\n", c.server, output.Line(me.GetSubject()))
 	return err
 }
 
@@ -218,28 +217,16 @@ func (c command) logout() error {
 	return err
 }
 
-// caller is the server's answer to who calls it.
-type caller struct {
-	Subject string   `json:"subject"`
-	Tenant  string   `json:"tenant"`
-	Roles   []string `json:"roles"`
-}
-
-func (c command) me(ctx context.Context) (caller, json.RawMessage, error) {
-	var who caller
+// me returns who the server takes the caller for.
+func (c command) me(ctx context.Context) (*policyv1.Caller, json.RawMessage, error) {
 	cl, err := client.New(client.Config{Server: c.server, UserAgent: "windlass", Token: Source(c.App)})
 	if err != nil {
-		return who, nil, err
+		return nil, nil, err
 	}
 	defer cl.Close()
-	raw, err := cl.Do(ctx, client.Request{Path: "/v1/me"}, nil)
-	if err != nil {
-		return who, nil, err
-	}
-	if err := json.Unmarshal(raw, &who); err != nil {
-		return who, nil, fmt.Errorf("the answer of %s: %w", c.server, err)
-	}
-	return who, raw, nil
+	who := &policyv1.Caller{}
+	raw, err := cl.Invoke(ctx, &policyv1.GetCallerRequest{}, who)
+	return who, raw, err
 }
 
 func (c command) whoami() error {
@@ -252,7 +239,7 @@ func (c command) whoami() error {
 	case err != nil:
 		return err
 	case format == output.Name:
-		_, err = fmt.Fprintln(c.Out, output.Line(who.Subject))
+		_, err = fmt.Fprintln(c.Out, output.Line(who.GetSubject()))
 		return err
 	case format != output.Table:
 		return output.Value(c.Out, format, raw)
@@ -273,7 +260,7 @@ func (c command) whoami() error {
 			at = "the access token of the data directory"
 		}
 	}
-	_, err = fmt.Fprintf(c.Out, "%s\n  server  %s\n  tenant  %s\n  roles   %s\n  by      %s\n", output.Line(who.Subject), c.server,
-		output.Line(who.Tenant), output.Line(strings.Join(who.Roles, ", ")), at)
+	_, err = fmt.Fprintf(c.Out, "%s\n  server  %s\n  tenant  %s\n  roles   %s\n  by      %s\n", output.Line(who.GetSubject()), c.server,
+		output.Line(who.GetTenant()), output.Line(strings.Join(who.GetRoles(), ", ")), at)
 	return err
 }

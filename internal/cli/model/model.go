@@ -13,7 +13,7 @@ import (
 // Noun returns "windlass model".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "model", Plural: "models", Short: "Models that can be asked", Path: "/v1/models",
+		Name: "model", Plural: "models", Short: "Models that can be asked", List: &inferencev1.ListModelsRequest{},
 		Header: []string{"NAME", "DEFAULT", "TOOLS", "CONTEXT"},
 		Read: command.Typed((*inferencev1.Model).GetName, func(m *inferencev1.Model, _ time.Time) []string {
 			window := ""

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
@@ -43,27 +43,27 @@ func explain(c *command.Call) error {
 	if err != nil {
 		return app.Usage("%s", err)
 	}
-	fields := map[string]any{"permission": c.Args[0]}
+	req := &policyv1.ExplainAccessRequest{Permission: c.Args[0]}
 	if strings.Contains(c.Args[0], "__") {
-		fields = map[string]any{"tool": c.Args[0]}
+		req = &policyv1.ExplainAccessRequest{Tool: c.Args[0]}
 	}
 	switch {
 	case claims == "" && len(roles) == 0:
-		fields["subject"] = subject
+		req.Subject = subject
 	case subject == "":
 		return app.Usage("--claims and --role need a --subject")
-	default:
-		who := map[string]any{"subject": subject, "roles": roles}
-		if claims != "" {
-			if !json.Valid([]byte(claims)) {
-				return app.Usage(`--claims must be a JSON object, such as '{"department":"finance"}'`)
-			}
-			who["claims"] = json.RawMessage(claims)
+	case claims != "" && !json.Valid([]byte(claims)):
+		return app.Usage(`--claims must be a JSON object, such as '{"department":"finance"}'`)
+	case claims != "":
+		if err := client.Set(req, "principal", map[string]json.RawMessage{"claims": json.RawMessage(claims)}); err != nil {
+			return err
 		}
-		fields["principal"] = who
+		fallthrough
+	default:
+		proto.Merge(req, &policyv1.ExplainAccessRequest{Principal: &policyv1.ExplainedPrincipal{Subject: subject, Roles: roles}})
 	}
 	var e policyv1.ExplainAccessResponse
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: path + ":explain", Body: fields}, &e)
+	raw, err := c.Do(req, &e)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func replayCommand(r *command.Runner) *cobra.Command {
 }
 
 func replay(c *command.Call) error {
-	fields, err := replayBody(c)
+	req, err := replayRequest(c)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func replay(c *command.Call) error {
 	var items []json.RawMessage
 	for {
 		var page policyv1.ReplayDecisionsResponse
-		raw, err := c.Do(client.Request{Method: http.MethodPost, Path: path + ":replay", Body: fields}, &page)
+		raw, err := c.Do(req, &page)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func replay(c *command.Call) error {
 		total.Differences = append(total.Differences, page.GetDifferences()...)
 		total.Replayed += page.GetReplayed()
 		total.Skipped += page.GetSkipped()
-		if fields["page_token"] = page.GetNextPageToken(); page.GetNextPageToken() == "" || len(items) >= limit {
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" || len(items) >= limit {
 			break
 		}
 	}
@@ -152,8 +152,8 @@ func replay(c *command.Call) error {
 	return c.Print("", raw, func(w io.Writer) error { return differences(c, w, total) })
 }
 
-func replayBody(c *command.Call) (map[string]any, error) {
-	fields := map[string]any{"page_size": 100}
+func replayRequest(c *command.Call) (*policyv1.ReplayDecisionsRequest, error) {
+	req := &policyv1.ReplayDecisionsRequest{PageSize: 100}
 	for flag, field := range map[string]string{"since": "start_time", "until": "end_time"} {
 		if c.Flag(flag) == "" {
 			continue
@@ -162,19 +162,23 @@ func replayBody(c *command.Call) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		fields[field] = at
+		if err := client.Set(req, field, at); err != nil {
+			return nil, err
+		}
 	}
 	without := c.Flag("without")
 	if (without == "") == (len(c.Args) == 0) {
 		return nil, app.Usage("give either a file with a draft, or --without NAME")
 	}
 	if without != "" {
-		fields["without"] = without
-		return fields, nil
+		req.Without = without
+		return req, nil
 	}
 	draft, err := readDraft(c.App, c.Args[0])
-	fields["draft"] = draft
-	return fields, err
+	if err != nil {
+		return nil, err
+	}
+	return req, client.Set(req, "draft", draft)
 }
 
 // readDraft reads a policy in YAML, as "windlass policy get -o yaml" prints it.

@@ -3,11 +3,12 @@ package policy
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
@@ -17,13 +18,12 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-const path = "/v1/access-policies"
-
 // Noun returns "windlass policy".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "policy", Plural: "access_policies", Short: "Access policies: who may use which tools and permissions", Path: path,
-		Get: true, Remove: true, Manifest: true, More: commands,
+		Name: "policy", Plural: "access_policies", Short: "Access policies: who may use which tools and permissions",
+		List: &policyv1.ListAccessPoliciesRequest{}, Get: &policyv1.GetAccessPolicyRequest{}, Remove: &policyv1.DeleteAccessPolicyRequest{},
+		Manifest: true, More: commands,
 		Header: []string{"NAME", "EFFECT", "PRIORITY", "DISABLED", "REVISION", "MATCHES", "GRANTS"},
 		Read: command.Typed((*policyv1.AccessPolicy).GetName, func(p *policyv1.AccessPolicy, _ time.Time) []string {
 			return []string{
@@ -67,48 +67,37 @@ func policyFlags(cmd *cobra.Command) {
 	f.String("description", "", "what the policy is for")
 }
 
-// body returns the fields that flags set.
-func body(c *command.Call) (map[string]any, error) {
-	out := map[string]any{}
-	f := c.Cmd.Flags()
-	for flag, field := range map[string]string{
-		"tool": "tools", "tool-group": "tool_groups", "permission": "permissions", "description": "description", "expression": "expression",
-		"disabled": "disabled", "priority": "priority",
-	} {
-		given := f.Lookup(flag)
-		if given == nil || !given.Changed {
-			continue
-		}
-		var err error
-		switch given.Value.Type() {
-		case "stringArray":
-			out[field], err = f.GetStringArray(flag)
-		case "bool":
-			out[field], err = f.GetBool(flag)
-		case "int32":
-			out[field], err = f.GetInt32(flag)
-		default:
-			out[field] = given.Value.String()
-		}
-		if err != nil {
-			return nil, app.Usage("%s", err)
-		}
+// change sets what flags set, and returns the names of the fields.
+func change(c *command.Call, p *policyv1.AccessPolicy) ([]string, error) {
+	changed, err := c.Changed(p,
+		"tool=tools", "tool-group=tool_groups", "permission=permissions", "description", "expression", "disabled", "priority")
+	if err != nil {
+		return nil, err
 	}
-	matches, err := f.GetStringArray("match")
+	matches, err := c.Cmd.Flags().GetStringArray("match")
 	if err != nil {
 		return nil, app.Usage("%s", err)
 	}
-	if len(matches) > 0 {
-		if out["matchers"], err = matchers(matches); err != nil {
-			return nil, err
-		}
+	if len(matches) == 0 {
+		return changed, nil
 	}
-	return out, nil
+	all, err := matchers(matches)
+	if err != nil {
+		return nil, err
+	}
+	return append(changed, "matchers"), client.Set(p, "matchers", all)
+}
+
+// matcher is a condition as it is written.
+type matcher struct {
+	Path     string   `json:"path"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values"`
 }
 
 // matchers parses conditions such as "department equals finance,sales". Patterns of matches may contain commas, so there is only one.
-func matchers(texts []string) ([]map[string]any, error) {
-	out := make([]map[string]any, len(texts))
+func matchers(texts []string) ([]matcher, error) {
+	out := make([]matcher, len(texts))
 	for i, text := range texts {
 		path, rest, ok := strings.Cut(strings.TrimSpace(text), " ")
 		operator, value, more := strings.Cut(strings.TrimSpace(rest), " ")
@@ -119,25 +108,25 @@ func matchers(texts []string) ([]map[string]any, error) {
 		if operator != "matches" {
 			values = strings.Split(values[0], ",")
 		}
-		out[i] = map[string]any{"path": path, "operator": operator, "values": values}
+		out[i] = matcher{path, operator, values}
 	}
 	return out, nil
 }
 
 func create(c *command.Call) error {
-	fields, err := body(c)
-	if err != nil {
+	p := &policyv1.AccessPolicy{Name: c.Args[0], Effect: policyv1.AccessEffect_ACCESS_EFFECT_ALLOW}
+	if c.Cmd.Flag("deny").Changed {
+		p.Effect = policyv1.AccessEffect_ACCESS_EFFECT_DENY
+	}
+	if _, err := change(c, p); err != nil {
 		return err
 	}
-	fields["name"], fields["effect"] = c.Args[0], "allow"
-	if c.Cmd.Flag("deny").Changed {
-		fields["effect"] = "deny"
-	}
-	return send(c, http.MethodPost, path, fields, "created")
+	return send(c, &policyv1.CreateAccessPolicyRequest{AccessPolicy: p}, "created")
 }
 
 func update(c *command.Call) error {
-	fields, err := body(c)
+	p := &policyv1.AccessPolicy{Name: c.Args[0]}
+	changed, err := change(c, p)
 	if err != nil {
 		return err
 	}
@@ -145,19 +134,19 @@ func update(c *command.Call) error {
 	case deny && allow:
 		return app.Usage("--allow and --deny exclude each other")
 	case deny:
-		fields["effect"] = "deny"
+		p.Effect, changed = policyv1.AccessEffect_ACCESS_EFFECT_DENY, append(changed, "effect")
 	case allow:
-		fields["effect"] = "allow"
+		p.Effect, changed = policyv1.AccessEffect_ACCESS_EFFECT_ALLOW, append(changed, "effect")
 	}
-	if len(fields) == 0 {
+	if len(changed) == 0 {
 		return app.Usage("say what to change, for example --tool 'orders__search'")
 	}
-	return send(c, http.MethodPatch, path+client.Path(c.Args[0]), fields, "updated")
+	return send(c, &policyv1.UpdateAccessPolicyRequest{AccessPolicy: p, UpdateMask: &fieldmaskpb.FieldMask{Paths: changed}}, "updated")
 }
 
-func send(c *command.Call, method, target string, fields map[string]any, done string) error {
+func send(c *command.Call, req proto.Message, done string) error {
 	var p policyv1.AccessPolicy
-	raw, err := c.Do(client.Request{Method: method, Path: target, Body: fields}, &p)
+	raw, err := c.Do(req, &p)
 	if err != nil {
 		return err
 	}

@@ -2,22 +2,18 @@
 package question
 
 import (
-	"encoding/json"
-	"net/http"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
-
-// Path is the collection of what turns wait for.
-const Path = "/v1/approvals"
 
 // Question is one thing that a turn asks a person for.
 type Question struct {
@@ -73,56 +69,35 @@ func (q Question) Prompt() string {
 }
 
 // Answer returns the request that sends an answer, false if the text is none.
-func (q Question) Answer(line string) (client.Request, bool) {
+func (q Question) Answer(line string) (proto.Message, bool) {
 	line = strings.TrimSpace(line)
 	word, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
 	switch q.Kind {
 	case turnv1.WaitKind_WAIT_KIND_APPROVAL:
-		body := map[string]any{"arguments_hash": q.hash}
-		switch strings.ToLower(word) {
-		case "y", "yes", "approve":
-			body["decision"] = "approve"
-		case "n", "no", "deny":
-			body["decision"] = "deny"
-		default:
-			return client.Request{}, false
-		}
-		if rest != "" {
-			body["comment"] = rest
-		}
-		return q.post("decide", body), true
+		decision, ok := map[string]string{
+			"y": "approve", "yes": "approve", "approve": "approve", "n": "deny", "no": "deny", "deny": "deny",
+		}[strings.ToLower(word)]
+		return &sessionsv1.DecideApprovalRequest{ApprovalId: q.ID, Decision: decision, Comment: rest, ArgumentsHash: q.hash}, ok
 	case turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
-		return q.post("answer", map[string]any{"result": line}), true
+		return &sessionsv1.AnswerApprovalRequest{ApprovalId: q.ID, Result: line}, true
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
-		if word != "done" && (word != "not_done" && word != "give_up" || rest != "") {
-			return client.Request{}, false
-		}
-		body := map[string]any{"call_id": q.call, "outcome": word}
-		if rest != "" {
-			body["result"] = rest
-		}
-		return client.Request{Method: http.MethodPost, Path: "/v1/turns" + client.Path(q.turn) + ":resolve", Body: body}, true
+		ok := word == "done" || (word == "not_done" || word == "give_up") && rest == ""
+		return &sessionsv1.ResolveToolCallRequest{TurnId: q.turn, CallId: q.call, Outcome: word, Result: rest}, ok
 	case turnv1.WaitKind_WAIT_KIND_AUTHORIZATION:
 		action, ok := map[string]string{"retry": "accept", "decline": "decline"}[strings.ToLower(line)]
-		return q.post("answer", map[string]any{"action": action}), ok
-	default:
-		return q.post("answer", answerOf(q.schema, line)), true
+		return &sessionsv1.AnswerApprovalRequest{ApprovalId: q.ID, Action: action}, ok
 	}
-}
-
-func (q Question) post(verb string, body map[string]any) client.Request {
-	return client.Request{Method: http.MethodPost, Path: Path + client.Path(q.ID) + ":" + verb, Body: body}
+	if line == "" {
+		return &sessionsv1.AnswerApprovalRequest{ApprovalId: q.ID, Action: "decline"}, true
+	}
+	return &sessionsv1.AnswerApprovalRequest{ApprovalId: q.ID, Content: answerOf(q.schema, line)}, true
 }
 
 // answerOf converts a line to an answer: a JSON object as it is; other text as the question's only field, or "answer".
-func answerOf(schema *structpb.Struct, line string) map[string]any {
-	if line == "" {
-		return map[string]any{"action": "decline"}
-	}
-	var object map[string]json.RawMessage // numbers stay as they are written
-	if json.Unmarshal([]byte(line), &object) == nil && object != nil {
-		return map[string]any{"content": object}
+func answerOf(schema *structpb.Struct, line string) *structpb.Struct {
+	if object, err := canon.ParseStruct([]byte(line)); err == nil {
+		return object
 	}
 	field := "answer"
 	fields := schema.GetFields()["properties"].GetStructValue().GetFields()
@@ -131,14 +106,14 @@ func answerOf(schema *structpb.Struct, line string) map[string]any {
 			field = name
 		}
 	}
-	var value any = line
+	value := structpb.NewStringValue(line)
 	switch fields[field].GetStructValue().GetFields()["type"].GetStringValue() {
 	case "boolean", "number", "integer":
-		if json.Valid([]byte(line)) {
-			value = json.RawMessage(line)
+		if v, err := canon.ParseValue([]byte(line)); err == nil {
+			value = v
 		}
 	}
-	return map[string]any{"content": map[string]any{field: value}}
+	return &structpb.Struct{Fields: map[string]*structpb.Value{field: value}}
 }
 
 // Ended returns the approval that an event ends, "" for other events.
@@ -148,9 +123,9 @@ func Ended(ev *turnv1.Event) string {
 }
 
 // Send makes a request that answers, and prints the state of its approval on one line.
-func Send(c *command.Call, r client.Request) error {
+func Send(c *command.Call, req proto.Message) error {
 	var a sessionsv1.Approval
-	raw, err := c.Do(r, &a)
+	raw, err := c.Do(req, &a)
 	if err != nil {
 		return err
 	}

@@ -4,23 +4,18 @@ package quota
 import (
 	"fmt"
 	"io"
-	"maps"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
-
-const path = "/v1/quotas"
 
 // limits are the flags of "set".
 var limits = []struct{ flag, usage string }{
@@ -57,21 +52,25 @@ A limit that is not given stays as it is; 0 removes it. Limits of the server's c
 }
 
 func set(c *command.Call) error {
-	body := map[string]any{}
+	req, given := &policyv1.SetQuotaRequest{QuotaId: c.Args[0]}, 0
 	for _, l := range limits {
-		maps.Copy(body, c.Changed(l.flag))
+		changed, err := c.Changed(req, l.flag)
+		if err != nil {
+			return err
+		}
+		given += len(changed)
 	}
-	if len(body) == 0 {
+	if given == 0 {
 		return app.Usage("give at least one limit, for example --concurrent-turns 5")
 	}
-	return show(c, client.Request{Method: http.MethodPatch, Path: path + client.Path(c.Args[0]), Body: body})
+	return show(c, req)
 }
 
-func get(c *command.Call) error { return show(c, client.Request{Path: path + client.Path(c.Args[0])}) }
+func get(c *command.Call) error { return show(c, &policyv1.GetQuotaRequest{QuotaId: c.Args[0]}) }
 
-func show(c *command.Call, r client.Request) error {
+func show(c *command.Call, req proto.Message) error {
 	var q policyv1.Quota
-	raw, err := c.Do(r, &q)
+	raw, err := c.Do(req, &q)
 	if err != nil {
 		return err
 	}
@@ -99,12 +98,12 @@ func limit(n int64) string {
 }
 
 func list(c *command.Call) error {
-	return command.PrintListing(c, command.Listing{Path: path, Field: "quotas", Header: header()},
+	return command.PrintListing(c, &policyv1.ListQuotasRequest{}, 0, header(),
 		func(q *policyv1.Quota) (string, []string) { return row(c, q) })
 }
 
 func remove(c *command.Call) error {
-	raw, err := c.Do(client.Request{Method: http.MethodDelete, Path: path + client.Path(c.Args[0])}, nil)
+	raw, err := c.Do(&policyv1.DeleteQuotaRequest{QuotaId: c.Args[0]}, nil)
 	if err != nil {
 		return err
 	}
@@ -112,15 +111,15 @@ func remove(c *command.Call) error {
 }
 
 func showUsage(c *command.Call) error {
-	query := url.Values{}
+	req := &policyv1.GetQuotaUsageRequest{}
 	if len(c.Args) == 1 {
 		if c.Args[0] == "" {
 			return app.Usage("the subject is empty")
 		}
-		query.Set("user", c.Args[0])
+		req.User = c.Args[0]
 	}
 	var u policyv1.GetQuotaUsageResponse
-	raw, err := c.Do(client.Request{Path: path + ":usage", Query: query}, &u)
+	raw, err := c.Do(req, &u)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,13 @@
 package schedule
 
 import (
-	"maps"
-	"net/http"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
@@ -17,13 +18,11 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-const path = "/v1/schedules"
-
 // Noun returns "windlass schedule".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "schedule", Plural: "schedules", Short: "Schedules: turns that begin by the clock", Path: path, Get: true, Remove: true,
-		Manifest: true, More: commands,
+		Name: "schedule", Plural: "schedules", Short: "Schedules: turns that begin by the clock", Manifest: true, More: commands,
+		List: &sessionsv1.ListSchedulesRequest{}, Get: &sessionsv1.GetScheduleRequest{}, Remove: &sessionsv1.DeleteScheduleRequest{},
 		Header: []string{"ID", "WHEN", "WHERE", "STATE", "NEXT", "LAST TURN", "INPUT"},
 		Read: command.Typed((*sessionsv1.Schedule).GetId, func(m *sessionsv1.Schedule, now time.Time) []string {
 			next := ""
@@ -63,13 +62,11 @@ func commands(r *command.Runner) []*cobra.Command {
 		Example: "windlass schedule create --id morning --agent assistant --cron '30 9 * * 1-5' --time-zone Europe/Berlin 'What is new?'\n" +
 			"windlass schedule create --session ses_… --every 15m 'Look again.'",
 		RunE: r.Run(func(c *command.Call) error {
-			body, err := fields(c)
-			if err != nil {
+			s := &sessionsv1.Schedule{Input: c.Args[0]}
+			if err := errors.Join(c.Given(s, append(fields, "id", "paused")...), c.AddParams(s)); err != nil {
 				return err
 			}
-			body["input"] = c.Args[0]
-			maps.Copy(body, c.Given("id"))
-			return Noun().Send(c, client.Request{Method: http.MethodPost, Path: path, Body: body})
+			return Noun().Send(c, &sessionsv1.CreateScheduleRequest{Schedule: s})
 		}),
 	}
 	create.Flags().String("id", "", "name of the schedule; empty = one is made")
@@ -78,30 +75,34 @@ func commands(r *command.Runner) []*cobra.Command {
 	update := &cobra.Command{
 		Use: "update ID", Short: "Change a schedule", Args: cobra.ExactArgs(1),
 		RunE: r.Run(func(c *command.Call) error {
-			body, err := fields(c)
-			if err != nil {
+			s := &sessionsv1.Schedule{Id: c.Args[0]}
+			changed, err := c.Changed(s, append(fields, "input")...)
+			if err = errors.Join(err, c.AddParams(s)); err != nil {
 				return err
 			}
-			maps.Copy(body, c.Changed("input"))
-			if len(body) == 0 {
+			if s.Params != nil {
+				changed = append(changed, "params")
+			}
+			if len(changed) == 0 {
 				return app.Usage("say what to change, for example --every 15m")
 			}
-			return Noun().Send(c, client.Request{Method: http.MethodPatch, Path: path + client.Path(c.Args[0]), Body: body})
+			return Noun().Send(c, &sessionsv1.UpdateScheduleRequest{Schedule: s, UpdateMask: &fieldmaskpb.FieldMask{Paths: changed}})
 		}),
 	}
 	update.Flags().String("input", "", "what the agent is asked each time")
 	flags(update)
-	verb := func(use, short string) *cobra.Command {
+	verb := func(use, short string, req proto.Message) *cobra.Command {
 		return &cobra.Command{
 			Use: use + " ID", Short: short, Args: cobra.ExactArgs(1),
-			RunE: r.Run(func(c *command.Call) error { return Noun().Send(c, verbRequest(c, use)) }),
+			RunE: r.Run(func(c *command.Call) error { return Noun().Send(c, client.Named(req, c.Args[0])) }),
 		}
 	}
 	now := &cobra.Command{
 		Use: "run ID", Short: "Fire a schedule now, in addition to its times", Args: cobra.ExactArgs(1), RunE: r.Run(fire),
 	}
 	return []*cobra.Command{
-		create, update, verb("pause", "Keep a schedule from firing"), verb("resume", "Let a paused schedule fire again"), now,
+		create, update, verb("pause", "Keep a schedule from firing", &sessionsv1.PauseScheduleRequest{}),
+		verb("resume", "Let a paused schedule fire again", &sessionsv1.ResumeScheduleRequest{}), now,
 	}
 }
 
@@ -117,23 +118,15 @@ func flags(cmd *cobra.Command) {
 	cmd.Flags().String("description", "", "what it is for")
 }
 
-// fields returns the fields set by flags, including empty ones.
-func fields(c *command.Call) (map[string]any, error) {
-	body := c.Changed("agent=agent_id", "session=session_id", "cron", "time-zone", "every=interval", "overlap", "display-name", "description")
-	if c.Bool("paused") {
-		body["paused"] = true
-	}
-	return body, c.AddParams(body)
-}
-
-func verbRequest(c *command.Call, verb string) client.Request {
-	return client.Request{Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":" + verb, Body: map[string]any{}}
+// fields are what flags set.
+var fields = []string{
+	"agent=agent_id", "session=session_id", "cron", "time-zone", "every=interval", "overlap", "display-name", "description",
 }
 
 // fire prints the result of a fire; its name is the turn's id.
 func fire(c *command.Call) error {
 	var f sessionsv1.ScheduleFire
-	raw, err := c.Do(verbRequest(c, "run"), &f)
+	raw, err := c.Do(&sessionsv1.RunScheduleRequest{ScheduleId: c.Args[0]}, &f)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/usage"
@@ -22,11 +20,8 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-const (
-	path = "/v1/secrets"
-	// maxValue is the largest value that the server takes, in bytes.
-	maxValue = 64 << 10
-)
+// maxValue is the largest value that the server takes, in bytes.
+const maxValue = 64 << 10
 
 // Command returns "windlass secret".
 func Command(r *command.Runner) *cobra.Command {
@@ -54,13 +49,11 @@ func set(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	body := c.Given("description")
-	body["value"] = value
+	name, description := c.Args[0], c.Flag("description")
 	var s policyv1.Secret
-	raw, err := c.Do(client.Request{Method: http.MethodPatch, Path: path + client.Path(c.Args[0]), Body: body}, &s)
+	raw, err := c.Do(&policyv1.UpdateSecretRequest{Name: name, Value: value, Description: description}, &s)
 	if fault.CodeOf(err) == "not_found" {
-		body["name"] = c.Args[0]
-		raw, err = c.Do(client.Request{Method: http.MethodPost, Path: path, Body: body}, &s)
+		raw, err = c.Do(&policyv1.CreateSecretRequest{Name: name, Value: value, Description: description}, &s)
 	}
 	if err != nil {
 		return err
@@ -93,9 +86,8 @@ func read(a *app.App, name string) (string, error) {
 }
 
 func list(c *command.Call) error {
-	return command.PrintListing(c, command.Listing{
-		Path: path, Field: "secrets", Header: []string{"NAME", "VERSION", "AGE", "SET BY", "DESCRIPTION"},
-	}, func(s *policyv1.Secret) (string, []string) {
+	header := []string{"NAME", "VERSION", "AGE", "SET BY", "DESCRIPTION"}
+	return command.PrintListing(c, &policyv1.ListSecretsRequest{}, 0, header, func(s *policyv1.Secret) (string, []string) {
 		return s.GetName(), []string{
 			s.GetName(), fmt.Sprint(s.GetVersion()), c.Ago(s.GetUpdateTime().AsTime()), s.GetSetBy(), output.Cell(s.GetDescription()),
 		}
@@ -103,7 +95,7 @@ func list(c *command.Call) error {
 }
 
 func remove(c *command.Call) error {
-	raw, err := c.Do(client.Request{Method: http.MethodDelete, Path: path + client.Path(c.Args[0])}, nil)
+	raw, err := c.Do(&policyv1.DeleteSecretRequest{Name: c.Args[0]}, nil)
 	if err != nil {
 		return err
 	}
@@ -112,7 +104,7 @@ func remove(c *command.Call) error {
 
 func rotate(c *command.Call) error {
 	var done policyv1.RotateSecretsResponse
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: path + ":rotate", Body: map[string]any{}}, &done)
+	raw, err := c.Do(&policyv1.RotateSecretsRequest{}, &done)
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,13 @@ package session
 
 import (
 	"io"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 func exportCommand(r *command.Runner) *cobra.Command {
@@ -34,11 +33,7 @@ func export(c *command.Call) error {
 	case format != "markdown" && format != "json":
 		return app.Usage("--format %q: it must be markdown or json", format)
 	}
-	query := url.Values{"format": {format}}
-	if c.Bool("events") {
-		query.Set("include_events", "true")
-	}
-	raw, err := c.Do(client.Request{Path: path + client.Path(c.Args[0]) + ":export", Query: query}, nil)
+	raw, err := c.Do(&sessionsv1.ExportSessionRequest{SessionId: c.Args[0], Format: format, IncludeEvents: c.Bool("events")}, nil)
 	switch {
 	case err != nil:
 		return err

@@ -1,13 +1,11 @@
 package session
 
 import (
-	"net/http"
-
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 func forkCommand(r *command.Runner) *cobra.Command {
@@ -30,14 +28,11 @@ func fork(c *command.Call) error {
 	if err != nil {
 		return app.Usage("%s", err)
 	}
-	body := c.Given("agent=agent_id", "title")
-	if seq > 0 {
-		body["seq"] = seq
+	req := &sessionsv1.ForkSessionRequest{
+		SessionId: c.Args[0], Seq: seq, AgentId: c.Flag("agent"), Title: c.Flag("title"), IdempotencyKey: c.Flag("key"),
 	}
-	if err := c.AddParams(body); err != nil {
+	if err := c.AddParams(req); err != nil {
 		return err
 	}
-	return Noun().Send(c, client.Request{
-		Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":fork", Body: body, Key: c.Flag("key"),
-	})
+	return Noun().Send(c, req)
 }

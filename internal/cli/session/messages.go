@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -38,11 +38,11 @@ func showMessages(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	from := path + client.Path(c.Args[0], "messages")
+	req := &sessionsv1.ListMessagesRequest{SessionId: c.Args[0]}
 	if c.Format != output.Table {
-		return messages().ListAt(c, from, "messages", nil, limit)
+		return messages().ListAt(c, req, nil, limit)
 	}
-	items, _, err := c.Client.List(c.Ctx, from, "messages", nil, limit)
+	items, _, err := c.Client.List(c.Ctx, req, nil, limit)
 	if err != nil {
 		return err
 	}

@@ -3,28 +3,22 @@ package session
 
 import (
 	"fmt"
-	"maps"
-	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-const path = "/v1/sessions"
-
 // Noun returns "windlass session".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "session", Plural: "sessions", Short: "Sessions: conversations with agents", Path: path, Get: true, Remove: true, More: commands,
+		Name: "session", Plural: "sessions", Short: "Sessions: conversations with agents", More: commands,
+		List: &sessionsv1.ListSessionsRequest{}, Get: &sessionsv1.GetSessionRequest{}, Remove: &sessionsv1.DeleteSessionRequest{},
 		Filters: append([]command.Filter{
 			{Name: "agent", Query: "agent_id", Usage: "only sessions with this agent"},
 			{Name: "label", Usage: "only sessions with this label, as key=value or key"},
@@ -59,30 +53,29 @@ func create(c *command.Call) error {
 	if err != nil {
 		return app.Usage("%s", err)
 	}
-	body := c.Given("agent=agent_id", "title")
-	if len(labels) > 0 {
-		body["labels"] = labels
-	}
-	if err := c.AddParams(body); err != nil {
+	req := &sessionsv1.CreateSessionRequest{AgentId: c.Flag("agent"), Title: c.Flag("title"), Labels: labels}
+	if err := c.AddParams(req); err != nil {
 		return err
 	}
-	return Noun().Send(c, client.Request{Method: http.MethodPost, Path: path, Body: body})
+	return Noun().Send(c, req)
 }
 
 func update(c *command.Call) error {
-	body := c.Changed("title")
-	if c.Cmd.Flags().Changed("label") {
-		labels, err := c.Cmd.Flags().GetStringToString("label")
-		if err != nil {
-			return app.Usage("%s", err)
-		}
-		body["labels"] = labels
+	labels, err := c.Cmd.Flags().GetStringToString("label")
+	if err != nil {
+		return app.Usage("%s", err)
 	}
-	if len(body) == 0 {
+	var mask fieldmaskpb.FieldMask
+	if c.Cmd.Flags().Changed("label") {
+		mask.Paths = append(mask.Paths, "labels")
+	}
+	if c.Cmd.Flags().Changed("title") {
+		mask.Paths = append(mask.Paths, "title")
+	}
+	if len(mask.GetPaths()) == 0 {
 		return app.Usage("say what to change: --title or --label")
 	}
-	return Noun().Send(c, client.Request{
-		Method: http.MethodPatch, Path: path + client.Path(c.Args[0]), Body: body,
-		Query: url.Values{"update_mask": {strings.Join(slices.Sorted(maps.Keys(body)), ",")}},
+	return Noun().Send(c, &sessionsv1.UpdateSessionRequest{
+		Session: &sessionsv1.Session{Id: c.Args[0], Title: c.Flag("title"), Labels: labels}, UpdateMask: &mask,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
 // fieldsOf are the fields of a source that a flag sets. An empty value of a flag clears them.
@@ -24,8 +25,8 @@ var fieldsOf = map[string][]string{
 }
 
 // changes returns the fields of a source that flags and the arguments after its ID change, with their names.
-func changes(f *pflag.FlagSet, args []string, in io.Reader) (body map[string]any, fields []string, err error) {
-	r := reader{flags: f, body: map[string]any{}}
+func changes(f *pflag.FlagSet, args []string, in io.Reader) (source *registryv1.Source, fields []string, err error) {
+	r := reader{flags: f, source: &registryv1.Source{}}
 	if err := r.general(args[1:]); err != nil {
 		return nil, nil, err
 	}
@@ -44,8 +45,8 @@ func changes(f *pflag.FlagSet, args []string, in io.Reader) (body map[string]any
 	if len(names) == 0 {
 		return nil, nil, app.Usage("name what to change, as in --timeout 30 or --base-url URL")
 	}
-	maps.DeleteFunc(r.body, func(name string, _ any) bool { return !names[name] }) // the kind of a source stays
-	return r.body, slices.Sorted(maps.Keys(names)), nil
+	r.source.Kind = "" // it stays
+	return r.source, slices.Sorted(maps.Keys(names)), nil
 }
 
 // changed reads the flags that are given, besides those of all kinds of sources.
@@ -70,7 +71,7 @@ func (r reader) changed(in io.Reader) error {
 		{len(endpoints) > 0, func() error { return r.endpoints(endpoints) }},
 		{len(workflows) > 0, func() error { return r.workflows(workflows) }},
 		{len(workflows) == 0, r.onlyForWorkflows},
-		{len(r.list("agents")) > 0, func() error { r.body["agents"] = r.list("agents"); return nil }},
+		{len(r.list("agents")) > 0, func() error { r.source.Agents = r.list("agents"); return nil }},
 	} {
 		if !part.given {
 			continue
@@ -79,8 +80,7 @@ func (r reader) changed(in io.Reader) error {
 			return err
 		}
 	}
-	r.text("base-url", "base_url")
-	r.text("key-header", "key_header")
+	r.source.BaseUrl, r.source.KeyHeader = r.get("base-url"), r.get("key-header")
 	r.operations()
 	return r.auth()
 }

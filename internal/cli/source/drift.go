@@ -3,14 +3,12 @@ package source
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -21,7 +19,7 @@ func driftCommands(r *command.Runner) []*cobra.Command {
 		Use: "diff ID", Short: "Show what changed in the tools of a pinned source, and is held back", Args: cobra.ExactArgs(1),
 		RunE: r.Run(func(c *command.Call) error {
 			var r registryv1.DiffSourceResponse
-			raw, err := c.Do(client.Request{Path: path + client.Path(c.Args[0]) + ":diff"}, &r)
+			raw, err := c.Do(&registryv1.DiffSourceRequest{SourceId: c.Args[0]}, &r)
 			if err != nil {
 				return err
 			}
@@ -39,15 +37,14 @@ func driftCommands(r *command.Runner) []*cobra.Command {
 
 // accept accepts the definitions that are held back when it begins: a tool that changes again meanwhile is not accepted.
 func accept(c *command.Call) error {
-	source := path + client.Path(c.Args[0])
 	var held registryv1.DiffSourceResponse
-	if _, err := c.Do(client.Request{Path: source + ":diff"}, &held); err != nil {
+	if _, err := c.Do(&registryv1.DiffSourceRequest{SourceId: c.Args[0]}, &held); err != nil {
 		return err
 	}
-	want := []map[string]string{}
+	req := &registryv1.AcceptSourceRequest{SourceId: c.Args[0]}
 	for _, t := range held.GetTools() {
 		if len(c.Args) == 1 || slices.ContainsFunc(c.Args[1:], func(name string) bool { return names(t, name) }) {
-			want = append(want, map[string]string{"name": t.GetName(), "definition_hash": t.GetDefinitionHash()})
+			req.Tools = append(req.Tools, &registryv1.DefinitionChoice{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()})
 		}
 	}
 	for _, name := range c.Args[1:] {
@@ -55,13 +52,12 @@ func accept(c *command.Call) error {
 			return fmt.Errorf("no changed definition of %s is held back; see windlass source diff %s", output.Line(name), output.Line(c.Args[0]))
 		}
 	}
-	if len(want) == 0 {
+	if len(req.GetTools()) == 0 {
 		c.Note("nothing is held back")
 		return nil
 	}
-	body := map[string]any{"tools": want}
 	var r registryv1.AcceptSourceResponse
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: source + ":accept", Body: body}, &r)
+	raw, err := c.Do(req, &r)
 	if err != nil {
 		return err
 	}

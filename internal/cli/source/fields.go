@@ -1,7 +1,7 @@
 package source
 
 import (
-	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
 // sourceFlags adds the flags that describe a source to a command.
@@ -46,9 +47,9 @@ func sourceFlags(f *pflag.FlagSet) {
 	f.StringSlice("agents", nil, "agents of Windlass as tools, by globs over their ids, as in 'support-*'; '*' for all")
 }
 
-// newBody returns the source that the arguments and flags describe: name, then program and arguments of an MCP server, if any.
-func newBody(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, error) {
-	r := reader{flags: f, body: map[string]any{"name": args[0], "kind": "mcp"}}
+// newSource returns the source that the arguments and flags describe: name, then program and arguments of an MCP server, if any.
+func newSource(f *pflag.FlagSet, args []string, in io.Reader) (*registryv1.Source, error) {
+	r := reader{flags: f, source: &registryv1.Source{Name: args[0], Kind: "mcp"}}
 	if err := r.general(args[1:]); err != nil {
 		return nil, err
 	}
@@ -65,8 +66,8 @@ func newBody(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, err
 		given bool
 		read  func() error
 	}{
-		{r.body["url"] != nil, r.onlyForAPIs},
-		{r.body["command"] != nil, r.onlyForAPIs},
+		{r.source.GetUrl() != "", r.onlyForAPIs},
+		{len(r.source.GetCommand()) > 0, r.onlyForAPIs},
 		{r.get("openapi") != "", func() error { return r.document(r.get("openapi"), in) }},
 		{r.get("graphql") != "", r.graphql},
 		{r.get("grpc") != "", func() error { return r.grpc(r.get("grpc"), in) }},
@@ -87,47 +88,36 @@ func newBody(f *pflag.FlagSet, args []string, in io.Reader) (map[string]any, err
 	if err := r.onlyForGRPC(); err != nil {
 		return nil, err
 	}
-	if r.body["workflows"] == nil {
+	if r.source.Workflows == nil {
 		if err := r.onlyForWorkflows(); err != nil {
 			return nil, err
 		}
 	}
-	r.text("base-url", "base_url")
+	r.source.BaseUrl = r.get("base-url")
 	r.operations()
-	return r.body, r.auth()
+	return r.source, r.auth()
 }
 
 // general sets what sources of several kinds have.
 func (r reader) general(command []string) error {
-	for _, name := range []string{"url", "transport", "dir", "elicitation"} {
-		r.text(name, name)
-	}
-	for name, field := range map[string]string{"env": "env", "header": "headers"} {
-		if m, err := r.flags.GetStringToString(name); err != nil {
-			return app.Usage("%s", err)
-		} else if len(m) > 0 {
-			r.body[field] = m
-		}
-	}
-	if exclude := r.list("exclude"); len(exclude) > 0 {
-		r.body["exclude"] = exclude
-	}
-	if pin, err := r.flags.GetBool("pin"); err == nil && pin {
-		r.body["pin"] = true
-	}
-	if seconds, err := r.flags.GetUint32("timeout"); err == nil && seconds > 0 {
-		r.body["call_timeout_seconds"] = seconds
-	}
-	if len(command) > 0 {
-		r.body["command"] = command
+	s := r.source
+	s.Url, s.Transport, s.Dir, s.Elicitation = r.get("url"), r.get("transport"), r.get("dir"), r.get("elicitation")
+	s.Exclude, s.Command = r.list("exclude"), command
+	var errs [4]error
+	s.Env, errs[0] = r.flags.GetStringToString("env")
+	s.Headers, errs[1] = r.flags.GetStringToString("header")
+	s.Pin, errs[2] = r.flags.GetBool("pin")
+	s.CallTimeoutSeconds, errs[3] = r.flags.GetUint32("timeout")
+	if err := errors.Join(errs[:]...); err != nil {
+		return app.Usage("%s", err)
 	}
 	return nil
 }
 
 // reader collects the fields of a source.
 type reader struct {
-	flags *pflag.FlagSet
-	body  map[string]any
+	flags  *pflag.FlagSet
+	source *registryv1.Source
 }
 
 func (r reader) get(name string) string {
@@ -146,12 +136,6 @@ func (r reader) list(name string) []string {
 	return value
 }
 
-func (r reader) text(name, field string) {
-	if v := r.get(name); v != "" {
-		r.body[field] = v
-	}
-}
-
 func (r reader) onlyForAPIs() error {
 	for _, name := range []string{
 		"base-url", "tag", "path", "operation", "bearer", "basic", "api-key", "token-url", "client-id", "client-secret", "scope",
@@ -165,7 +149,7 @@ func (r reader) onlyForAPIs() error {
 
 func (r reader) onlyForGRPC() error {
 	for _, name := range []string{"tls", "descriptor-set", "key-header"} {
-		if r.body["kind"] != "grpc" && r.flags.Changed(name) {
+		if r.source.GetKind() != "grpc" && r.flags.Changed(name) {
 			return app.Usage("--%s belongs to --grpc", name)
 		}
 	}
@@ -186,8 +170,7 @@ func (r reader) grpc(address string, in io.Reader) error {
 	case secure && !strings.HasPrefix(address, "grpcs://"):
 		return app.Usage("--tls needs --grpc HOST:PORT or grpcs://HOST:PORT")
 	}
-	r.body["kind"], r.body["url"] = "grpc", address
-	r.text("key-header", "key_header")
+	r.source.Kind, r.source.Url, r.source.KeyHeader = "grpc", address, r.get("key-header")
 	if from := r.get("descriptor-set"); from != "" {
 		return r.descriptors(from, in)
 	}
@@ -196,11 +179,10 @@ func (r reader) grpc(address string, in io.Reader) error {
 
 // descriptors sets the descriptors of a gRPC server.
 func (r reader) descriptors(from string, in io.Reader) error {
-	set, err := read(from, in)
-	if err != nil {
+	var err error
+	if r.source.DescriptorSet, err = read(from, in); err != nil {
 		return fmt.Errorf("read the descriptor set: %w", err)
 	}
-	r.body["descriptor_set"] = base64.StdEncoding.EncodeToString(set)
 	return nil
 }
 
@@ -214,80 +196,71 @@ func read(from string, in io.Reader) ([]byte, error) {
 
 // document sets where the API's document is, or its text.
 func (r reader) document(from string, in io.Reader) error {
-	r.body["kind"] = "openapi"
+	r.source.Kind = "openapi"
 	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
-		r.body["url"] = from
+		r.source.Url = from
 		return nil
 	}
 	text, err := read(from, in)
 	if err != nil {
 		return fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	r.body["document"] = string(text)
+	r.source.Document = string(text)
 	return nil
 }
 
 // graphql sets where a GraphQL API is.
 func (r reader) graphql() error {
-	r.body["kind"], r.body["url"] = "graphql", r.get("graphql")
+	r.source.Kind, r.source.Url = "graphql", r.get("graphql")
 	return nil
 }
 
 // agents sets which agents are tools.
 func (r reader) agents() error {
-	r.body["kind"], r.body["agents"] = "agent", r.list("agents")
+	r.source.Kind, r.source.Agents = "agent", r.list("agents")
 	return r.onlyForAPIs()
 }
 
 // endpoints sets endpoints whose placeholders are their arguments.
 func (r reader) endpoints(list []string) error {
-	var all []map[string]any
+	r.source.Kind = "http"
 	for _, text := range list {
 		name, request, ok := strings.Cut(text, "=")
 		method, path, hasPath := strings.Cut(request, " ")
 		if !ok || !hasPath {
 			return app.Usage("--endpoint is 'NAME=METHOD /path'")
 		}
-		e := map[string]any{"name": name, "method": method}
-		path, query, _ := strings.Cut(path, "?")
-		if e["path"] = path; query != "" {
-			params := map[string]any{}
-			for part := range strings.SplitSeq(query, "&") {
-				name, value, _ := strings.Cut(part, "=")
-				params[name] = value
+		path, query, hasQuery := strings.Cut(path, "?")
+		e := &registryv1.Endpoint{Name: name, Method: method, Path: path, Query: map[string]string{}}
+		for part := range strings.SplitSeq(query, "&") {
+			if name, value, _ := strings.Cut(part, "="); hasQuery && query != "" {
+				e.Query[name] = value
 			}
-			e["query"] = params
 		}
-		all = append(all, e)
+		r.source.Endpoints = append(r.source.Endpoints, e)
 	}
-	r.body["kind"], r.body["endpoints"] = "http", all
 	return nil
 }
 
 func (r reader) operations() {
-	filter := map[string][]string{}
-	for name, field := range map[string]string{"tag": "tags", "path": "paths", "operation": "names"} {
-		if list := r.list(name); len(list) > 0 {
-			filter[field] = list
-		}
-	}
-	if len(filter) > 0 {
-		r.body["operations"] = filter
+	filter := &registryv1.OperationFilter{Tags: r.list("tag"), Paths: r.list("path"), Names: r.list("operation")}
+	if len(filter.Tags)+len(filter.Paths)+len(filter.Names) > 0 {
+		r.source.Operations = filter
 	}
 }
 
 // auth sets the credentials, of which there is at most one kind.
 func (r reader) auth() error {
-	var all []map[string]any
+	var all []*registryv1.SourceAuth
 	if token := r.get("bearer"); token != "" {
-		all = append(all, map[string]any{"kind": "bearer", "secret": token})
+		all = append(all, &registryv1.SourceAuth{Kind: "bearer", Secret: token})
 	}
 	if basic := r.get("basic"); basic != "" {
 		user, password, ok := strings.Cut(basic, ":")
 		if !ok {
 			return app.Usage("--basic is USER:${env:NAME}")
 		}
-		all = append(all, map[string]any{"kind": "basic", "username": user, "secret": password})
+		all = append(all, &registryv1.SourceAuth{Kind: "basic", Username: user, Secret: password})
 	}
 	if key := r.get("api-key"); key != "" {
 		place, rest, hasPlace := strings.Cut(key, ":")
@@ -295,22 +268,19 @@ func (r reader) auth() error {
 		if !hasPlace || !hasName || place != "header" && place != "query" {
 			return app.Usage("--api-key is header:NAME=${env:NAME} or query:NAME=${env:NAME}")
 		}
-		all = append(all, map[string]any{"kind": "api_key", "in": place, "name": name, "secret": secret})
+		all = append(all, &registryv1.SourceAuth{Kind: "api_key", In: place, Name: name, Secret: secret})
 	}
 	if address := r.get("token-url"); address != "" {
-		client := map[string]any{
-			"kind": "oauth2_client_credentials", "token_url": address, "client_id": r.get("client-id"), "secret": r.get("client-secret"),
-		}
-		if scopes := r.list("scope"); len(scopes) > 0 {
-			client["scopes"] = scopes
-		}
-		all = append(all, client)
+		all = append(all, &registryv1.SourceAuth{
+			Kind: "oauth2_client_credentials", TokenUrl: address, ClientId: r.get("client-id"), Secret: r.get("client-secret"),
+			Scopes: r.list("scope"),
+		})
 	}
 	switch len(all) {
 	case 0:
 		return nil
 	case 1:
-		r.body["auth"] = all[0]
+		r.source.Auth = all[0]
 		return nil
 	default:
 		return app.Usage("give one of --bearer, --basic, --api-key and --token-url")

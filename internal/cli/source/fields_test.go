@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,12 +8,29 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/windlass-dev/windlass/gateway/codec"
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/testmain"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
 func TestMain(m *testing.M) { testmain.Verify(m) }
 
-func TestBody(t *testing.T) {
+// sorted returns the JSON of a source with sorted names.
+func sorted(t *testing.T, source *registryv1.Source) string {
+	t.Helper()
+	raw, err := codec.MarshalSet(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := canon.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(object.JSON())
+}
+
+func TestNewSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "api.yaml")
 	if err := os.WriteFile(file, []byte("openapi: 3.1.0"), 0o600); err != nil {
 		t.Fatal(err)
@@ -95,15 +111,14 @@ func TestBody(t *testing.T) {
 		if err := flags.Parse(args); err != nil {
 			t.Fatal(err)
 		}
-		body, err := newBody(flags, flags.Args(), strings.NewReader("from stdin"))
+		source, err := newSource(flags, flags.Args(), strings.NewReader("from stdin"))
 		if err != nil {
 			if strings.HasPrefix(row.want, "{") || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%s: %v", row.args, err)
 			}
 			continue
 		}
-		got, err := json.Marshal(body)
-		if err != nil || string(got) != row.want {
+		if got := sorted(t, source); got != row.want {
 			t.Errorf("%s: got %s, want %s", row.args, got, row.want)
 		}
 	}

@@ -4,28 +4,23 @@ package source
 import (
 	"cmp"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/libs/enum"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-const path = "/v1/sources"
-
 // Noun returns "windlass source".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "source", Plural: "sources", Short: "Sources: where tools come from", Path: path, Get: true, Remove: true,
-		Manifest: true, Partial: true,
-		More:   commands,
+		Name: "source", Plural: "sources", Short: "Sources: where tools come from", Manifest: true, Partial: true, More: commands,
+		List: &registryv1.ListSourcesRequest{}, Get: &registryv1.GetSourceRequest{}, Remove: &registryv1.DeleteSourceRequest{},
 		Header: []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
 		Read: command.Typed((*registryv1.Source).GetName, func(m *registryv1.Source, now time.Time) []string {
 			where, status := cmp.Or(m.GetUrl(), strings.Join(m.GetCommand(), " "), m.GetBaseUrl()), enum.Name(m.GetState())
@@ -79,12 +74,12 @@ func commands(r *command.Runner) []*cobra.Command {
 }
 
 func create(c *command.Call) error {
-	body, err := newBody(c.Cmd.Flags(), c.Args, c.In)
+	want, err := newSource(c.Cmd.Flags(), c.Args, c.In)
 	if err != nil {
 		return err
 	}
 	var s registryv1.Source
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: path, Body: body}, &s)
+	raw, err := c.Do(&registryv1.CreateSourceRequest{Source: want}, &s)
 	if err != nil {
 		return err
 	}
@@ -92,15 +87,13 @@ func create(c *command.Call) error {
 }
 
 func update(c *command.Call) error {
-	body, fields, err := changes(c.Cmd.Flags(), c.Args, c.In)
+	want, fields, err := changes(c.Cmd.Flags(), c.Args, c.In)
 	if err != nil {
 		return err
 	}
+	want.Id = c.Args[0]
 	var s registryv1.Source
-	raw, err := c.Do(client.Request{
-		Method: http.MethodPatch, Path: path + client.Path(c.Args[0]), Body: body,
-		Query: url.Values{"update_mask": {strings.Join(fields, ",")}},
-	}, &s)
+	raw, err := c.Do(&registryv1.UpdateSourceRequest{Source: want, UpdateMask: &fieldmaskpb.FieldMask{Paths: fields}}, &s)
 	if err != nil {
 		return err
 	}

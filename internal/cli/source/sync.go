@@ -1,26 +1,25 @@
 package source
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
 func syncTools(c *command.Call) error {
-	target := "/v1/tools:refresh"
+	var req proto.Message = &registryv1.RefreshToolsRequest{}
 	if len(c.Args) == 1 {
-		target = path + client.Path(c.Args[0]) + ":sync"
+		req = &registryv1.SyncSourceRequest{SourceId: c.Args[0]}
 	}
 	var r registryv1.SyncResult
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: target, Body: json.RawMessage(`{}`)}, &r)
+	raw, err := c.Do(req, &r)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
 // workflowFlags adds the flags of sources whose tools are workflows.
@@ -19,34 +20,25 @@ func workflowFlags(f *pflag.FlagSet) {
 
 // workflows sets where the workflows run, and their entries.
 func (r reader) workflows(list []string) error {
-	at := map[string]any{"address": r.get("temporal")}
-	if at["address"] == "" {
+	at := &registryv1.Temporal{Address: r.get("temporal"), Namespace: r.get("temporal-namespace")}
+	if at.GetAddress() == "" {
 		return app.Usage("--workflow needs --temporal, the address of Temporal")
 	}
-	if namespace := r.get("temporal-namespace"); namespace != "" {
-		at["namespace"] = namespace
-	}
-	if tls, err := r.flags.GetBool("temporal-tls"); err == nil && tls {
-		at["tls"] = true
-	}
-	poll, _ := r.flags.GetBool("poll") // it is defined above
-	var all []map[string]any
+	at.Tls, _ = r.flags.GetBool("temporal-tls") // these are defined above
+	poll, _ := r.flags.GetBool("poll")
+	r.source.Kind, r.source.Temporal = "workflow", at
 	for _, text := range list {
 		left, queue, ok := strings.Cut(text, "@")
 		if !ok || left == "" || queue == "" {
 			return app.Usage("--workflow is 'NAME=TYPE@TASK-QUEUE'")
 		}
 		name, kind, _ := strings.Cut(left, "=")
-		w := map[string]any{"name": name, "task_queue": queue}
-		if kind != "" {
-			w["workflow_type"] = kind
-		}
+		w := &registryv1.Workflow{Name: name, TaskQueue: queue, WorkflowType: kind}
 		if poll {
-			w["mode"] = "poll"
+			w.Mode = "poll"
 		}
-		all = append(all, w)
+		r.source.Workflows = append(r.source.Workflows, w)
 	}
-	r.body["kind"], r.body["temporal"], r.body["workflows"] = "workflow", at, all
 	return nil
 }
 

@@ -3,8 +3,6 @@ package tool
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -19,12 +17,11 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-const path = "/v1/tools"
-
 // Noun returns "windlass tool".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "tool", Plural: "tools", Short: "Tools: what agents may call", Path: path, Get: true, More: commands,
+		Name: "tool", Plural: "tools", Short: "Tools: what agents may call", More: commands,
+		List: &registryv1.ListToolsRequest{}, Get: &registryv1.GetToolRequest{},
 		Filters: []command.Filter{
 			{Name: "source", Usage: "only tools of this source"},
 			{Name: "tag", Usage: "only tools with this tag"},
@@ -55,14 +52,12 @@ func commands(r *command.Runner) []*cobra.Command {
 	search := &cobra.Command{
 		Use: "search WORDS…", Short: "Find tools by what they do, best first", Example: "  windlass tool search create an issue",
 		Args: cobra.MinimumNArgs(1), RunE: r.Run(func(c *command.Call) error {
-			query := url.Values{"query": {strings.Join(c.Args, " ")}}
-			for _, name := range []string{"source", "limit"} {
-				if v := c.Flag(name); v != "" && v != "0" {
-					query.Set(name, v)
-				}
+			req := &registryv1.SearchToolsRequest{Query: strings.Join(c.Args, " ")}
+			if err := c.Given(req, "source", "limit"); err != nil {
+				return err
 			}
 			var found registryv1.SearchToolsResponse
-			raw, err := c.Do(client.Request{Path: "/v1/tools:search", Query: query}, &found)
+			raw, err := c.Do(req, &found)
 			if err != nil {
 				return err
 			}
@@ -97,14 +92,12 @@ func invoke(c *command.Call) error {
 		}
 		arguments = raw
 	}
-	body := map[string]any{"arguments": arguments}
-	if c.Bool("fresh") {
-		body["fresh"] = true
+	req := &registryv1.InvokeToolRequest{Name: c.Args[0], IdempotencyKey: c.Flag("key"), Fresh: c.Bool("fresh")}
+	if err := client.Set(req, "arguments", arguments); err != nil {
+		return err
 	}
 	var answer registryv1.InvokeToolResponse
-	raw, err := c.Do(client.Request{
-		Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":invoke", Body: body, Key: c.Flag("key"),
-	}, &answer)
+	raw, err := c.Do(req, &answer)
 	if err != nil {
 		return err
 	}

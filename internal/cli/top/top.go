@@ -70,7 +70,7 @@ func readFrame(ctx context.Context, c *command.Call) (Frame, json.RawMessage, er
 	add := func(title string, n command.Noun, queries ...url.Values) error {
 		t := Table{Title: title, Header: n.Header}
 		for _, query := range queries {
-			items, more, err := c.Client.List(ctx, n.Path, n.Plural, query, limit)
+			items, more, err := c.Client.List(ctx, n.List, query, limit)
 			if err != nil {
 				return err
 			}

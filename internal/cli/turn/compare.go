@@ -3,12 +3,10 @@ package turn
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -25,9 +23,7 @@ func compareCommand(r *command.Runner) *cobra.Command {
 
 func compare(c *command.Call) error {
 	var got sessionsv1.TurnComparison
-	raw, err := c.Do(client.Request{
-		Path: path + client.Path(c.Args[0]) + ":compare", Query: url.Values{"with": {c.Args[1]}},
-	}, &got)
+	raw, err := c.Do(&sessionsv1.CompareTurnsRequest{TurnId: c.Args[0], With: c.Args[1]}, &got)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 func openCommand(r *command.Runner) *cobra.Command {
@@ -16,7 +17,7 @@ func openCommand(r *command.Runner) *cobra.Command {
 		Use: "open ID", Short: "Show the timeline of a turn in a browser", Args: cobra.ExactArgs(1),
 		Long: "Print the URL of a turn's timeline in the console, and open it in a browser if this is a terminal.",
 		RunE: r.Run(func(c *command.Call) error {
-			if _, err := c.Do(client.Request{Path: path + client.Path(c.Args[0])}, nil); err != nil {
+			if _, err := c.Do(&sessionsv1.GetTurnRequest{TurnId: c.Args[0]}, nil); err != nil {
 				return err
 			}
 			page := c.Client.Server() + "/turns" + client.Path(c.Args[0])

@@ -3,8 +3,8 @@ package turn
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 func rerunCommand(r *command.Runner) *cobra.Command {
@@ -29,9 +29,16 @@ func rerunCommand(r *command.Runner) *cobra.Command {
 }
 
 func rerun(c *command.Call) error {
-	body := c.Given("from=from_step", "agent=agent_id", "model", "tools", "missing")
-	if err := c.AddParams(body); err != nil {
+	req := &sessionsv1.RerunTurnRequest{
+		TurnId: c.Args[0], FromStep: c.Flag("from"), AgentId: c.Flag("agent"), Model: c.Flag("model"), Tools: c.Flag("tools"),
+		Missing: c.Flag("missing"), IdempotencyKey: c.Flag("key"),
+	}
+	var err error
+	if req.Limits, err = limits(c); err != nil {
 		return err
 	}
-	return start(c, path+client.Path(c.Args[0])+":rerun", body)
+	if err := c.AddParams(req); err != nil {
+		return err
+	}
+	return start(c, req)
 }

@@ -61,7 +61,7 @@ func TestRerunCommands(t *testing.T) {
 			},
 			0, "trn_2\n", "",
 			`POST /v1/turns/trn_1:rerun ` +
-				`{"agent_id":"b","from_step":"infer-2","limits":{"max_steps":"3"},"missing":"live_read","model":"m/n","tools":"recorded"}`,
+				`{"agent_id":"b","from_step":"infer-2","limits":{"max_steps":3},"missing":"live_read","model":"m/n","tools":"recorded"}`,
 		},
 		{[]string{"turn", "rerun", "trn_9"}, 1, "", "is running", ""},
 		{[]string{"turn", "compare", "trn_1", "trn_2"}, 0, comparison, "", ""},

@@ -1,11 +1,8 @@
 package turn
 
 import (
-	"net/http"
-
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/question"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -27,9 +24,7 @@ func steer(c *command.Call) error {
 		return err
 	}
 	var got sessionsv1.SteerTurnResponse
-	raw, err := c.Do(client.Request{
-		Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":steer", Body: map[string]any{"input": input}, Key: c.Flag("key"),
-	}, &got)
+	raw, err := c.Do(&sessionsv1.SteerTurnRequest{TurnId: c.Args[0], Input: input, IdempotencyKey: c.Flag("key")}, &got)
 	if err != nil {
 		return err
 	}
@@ -49,14 +44,13 @@ func resolveCommand(r *command.Runner) *cobra.Command {
 }
 
 func resolve(c *command.Call) error {
-	body := c.Given("comment")
-	body["call_id"], body["outcome"] = c.Args[1], c.Args[2]
+	req := &sessionsv1.ResolveToolCallRequest{TurnId: c.Args[0], CallId: c.Args[1], Outcome: c.Args[2], Comment: c.Flag("comment")}
 	if len(c.Args) == 4 {
 		text, err := c.Argument(c.Args[3])
 		if err != nil {
 			return err
 		}
-		body["result"] = string(text)
+		req.Result = string(text)
 	}
-	return question.Send(c, client.Request{Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":resolve", Body: body})
+	return question.Send(c, req)
 }

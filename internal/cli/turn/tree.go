@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -21,7 +20,7 @@ func treeCommand(r *command.Runner) *cobra.Command {
 
 func showTree(c *command.Call) error {
 	var tree sessionsv1.TurnTree
-	raw, err := c.Do(client.Request{Path: path + client.Path(c.Args[0], "tree")}, &tree)
+	raw, err := c.Do(&sessionsv1.GetTurnTreeRequest{TurnId: c.Args[0]}, &tree)
 	if err != nil {
 		return err
 	}

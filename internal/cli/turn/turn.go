@@ -3,13 +3,12 @@ package turn
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/follow"
 	"github.com/windlass-dev/windlass/internal/cli/output"
@@ -18,12 +17,11 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-const path = "/v1/turns"
-
 // Noun returns "windlass turn".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "turn", Plural: "turns", Short: "Turns: one input until its answer", Path: path, Get: true, Wait: wait, More: commands,
+		Name: "turn", Plural: "turns", Short: "Turns: one input until its answer", Wait: wait, More: commands,
+		List: &sessionsv1.ListTurnsRequest{}, Get: &sessionsv1.GetTurnRequest{},
 		Filters: append([]command.Filter{
 			{Name: "session", Query: "session_id", Usage: "only turns of this session"},
 			{Name: "agent", Query: "agent_id", Usage: "only turns of this agent"},
@@ -77,13 +75,20 @@ func startFlags(cmd *cobra.Command) {
 	cmd.Flags().Uint32("turn-seconds", 0, "time of this turn in seconds, 0 = as the agent says")
 }
 
-// start starts a turn with the limits set by flags, and prints it, or its events with --watch.
-func start(c *command.Call, path string, body map[string]any) error {
-	if limits := c.Changed("max-steps", "max-tokens", "max-tool-calls", "max-cost", "turn-seconds"); len(limits) > 0 {
-		body["limits"] = limits
+// limits returns the limits of a turn that flags set, nil if there are none.
+func limits(c *command.Call) (*sessionsv1.Limits, error) {
+	l := &sessionsv1.Limits{}
+	changed, err := c.Changed(l, "max-steps", "max-tokens", "max-tool-calls", "max-cost", "turn-seconds")
+	if len(changed) == 0 {
+		return nil, err
 	}
+	return l, err
+}
+
+// start starts a turn, and prints it, or its events with --watch.
+func start(c *command.Call, req proto.Message) error {
 	var t sessionsv1.Turn
-	raw, err := c.Do(client.Request{Method: http.MethodPost, Path: path, Body: body, Key: c.Flag("key")}, &t)
+	raw, err := c.Do(req, &t)
 	if err != nil {
 		return err
 	}
@@ -98,15 +103,19 @@ func create(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	body := c.Given("mode", "webhook-url")
-	body["input"] = input
-	return start(c, "/v1/sessions"+client.Path(c.Args[0], "turns"), body)
+	req := &sessionsv1.CreateTurnRequest{
+		SessionId: c.Args[0], Input: input, Mode: c.Flag("mode"), WebhookUrl: c.Flag("webhook-url"), IdempotencyKey: c.Flag("key"),
+	}
+	if req.Limits, err = limits(c); err != nil {
+		return err
+	}
+	return start(c, req)
 }
 
 func cancelCommand(r *command.Runner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "Request the cancellation of a turn", Args: cobra.ExactArgs(1), RunE: r.Run(func(c *command.Call) error {
-			return Noun().Send(c, client.Request{Method: http.MethodPost, Path: path + client.Path(c.Args[0]) + ":cancel", Body: c.Given("reason")})
+			return Noun().Send(c, &sessionsv1.CancelTurnRequest{TurnId: c.Args[0], Reason: c.Flag("reason")})
 		}),
 	}
 	cmd.Flags().String("reason", "", "why, for the journal")
@@ -117,7 +126,7 @@ func cancelCommand(r *command.Runner) *cobra.Command {
 func wait(c *command.Call) error {
 	for {
 		var t sessionsv1.Turn
-		raw, err := c.Do(client.Request{Path: path + client.Path(c.Args[0]), Query: url.Values{"wait": {"60s"}}}, &t)
+		raw, err := c.Do(&sessionsv1.GetTurnRequest{TurnId: c.Args[0], Wait: durationpb.New(time.Minute)}, &t)
 		if err != nil {
 			return err
 		}

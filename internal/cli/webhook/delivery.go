@@ -2,12 +2,10 @@ package webhook
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -18,15 +16,13 @@ func deliveryCommands(r *command.Runner) []*cobra.Command {
 	list := &cobra.Command{
 		Use: "deliveries ID", Short: "List the past and pending deliveries of a webhook", Args: cobra.ExactArgs(1),
 		RunE: r.Run(func(c *command.Call) error {
-			return deliveries().ListAt(c, path+client.Path(c.Args[0], "deliveries"), "deliveries", nil, command.DefaultLimit)
+			return deliveries().ListAt(c, &sessionsv1.ListWebhookDeliveriesRequest{WebhookId: c.Args[0]}, nil, command.DefaultLimit)
 		}),
 	}
 	redeliver := &cobra.Command{
 		Use: "redeliver ID DELIVERY", Short: "Send a delivery again, with the same webhook-id", Args: cobra.ExactArgs(2),
 		RunE: r.Run(func(c *command.Call) error {
-			return deliveries().Send(c, client.Request{
-				Method: http.MethodPost, Path: path + client.Path(c.Args[0], "deliveries", c.Args[1]) + ":redeliver", Body: map[string]any{},
-			})
+			return deliveries().Send(c, &sessionsv1.RedeliverWebhookRequest{WebhookId: c.Args[0], DeliveryId: c.Args[1]})
 		}),
 	}
 	return []*cobra.Command{list, redeliver}

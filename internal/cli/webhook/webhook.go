@@ -4,27 +4,25 @@ package webhook
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
-	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-const path = "/v1/webhooks"
-
 // Noun returns "windlass webhook".
 func Noun() command.Noun {
 	return command.Noun{
-		Name: "webhook", Plural: "webhooks", Short: "Webhooks: addresses that are notified when turns end or wait", Path: path,
-		Get: true, Remove: true, Manifest: true, More: commands,
+		Name: "webhook", Plural: "webhooks", Short: "Webhooks: addresses that are notified when turns end or wait",
+		List: &sessionsv1.ListWebhooksRequest{}, Get: &sessionsv1.GetWebhookRequest{}, Remove: &sessionsv1.DeleteWebhookRequest{},
+		Manifest: true, More: commands,
 		Header: []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
 		Read:   command.Typed((*sessionsv1.Webhook).GetId, row),
 	}
@@ -36,15 +34,14 @@ func commands(r *command.Runner) []*cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		Example: "windlass webhook create https://example.com/hooks --event turn.failed\nwindlass webhook create --per-turn",
 		RunE: r.Run(func(c *command.Call) error {
-			body := fields(c)
+			w := &sessionsv1.Webhook{}
 			if len(c.Args) == 1 {
-				body["url"] = c.Args[0]
+				w.Url = c.Args[0]
 			}
-			if c.Bool("per-turn") {
-				body["per_turn"] = true
+			if err := c.Given(w, append(fields, "per-turn", "id")...); err != nil {
+				return err
 			}
-			maps.Copy(body, c.Given("id"))
-			return send(c, http.MethodPost, path, body)
+			return send(c, &sessionsv1.CreateWebhookRequest{Webhook: w})
 		}),
 	}
 	flags(create)
@@ -53,11 +50,15 @@ func commands(r *command.Runner) []*cobra.Command {
 	update := &cobra.Command{
 		Use: "update ID", Short: "Change a webhook, or enable it again (--disabled=false)", Args: cobra.ExactArgs(1),
 		RunE: r.Run(func(c *command.Call) error {
-			body := fields(c)
-			if len(body) == 0 {
+			w := &sessionsv1.Webhook{Id: c.Args[0]}
+			changed, err := c.Changed(w, append(fields, "url")...)
+			if err != nil {
+				return err
+			}
+			if len(changed) == 0 {
 				return app.Usage("say what to change: --url, --event, --agent, --description or --disabled")
 			}
-			return send(c, http.MethodPatch, path+client.Path(c.Args[0]), body)
+			return send(c, &sessionsv1.UpdateWebhookRequest{Webhook: w, UpdateMask: &fieldmaskpb.FieldMask{Paths: changed}})
 		}),
 	}
 	flags(update)
@@ -65,7 +66,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	rotate := &cobra.Command{
 		Use: "rotate ID", Short: "Rotate a webhook's signing secret; the old one also signs for 24 hours", Args: cobra.ExactArgs(1),
 		RunE: r.Run(func(c *command.Call) error {
-			return send(c, http.MethodPost, path+client.Path(c.Args[0])+":rotate", map[string]any{"revoke_old": c.Bool("revoke-old")})
+			return send(c, &sessionsv1.RotateWebhookRequest{WebhookId: c.Args[0], RevokeOld: c.Bool("revoke-old")})
 		}),
 	}
 	rotate.Flags().Bool("revoke-old", false, "let the old secret sign nothing more")
@@ -81,23 +82,11 @@ func flags(cmd *cobra.Command) {
 	cmd.Flags().Bool("disabled", false, "send nothing to it")
 }
 
-// fields returns the fields set by flags.
-func fields(c *command.Call) map[string]any {
-	body := c.Changed("agent=agent_id", "description", "url")
-	if c.Cmd.Flags().Changed("event") {
-		events, err := c.Cmd.Flags().GetStringSlice("event")
-		if err == nil { // it is a string slice
-			body["events"] = events
-		}
-	}
-	if c.Cmd.Flags().Changed("disabled") {
-		body["disabled"] = c.Bool("disabled")
-	}
-	return body
-}
+// fields are what flags set.
+var fields = []string{"agent=agent_id", "description", "event=events", "disabled"}
 
-func send(c *command.Call, method, path string, body map[string]any) error {
-	raw, err := c.Do(client.Request{Method: method, Path: path, Body: body}, nil)
+func send(c *command.Call, req proto.Message) error {
+	raw, err := c.Do(req, nil)
 	if err != nil {
 		return err
 	}
