@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/stack"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -213,8 +214,8 @@ func (a *advance) do(ctx context.Context, w *task) (*turnv1.StepOutcome, error) 
 		if !again {
 			return out, err
 		}
-		pause := backoff(retry, max(w.Lease.GetAttempt(), attempt))
-		if pause > patience || !sleep(ctx, pause+time.Millisecond) {
+		pause := pauseAfter(retry, max(w.Lease.GetAttempt(), attempt))
+		if pause > patience || backoff.Sleep(ctx, pause+time.Millisecond) != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -21,13 +22,11 @@ import (
 // newsBuffer is how many events of a session may wait for a step; more ends the subscription; the next renewal reports a cancel instead.
 const newsBuffer = 64
 
-const (
-	// firstBackoff is the backoff after the first failed attempt, doubled after each further one up to longestBackoff.
-	firstBackoff   = 200 * time.Millisecond
-	longestBackoff = 5 * time.Second
-	// longestBudgetPause bounds the pause between two claims of a step that waits for a budget.
-	longestBudgetPause = 500 * time.Millisecond
-)
+// retries are the pauses after failed attempts of a step.
+var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
+
+// longestBudgetPause bounds the pause between two claims of a step that waits for a budget.
+const longestBudgetPause = 500 * time.Millisecond
 
 func (r *Runner) claim(ctx context.Context, w *task) (*executionv1.ClaimStepResponse, error) {
 	if c := w.claimed; c != nil {
@@ -74,7 +73,7 @@ func (r *Runner) hold(ctx context.Context, w *task) (context.Context, func(error
 		stopClock()
 		cancel(nil)
 		if err != nil && !errors.Is(err, step.ErrLeaseLost) && !errors.Is(err, step.ErrTurnEnded) {
-			r.release(ctx, w, backoff(err, w.Lease.GetAttempt()))
+			r.release(ctx, w, pauseAfter(err, w.Lease.GetAttempt()))
 		}
 	}
 }
@@ -134,8 +133,8 @@ func (r *Runner) renewOnce(ctx context.Context, w *task) error {
 	return nil
 }
 
-// backoff is how long a failed step waits before its next attempt, by any worker; 0 if it was released without a failure.
-func backoff(err error, attempt uint32) time.Duration {
+// pauseAfter is how long a failed step waits before its next attempt, by any worker; 0 if it was released without a failure.
+func pauseAfter(err error, attempt uint32) time.Duration {
 	retry, again := errors.AsType[*step.RetryError](err)
 	switch {
 	case !again:
@@ -143,7 +142,7 @@ func backoff(err error, attempt uint32) time.Duration {
 	case retry.Delay > 0:
 		return min(retry.Delay, time.Hour)
 	default:
-		return min(firstBackoff<<min(max(attempt, 1)-1, 10), longestBackoff)
+		return retries.After(int(attempt))
 	}
 }
 

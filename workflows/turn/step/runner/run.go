@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -90,7 +91,7 @@ func (r *Runner) commit(ctx context.Context, w *task, req *step.Commit) (*turnv1
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
 	defer cancel()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pauses := (backoff.Policy{First: 50 * time.Millisecond, Max: time.Second}).Start(); ; {
 		resp, err := r.deps.Sessions.CommitStep(ctx, req)
 		switch {
 		case err == nil && resp.GetBusy() != nil:
@@ -104,7 +105,7 @@ func (r *Runner) commit(ctx context.Context, w *task, req *step.Commit) (*turnv1
 			return resp.GetOutcome(), nil
 		}
 		err = step.Classify(context.WithoutCancel(ctx), fmt.Errorf("commit %s: %w", w.Ref.GetKey(), err))
-		if _, again := errors.AsType[*step.RetryError](err); !again || !sleep(ctx, pause) {
+		if _, again := errors.AsType[*step.RetryError](err); !again || pauses.Wait(ctx) != nil {
 			return nil, err
 		}
 	}
@@ -128,16 +129,4 @@ func (r *Runner) complete(w *task, req *step.Commit) {
 func outcomeTooLarge(step string) *fault.Error {
 	return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE, "what step %s came to is too large to be kept", step).
 		Hint("Have it answer with less, or store large content as an artifact.")
-}
-
-// sleep waits and reports whether ctx still lives.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
