@@ -39,10 +39,7 @@ func Command(r *command.Runner) *cobra.Command {
 }
 
 func apply(c *command.Call) error {
-	names, err := c.Cmd.Flags().GetStringArray("filename")
-	if err != nil {
-		return app.Usage("%s", err)
-	}
+	names, _ := c.Cmd.Flags().GetStringArray("filename") // the flag exists
 	if names = append(names, c.Args...); len(names) == 0 {
 		return app.Usage("name a file, a folder or - for standard input: %s apply FILE", c.Self)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/command"
@@ -66,10 +65,10 @@ func commands(r *command.Runner) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(changed) == 0 {
+			if len(changed.GetPaths()) == 0 {
 				return app.Usage("say what to change: --max-tokens, --max-cost, --max-tool-calls or --warn-at")
 			}
-			return Noun().Send(c, &sessionsv1.UpdateBudgetRequest{Budget: b, UpdateMask: &fieldmaskpb.FieldMask{Paths: changed}})
+			return Noun().Send(c, &sessionsv1.UpdateBudgetRequest{Budget: b, UpdateMask: changed})
 		}),
 	}
 	limitFlags(update)

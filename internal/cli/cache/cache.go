@@ -57,9 +57,5 @@ func clearResults(c *command.Call) error {
 	default:
 		return app.Usage("say what to clear: a tool, --source or --all")
 	}
-	raw, err := c.Do(req, nil)
-	if err != nil {
-		return err
-	}
-	return c.Printf("", raw, "results %s removed", output.Line(what))
+	return c.Done(req, "", "results %s removed", output.Line(what))
 }

@@ -85,7 +85,10 @@ func requestOf(req proto.Message) (request, error) {
 func binding(rule *annotations.HttpRule, m protoreflect.Message) (method, pattern, body string) {
 	for _, r := range append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...) {
 		method, pattern = verbOf(r)
-		if !slices.ContainsFunc(variables(pattern), func(name string) bool { return textOf(m, name) == "" }) {
+		if !slices.ContainsFunc(variables(pattern), func(name string) bool {
+			holder, fd := fieldAt(m, name)
+			return !holder.Has(fd)
+		}) {
 			return method, pattern, r.GetBody()
 		}
 	}
@@ -126,11 +129,6 @@ func fieldAt(m protoreflect.Message, path string) (protoreflect.Message, protore
 		return fieldAt(m.Mutable(fd).Message(), rest)
 	}
 	return m, fd
-}
-
-func textOf(m protoreflect.Message, path string) string {
-	m, fd := fieldAt(m, path)
-	return m.Get(fd).String()
 }
 
 // take returns the text of a field, and clears it.

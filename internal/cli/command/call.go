@@ -79,6 +79,15 @@ func (c *Call) Printf(id string, raw json.RawMessage, format string, args ...any
 	})
 }
 
+// Done makes a request, and prints a line for people about it, as Printf does.
+func (c *Call) Done(req proto.Message, id, format string, args ...any) error {
+	raw, err := c.Do(req, nil)
+	if err != nil {
+		return err
+	}
+	return c.Printf(id, raw, format, args...)
+}
+
 // PrintFields is Print with the fields of the resource for people.
 func (c *Call) PrintFields(id string, raw json.RawMessage) error {
 	return c.Print(id, raw, func(w io.Writer) error { return output.Fields(w, raw) })

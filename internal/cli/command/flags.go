@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
@@ -48,17 +49,19 @@ func (c *Call) Period() (*durationpb.Duration, error) {
 // Given sets the fields of a request that flags set to a text that is not empty. A flag is named as "key", or as "agent=agent_id" if the
 // field is not called as the flag, with _ for -.
 func (c *Call) Given(m proto.Message, flags ...string) error {
-	_, err := c.setFields(m, flags, func(flag string) bool { return c.Flag(flag) != "" })
+	_, err := setFields(m, c.Cmd.Flags(), flags, func(flag string) bool { return c.Flag(flag) != "" })
 	return err
 }
 
-// Changed sets the fields that flags set, to whatever value, and returns their names in order. Flags are named as for Given.
-func (c *Call) Changed(m proto.Message, flags ...string) ([]string, error) {
-	return c.setFields(m, flags, c.Cmd.Flags().Changed)
+// Changed sets the fields that flags set, to whatever value, and returns the mask of an update with their names in order. Flags are named
+// as for Given.
+func (c *Call) Changed(m proto.Message, flags ...string) (*fieldmaskpb.FieldMask, error) {
+	fields, err := setFields(m, c.Cmd.Flags(), flags, c.Cmd.Flags().Changed)
+	return &fieldmaskpb.FieldMask{Paths: fields}, err
 }
 
-func (c *Call) setFields(m proto.Message, flags []string, want func(flag string) bool) (fields []string, err error) {
-	for _, name := range flags {
+func setFields(m proto.Message, flags *pflag.FlagSet, names []string, want func(flag string) bool) (fields []string, err error) {
+	for _, name := range names {
 		flag, field, renamed := strings.Cut(name, "=")
 		if !renamed {
 			field = strings.ReplaceAll(flag, "-", "_")
@@ -66,7 +69,7 @@ func (c *Call) setFields(m proto.Message, flags []string, want func(flag string)
 		if !want(flag) {
 			continue
 		}
-		if err := client.Set(m, field, value(c.Cmd.Flags().Lookup(flag))); err != nil {
+		if err := client.Set(m, field, value(flags, flag)); err != nil {
 			return nil, err
 		}
 		fields = append(fields, field)
@@ -76,7 +79,11 @@ func (c *Call) setFields(m proto.Message, flags []string, want func(flag string)
 }
 
 // value returns the value of a flag as encoding/json takes it.
-func value(f *pflag.Flag) any {
+func value(flags *pflag.FlagSet, name string) any {
+	if pairs, err := flags.GetStringToString(name); err == nil {
+		return pairs
+	}
+	f := flags.Lookup(name)
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		return list.GetSlice()
 	}

@@ -31,9 +31,5 @@ func list(c *command.Call) error {
 }
 
 func revoke(c *command.Call) error {
-	raw, err := c.Do(&policyv1.RevokeGrantRequest{GrantId: c.Args[0]}, nil)
-	if err != nil {
-		return err
-	}
-	return c.Printf(c.Args[0], raw, "grant %s revoked", output.Line(c.Args[0]))
+	return c.Done(&policyv1.RevokeGrantRequest{GrantId: c.Args[0]}, c.Args[0], "grant %s revoked", output.Line(c.Args[0]))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/command"
@@ -98,31 +99,20 @@ func create(c *command.Call) error {
 
 // selectors reads the selectors of a new group: effects and labels narrow each of them, or form a selector if there is none.
 func selectors(c *command.Call) ([]*registryv1.ToolSelector, error) {
-	selects, err := c.Cmd.Flags().GetStringArray("select")
-	if err != nil {
-		return nil, app.Usage("%s", err)
+	selects, _ := c.Cmd.Flags().GetStringArray("select") // the flags exist
+	classes, _ := c.Cmd.Flags().GetStringArray("effect")
+	each := &registryv1.ToolSelector{}
+	if err := c.Given(each, "label=labels", "tag=tags"); err != nil {
+		return nil, err
 	}
-	classes, err := c.Cmd.Flags().GetStringArray("effect")
-	if err != nil {
-		return nil, app.Usage("%s", err)
-	}
-	labels, err := c.Cmd.Flags().GetStringToString("label")
-	if err != nil {
-		return nil, app.Usage("%s", err)
-	}
-	var effects []turnv1.EffectClass
 	for _, class := range classes {
 		effect := enum.Parse[turnv1.EffectClass](class)
 		if effect == 0 {
 			return nil, app.Usage("--effect %q: want read, idempotent or once", class)
 		}
-		effects = append(effects, effect)
+		each.Effects = append(each.Effects, effect)
 	}
-	tags, err := c.Cmd.Flags().GetStringSlice("tag")
-	if err != nil {
-		return nil, app.Usage("%s", err)
-	}
-	if len(selects) == 0 && len(effects)+len(labels)+len(tags) > 0 {
+	if len(selects) == 0 && proto.Size(each) > 0 {
 		selects = []string{"*/*"}
 	}
 	var out []*registryv1.ToolSelector
@@ -131,7 +121,9 @@ func selectors(c *command.Call) ([]*registryv1.ToolSelector, error) {
 		if !ok {
 			return nil, app.Usage("--select %q: want SOURCE/TOOL, for example 'notes/*' or '*/read_*'", s)
 		}
-		out = append(out, &registryv1.ToolSelector{Source: source, Name: tool, Effects: effects, Labels: labels, Tags: tags})
+		selector := proto.CloneOf(each)
+		selector.Source, selector.Name = source, tool
+		out = append(out, selector)
 	}
 	return out, nil
 }

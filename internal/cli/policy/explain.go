@@ -39,10 +39,7 @@ func explainCommand(r *command.Runner) *cobra.Command {
 
 func explain(c *command.Call) error {
 	subject, claims := c.Flag("subject"), c.Flag("claims")
-	roles, err := c.Cmd.Flags().GetStringArray("role")
-	if err != nil {
-		return app.Usage("%s", err)
-	}
+	roles, _ := c.Cmd.Flags().GetStringArray("role") // the flag exists
 	req := &policyv1.ExplainAccessRequest{Permission: c.Args[0]}
 	if strings.Contains(c.Args[0], "__") {
 		req = &policyv1.ExplainAccessRequest{Tool: c.Args[0]}

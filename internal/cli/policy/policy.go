@@ -68,16 +68,13 @@ func policyFlags(cmd *cobra.Command) {
 }
 
 // change sets what flags set, and returns the names of the fields.
-func change(c *command.Call, p *policyv1.AccessPolicy) ([]string, error) {
+func change(c *command.Call, p *policyv1.AccessPolicy) (*fieldmaskpb.FieldMask, error) {
 	changed, err := c.Changed(p,
 		"tool=tools", "tool-group=tool_groups", "permission=permissions", "description", "expression", "disabled", "priority")
 	if err != nil {
 		return nil, err
 	}
-	matches, err := c.Cmd.Flags().GetStringArray("match")
-	if err != nil {
-		return nil, app.Usage("%s", err)
-	}
+	matches, _ := c.Cmd.Flags().GetStringArray("match") // the flag exists
 	if len(matches) == 0 {
 		return changed, nil
 	}
@@ -85,7 +82,8 @@ func change(c *command.Call, p *policyv1.AccessPolicy) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(changed, "matchers"), client.Set(p, "matchers", all)
+	changed.Paths = append(changed.Paths, "matchers")
+	return changed, client.Set(p, "matchers", all)
 }
 
 // matcher is a condition as it is written.
@@ -134,14 +132,14 @@ func update(c *command.Call) error {
 	case deny && allow:
 		return app.Usage("--allow and --deny exclude each other")
 	case deny:
-		p.Effect, changed = policyv1.AccessEffect_ACCESS_EFFECT_DENY, append(changed, "effect")
+		p.Effect, changed.Paths = policyv1.AccessEffect_ACCESS_EFFECT_DENY, append(changed.Paths, "effect")
 	case allow:
-		p.Effect, changed = policyv1.AccessEffect_ACCESS_EFFECT_ALLOW, append(changed, "effect")
+		p.Effect, changed.Paths = policyv1.AccessEffect_ACCESS_EFFECT_ALLOW, append(changed.Paths, "effect")
 	}
-	if len(changed) == 0 {
+	if len(changed.GetPaths()) == 0 {
 		return app.Usage("say what to change, for example --tool 'orders__search'")
 	}
-	return send(c, &policyv1.UpdateAccessPolicyRequest{AccessPolicy: p, UpdateMask: &fieldmaskpb.FieldMask{Paths: changed}}, "updated")
+	return send(c, &policyv1.UpdateAccessPolicyRequest{AccessPolicy: p, UpdateMask: changed}, "updated")
 }
 
 func send(c *command.Call, req proto.Message, done string) error {

@@ -52,15 +52,16 @@ A limit that is not given stays as it is; 0 removes it. Limits of the server's c
 }
 
 func set(c *command.Call) error {
-	req, given := &policyv1.SetQuotaRequest{QuotaId: c.Args[0]}, 0
+	var flags []string
 	for _, l := range limits {
-		changed, err := c.Changed(req, l.flag)
-		if err != nil {
-			return err
-		}
-		given += len(changed)
+		flags = append(flags, l.flag)
 	}
-	if given == 0 {
+	req := &policyv1.SetQuotaRequest{QuotaId: c.Args[0]}
+	changed, err := c.Changed(req, flags...)
+	if err != nil {
+		return err
+	}
+	if len(changed.GetPaths()) == 0 {
 		return app.Usage("give at least one limit, for example --concurrent-turns 5")
 	}
 	return show(c, req)
@@ -103,11 +104,7 @@ func list(c *command.Call) error {
 }
 
 func remove(c *command.Call) error {
-	raw, err := c.Do(&policyv1.DeleteQuotaRequest{QuotaId: c.Args[0]}, nil)
-	if err != nil {
-		return err
-	}
-	return c.Printf(c.Args[0], raw, "quota %s deleted", output.Line(c.Args[0]))
+	return c.Done(&policyv1.DeleteQuotaRequest{QuotaId: c.Args[0]}, c.Args[0], "quota %s deleted", output.Line(c.Args[0]))
 }
 
 func showUsage(c *command.Call) error {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
@@ -81,12 +80,12 @@ func commands(r *command.Runner) []*cobra.Command {
 				return err
 			}
 			if s.Params != nil {
-				changed = append(changed, "params")
+				changed.Paths = append(changed.Paths, "params")
 			}
-			if len(changed) == 0 {
+			if len(changed.GetPaths()) == 0 {
 				return app.Usage("say what to change, for example --every 15m")
 			}
-			return Noun().Send(c, &sessionsv1.UpdateScheduleRequest{Schedule: s, UpdateMask: &fieldmaskpb.FieldMask{Paths: changed}})
+			return Noun().Send(c, &sessionsv1.UpdateScheduleRequest{Schedule: s, UpdateMask: changed})
 		}),
 	}
 	update.Flags().String("input", "", "what the agent is asked each time")

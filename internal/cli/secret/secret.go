@@ -95,11 +95,7 @@ func list(c *command.Call) error {
 }
 
 func remove(c *command.Call) error {
-	raw, err := c.Do(&policyv1.DeleteSecretRequest{Name: c.Args[0]}, nil)
-	if err != nil {
-		return err
-	}
-	return c.Printf(c.Args[0], raw, "secret %s deleted", output.Line(c.Args[0]))
+	return c.Done(&policyv1.DeleteSecretRequest{Name: c.Args[0]}, c.Args[0], "secret %s deleted", output.Line(c.Args[0]))
 }
 
 func rotate(c *command.Call) error {

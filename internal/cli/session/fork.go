@@ -1,9 +1,10 @@
 package session
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
@@ -24,14 +25,8 @@ func forkCommand(r *command.Runner) *cobra.Command {
 }
 
 func fork(c *command.Call) error {
-	seq, err := c.Cmd.Flags().GetUint32("seq")
-	if err != nil {
-		return app.Usage("%s", err)
-	}
-	req := &sessionsv1.ForkSessionRequest{
-		SessionId: c.Args[0], Seq: seq, AgentId: c.Flag("agent"), Title: c.Flag("title"), IdempotencyKey: c.Flag("key"),
-	}
-	if err := c.AddParams(req); err != nil {
+	req := &sessionsv1.ForkSessionRequest{SessionId: c.Args[0]}
+	if err := errors.Join(c.Given(req, "seq", "agent=agent_id", "title", "key=idempotency_key"), c.AddParams(req)); err != nil {
 		return err
 	}
 	return Noun().Send(c, req)

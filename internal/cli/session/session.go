@@ -2,11 +2,11 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/command"
@@ -49,33 +49,21 @@ func commands(r *command.Runner) []*cobra.Command {
 }
 
 func create(c *command.Call) error {
-	labels, err := c.Cmd.Flags().GetStringToString("label")
-	if err != nil {
-		return app.Usage("%s", err)
-	}
-	req := &sessionsv1.CreateSessionRequest{AgentId: c.Flag("agent"), Title: c.Flag("title"), Labels: labels}
-	if err := c.AddParams(req); err != nil {
+	req := &sessionsv1.CreateSessionRequest{}
+	if err := errors.Join(c.Given(req, "agent=agent_id", "title", "label=labels"), c.AddParams(req)); err != nil {
 		return err
 	}
 	return Noun().Send(c, req)
 }
 
 func update(c *command.Call) error {
-	labels, err := c.Cmd.Flags().GetStringToString("label")
+	s := &sessionsv1.Session{Id: c.Args[0]}
+	changed, err := c.Changed(s, "title", "label=labels")
 	if err != nil {
-		return app.Usage("%s", err)
+		return err
 	}
-	var mask fieldmaskpb.FieldMask
-	if c.Cmd.Flags().Changed("label") {
-		mask.Paths = append(mask.Paths, "labels")
-	}
-	if c.Cmd.Flags().Changed("title") {
-		mask.Paths = append(mask.Paths, "title")
-	}
-	if len(mask.GetPaths()) == 0 {
+	if len(changed.GetPaths()) == 0 {
 		return app.Usage("say what to change: --title or --label")
 	}
-	return Noun().Send(c, &sessionsv1.UpdateSessionRequest{
-		Session: &sessionsv1.Session{Id: c.Args[0], Title: c.Flag("title"), Labels: labels}, UpdateMask: &mask,
-	})
+	return Noun().Send(c, &sessionsv1.UpdateSessionRequest{Session: s, UpdateMask: changed})
 }

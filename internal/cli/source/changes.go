@@ -26,11 +26,9 @@ var fieldsOf = map[string][]string{
 
 // changes returns the fields of a source that flags and the arguments after its ID change, with their names.
 func changes(f *pflag.FlagSet, args []string, in io.Reader) (source *registryv1.Source, fields []string, err error) {
-	r := reader{flags: f, source: &registryv1.Source{}}
-	if err := r.general(args[1:]); err != nil {
-		return nil, nil, err
-	}
-	if err := r.changed(in); err != nil {
+	r := reader{flags: f, in: in, source: &registryv1.Source{}}
+	r.general(args[1:])
+	if err := r.changed(); err != nil {
 		return nil, nil, err
 	}
 	names := map[string]bool{}
@@ -50,29 +48,11 @@ func changes(f *pflag.FlagSet, args []string, in io.Reader) (source *registryv1.
 }
 
 // changed reads the flags that are given, besides those of all kinds of sources.
-func (r reader) changed(in io.Reader) error {
-	endpoints, err := r.flags.GetStringArray("endpoint")
-	if err != nil {
-		return app.Usage("%s", err)
-	}
-	workflows, err := r.flags.GetStringArray("workflow")
-	if err != nil {
-		return app.Usage("%s", err)
-	}
-	for _, part := range []struct {
-		given bool
-		read  func() error
-	}{
-		{r.get("openapi") != "", func() error { return r.document(r.get("openapi"), in) }},
-		{r.get("graphql") != "", r.graphql},
-		{r.get("grpc") != "", func() error { return r.grpc(r.get("grpc"), in) }},
-		{r.get("grpc") == "" && r.flags.Changed("tls"), func() error { return app.Usage("--tls belongs to --grpc HOST:PORT") }},
-		{r.get("grpc") == "" && r.get("descriptor-set") != "", func() error { return r.descriptors(r.get("descriptor-set"), in) }},
-		{len(endpoints) > 0, func() error { return r.endpoints(endpoints) }},
-		{len(workflows) > 0, func() error { return r.workflows(workflows) }},
-		{len(workflows) == 0, r.onlyForWorkflows},
-		{len(r.list("agents")) > 0, func() error { r.source.Agents = r.list("agents"); return nil }},
-	} {
+func (r reader) changed() error {
+	for _, part := range append(r.kinds(),
+		part{r.get("grpc") == "" && r.flags.Changed("tls"), func() error { return app.Usage("--tls belongs to --grpc HOST:PORT") }},
+		part{r.get("grpc") == "", r.descriptors}, part{len(r.list("workflow")) == 0, r.onlyForWorkflows},
+	) {
 		if !part.given {
 			continue
 		}
@@ -80,7 +60,7 @@ func (r reader) changed(in io.Reader) error {
 			return err
 		}
 	}
-	r.source.BaseUrl, r.source.KeyHeader = r.get("base-url"), r.get("key-header")
+	r.source.BaseUrl, r.source.KeyHeader, r.source.Agents = r.get("base-url"), r.get("key-header"), r.list("agents")
 	r.operations()
 	return r.auth()
 }

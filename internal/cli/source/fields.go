@@ -1,7 +1,6 @@
 package source
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,32 +48,13 @@ func sourceFlags(f *pflag.FlagSet) {
 
 // newSource returns the source that the arguments and flags describe: name, then program and arguments of an MCP server, if any.
 func newSource(f *pflag.FlagSet, args []string, in io.Reader) (*registryv1.Source, error) {
-	r := reader{flags: f, source: &registryv1.Source{Name: args[0], Kind: "mcp"}}
-	if err := r.general(args[1:]); err != nil {
-		return nil, err
-	}
-	endpoints, err := f.GetStringArray("endpoint")
-	if err != nil {
-		return nil, app.Usage("%s", err)
-	}
-	workflows, err := f.GetStringArray("workflow")
-	if err != nil {
-		return nil, app.Usage("%s", err)
-	}
+	r := reader{flags: f, in: in, source: &registryv1.Source{Name: args[0], Kind: "mcp"}}
+	r.general(args[1:])
 	var read []func() error // what reads the rest, one for each kind of source that is given
-	for _, kind := range []struct {
-		given bool
-		read  func() error
-	}{
-		{r.source.GetUrl() != "", r.onlyForAPIs},
-		{len(r.source.GetCommand()) > 0, r.onlyForAPIs},
-		{r.get("openapi") != "", func() error { return r.document(r.get("openapi"), in) }},
-		{r.get("graphql") != "", r.graphql},
-		{r.get("grpc") != "", func() error { return r.grpc(r.get("grpc"), in) }},
-		{len(endpoints) > 0, func() error { return r.endpoints(endpoints) }},
-		{len(workflows) > 0, func() error { return r.workflows(workflows) }},
-		{len(r.list("agents")) > 0, r.agents},
-	} {
+	for _, kind := range append(r.kinds(),
+		part{r.source.GetUrl() != "", r.onlyForAPIs}, part{len(r.source.GetCommand()) > 0, r.onlyForAPIs},
+		part{len(r.list("agents")) > 0, r.agents},
+	) {
 		if kind.given {
 			read = append(read, kind.read)
 		}
@@ -98,42 +78,42 @@ func newSource(f *pflag.FlagSet, args []string, in io.Reader) (*registryv1.Sourc
 	return r.source, r.auth()
 }
 
-// general sets what sources of several kinds have.
-func (r reader) general(command []string) error {
+// general sets what sources of several kinds have. The flags are those of sourceFlags.
+func (r reader) general(command []string) {
 	s := r.source
 	s.Url, s.Transport, s.Dir, s.Elicitation = r.get("url"), r.get("transport"), r.get("dir"), r.get("elicitation")
 	s.Exclude, s.Command = r.list("exclude"), command
-	var errs [4]error
-	s.Env, errs[0] = r.flags.GetStringToString("env")
-	s.Headers, errs[1] = r.flags.GetStringToString("header")
-	s.Pin, errs[2] = r.flags.GetBool("pin")
-	s.CallTimeoutSeconds, errs[3] = r.flags.GetUint32("timeout")
-	if err := errors.Join(errs[:]...); err != nil {
-		return app.Usage("%s", err)
+	s.Env, _ = r.flags.GetStringToString("env")
+	s.Headers, _ = r.flags.GetStringToString("header")
+	s.Pin, _ = r.flags.GetBool("pin")
+	s.CallTimeoutSeconds, _ = r.flags.GetUint32("timeout")
+}
+
+// part reads flags that describe a source, if they are given.
+type part struct {
+	given bool
+	read  func() error
+}
+
+// kinds are the kinds of sources besides MCP servers and agents.
+func (r reader) kinds() []part {
+	return []part{
+		{r.get("openapi") != "", r.document}, {r.get("graphql") != "", r.graphql}, {r.get("grpc") != "", r.grpc},
+		{len(r.list("endpoint")) > 0, r.endpoints}, {len(r.list("workflow")) > 0, r.workflows},
 	}
-	return nil
 }
 
 // reader collects the fields of a source.
 type reader struct {
 	flags  *pflag.FlagSet
+	in     io.Reader
 	source *registryv1.Source
 }
 
-func (r reader) get(name string) string {
-	value, err := r.flags.GetString(name)
-	if err != nil {
-		return ""
-	}
-	return value
-}
+func (r reader) get(name string) string { return r.flags.Lookup(name).Value.String() }
 
 func (r reader) list(name string) []string {
-	value, err := r.flags.GetStringSlice(name)
-	if err != nil {
-		return nil
-	}
-	return value
+	return r.flags.Lookup(name).Value.(pflag.SliceValue).GetSlice()
 }
 
 func (r reader) onlyForAPIs() error {
@@ -157,11 +137,8 @@ func (r reader) onlyForGRPC() error {
 }
 
 // grpc sets where a gRPC server is, and its descriptors if they are given.
-func (r reader) grpc(address string, in io.Reader) error {
-	secure, err := r.flags.GetBool("tls")
-	if err != nil {
-		return app.Usage("%s", err)
-	}
+func (r reader) grpc() error {
+	address, secure := r.get("grpc"), r.get("tls") == "true"
 	switch {
 	case !strings.Contains(address, "://") && secure:
 		address = "grpcs://" + address
@@ -171,37 +148,38 @@ func (r reader) grpc(address string, in io.Reader) error {
 		return app.Usage("--tls needs --grpc HOST:PORT or grpcs://HOST:PORT")
 	}
 	r.source.Kind, r.source.Url, r.source.KeyHeader = "grpc", address, r.get("key-header")
-	if from := r.get("descriptor-set"); from != "" {
-		return r.descriptors(from, in)
-	}
-	return nil
+	return r.descriptors()
 }
 
-// descriptors sets the descriptors of a gRPC server.
-func (r reader) descriptors(from string, in io.Reader) error {
-	var err error
-	if r.source.DescriptorSet, err = read(from, in); err != nil {
+// descriptors sets the descriptors of a gRPC server, if they are given.
+func (r reader) descriptors() (err error) {
+	from := r.get("descriptor-set")
+	if from == "" {
+		return nil
+	}
+	if r.source.DescriptorSet, err = r.read(from); err != nil {
 		return fmt.Errorf("read the descriptor set: %w", err)
 	}
 	return nil
 }
 
 // read reads a file, or the standard input for "-".
-func read(from string, in io.Reader) ([]byte, error) {
+func (r reader) read(from string) ([]byte, error) {
 	if from == "-" {
-		return io.ReadAll(in)
+		return io.ReadAll(r.in)
 	}
 	return os.ReadFile(from)
 }
 
 // document sets where the API's document is, or its text.
-func (r reader) document(from string, in io.Reader) error {
+func (r reader) document() error {
+	from := r.get("openapi")
 	r.source.Kind = "openapi"
 	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
 		r.source.Url = from
 		return nil
 	}
-	text, err := read(from, in)
+	text, err := r.read(from)
 	if err != nil {
 		return fmt.Errorf("read the OpenAPI document: %w", err)
 	}
@@ -222,9 +200,9 @@ func (r reader) agents() error {
 }
 
 // endpoints sets endpoints whose placeholders are their arguments.
-func (r reader) endpoints(list []string) error {
+func (r reader) endpoints() error {
 	r.source.Kind = "http"
-	for _, text := range list {
+	for _, text := range r.list("endpoint") {
 		name, request, ok := strings.Cut(text, "=")
 		method, path, hasPath := strings.Cut(request, " ")
 		if !ok || !hasPath {

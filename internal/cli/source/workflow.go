@@ -19,22 +19,21 @@ func workflowFlags(f *pflag.FlagSet) {
 }
 
 // workflows sets where the workflows run, and their entries.
-func (r reader) workflows(list []string) error {
+func (r reader) workflows() error {
 	at := &registryv1.Temporal{Address: r.get("temporal"), Namespace: r.get("temporal-namespace")}
 	if at.GetAddress() == "" {
 		return app.Usage("--workflow needs --temporal, the address of Temporal")
 	}
-	at.Tls, _ = r.flags.GetBool("temporal-tls") // these are defined above
-	poll, _ := r.flags.GetBool("poll")
+	at.Tls = r.get("temporal-tls") == "true"
 	r.source.Kind, r.source.Temporal = "workflow", at
-	for _, text := range list {
+	for _, text := range r.list("workflow") {
 		left, queue, ok := strings.Cut(text, "@")
 		if !ok || left == "" || queue == "" {
 			return app.Usage("--workflow is 'NAME=TYPE@TASK-QUEUE'")
 		}
 		name, kind, _ := strings.Cut(left, "=")
 		w := &registryv1.Workflow{Name: name, TaskQueue: queue, WorkflowType: kind}
-		if poll {
+		if r.get("poll") == "true" {
 			w.Mode = "poll"
 		}
 		r.source.Workflows = append(r.source.Workflows, w)

@@ -29,13 +29,13 @@ func rerunCommand(r *command.Runner) *cobra.Command {
 }
 
 func rerun(c *command.Call) error {
+	limits, err := limits(c)
+	if err != nil {
+		return err
+	}
 	req := &sessionsv1.RerunTurnRequest{
 		TurnId: c.Args[0], FromStep: c.Flag("from"), AgentId: c.Flag("agent"), Model: c.Flag("model"), Tools: c.Flag("tools"),
-		Missing: c.Flag("missing"), IdempotencyKey: c.Flag("key"),
-	}
-	var err error
-	if req.Limits, err = limits(c); err != nil {
-		return err
+		Missing: c.Flag("missing"), IdempotencyKey: c.Flag("key"), Limits: limits,
 	}
 	if err := c.AddParams(req); err != nil {
 		return err

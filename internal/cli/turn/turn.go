@@ -79,7 +79,7 @@ func startFlags(cmd *cobra.Command) {
 func limits(c *command.Call) (*sessionsv1.Limits, error) {
 	l := &sessionsv1.Limits{}
 	changed, err := c.Changed(l, "max-steps", "max-tokens", "max-tool-calls", "max-cost", "turn-seconds")
-	if len(changed) == 0 {
+	if len(changed.GetPaths()) == 0 {
 		return nil, err
 	}
 	return l, err

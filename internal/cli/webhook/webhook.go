@@ -3,13 +3,11 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/command"
@@ -55,10 +53,10 @@ func commands(r *command.Runner) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(changed) == 0 {
+			if len(changed.GetPaths()) == 0 {
 				return app.Usage("say what to change: --url, --event, --agent, --description or --disabled")
 			}
-			return send(c, &sessionsv1.UpdateWebhookRequest{Webhook: w, UpdateMask: &fieldmaskpb.FieldMask{Paths: changed}})
+			return send(c, &sessionsv1.UpdateWebhookRequest{Webhook: w, UpdateMask: changed})
 		}),
 	}
 	flags(update)
@@ -86,14 +84,12 @@ func flags(cmd *cobra.Command) {
 var fields = []string{"agent=agent_id", "description", "event=events", "disabled"}
 
 func send(c *command.Call, req proto.Message) error {
-	raw, err := c.Do(req, nil)
+	var w sessionsv1.Webhook
+	raw, err := c.Do(req, &w)
 	if err != nil {
 		return err
 	}
-	var shown struct {
-		Secret string `json:"secret"`
-	}
-	if json.Unmarshal(raw, &shown) == nil && shown.Secret != "" {
+	if w.GetSecret() != "" {
 		c.Note("store the secret: it cannot be shown again")
 	}
 	return Noun().Print(c, raw)
