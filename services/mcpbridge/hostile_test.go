@@ -99,20 +99,21 @@ func TestServersThatCannotBeReached(t *testing.T) {
 		server    *mcpbridgev1.Server
 		want      string
 		retry     time.Duration
+		answered  bool
 	}{
 		{name: "nobody listens", url: "http://" + closed.Addr().String(), want: "connection refused"},
 		{name: "no such name", url: "http://nobody.invalid/mcp", want: "nobody.invalid"},
 		{name: "metadata address", url: "http://169.254.169.254/mcp", want: "never dialled"},
-		{name: "wants a login", handler: status(401), want: "status 401"},
-		{name: "forbids", handler: status(403), want: "status 403"},
+		{name: "wants a login", handler: status(401), want: "status 401", answered: true},
+		{name: "forbids", handler: status(403), want: "status 403", answered: true},
 		{name: "is busy", handler: status(429, "Retry-After", "7"), want: "status 429", retry: 7 * time.Second},
-		{name: "wrong path", handler: status(404), want: "status 404"},
-		{name: "is of the SSE kind", handler: status(405), want: "transport to sse"},
+		{name: "wrong path", handler: status(404), want: "status 404", answered: true},
+		{name: "is of the SSE kind", handler: status(405), want: "transport to sse", answered: true},
 		{name: "is broken", handler: status(502), want: "status 502"},
-		{name: "sends HTML", handler: html, want: "text/html"},
-		{name: "sends garbage", handler: garbage, want: "unexpected EOF"},
+		{name: "sends HTML", handler: html, want: "text/html", answered: true},
+		{name: "sends garbage", handler: garbage, want: "unexpected EOF", answered: true},
 		{name: "hangs", handler: hanging, want: "in time"},
-		{name: "redirects", handler: status(307, "Location", "http://example.com/?key=1"), want: "redirect refused"},
+		{name: "redirects", handler: status(307, "Location", "http://example.com/?key=1"), want: "redirect refused", answered: true},
 		{
 			name: "hanging process", want: "in time; the process last wrote: waiting for a friend",
 			// A shell starts within the time, this program may not.
@@ -142,6 +143,9 @@ func TestServersThatCannotBeReached(t *testing.T) {
 			}
 			if !strings.Contains(f.Message, row.want) || !strings.Contains(f.Message, "the server") || strings.Contains(f.Message, "hunter2") {
 				t.Errorf("discover: got %q, want %q in it", f.Message, row.want)
+			}
+			if answered := f.Details["answered"] != ""; answered != row.answered || answered == strings.Contains(f.Message, "cannot be reached") {
+				t.Errorf("answered: %v, with %q", answered, f.Message)
 			}
 			if f.Retry != row.retry {
 				t.Errorf("retry after %v, want %v", f.Retry, row.retry)

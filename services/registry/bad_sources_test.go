@@ -106,9 +106,11 @@ func (r *replica) callsPet(source string) {
 
 func (r *replica) badSourcesAreNamed() {
 	r.w.t.Helper()
-	for name, want := range map[string]string{"dead": "connection refused", "deadflow": "connection refused", "lying": "cannot be read"} {
-		testpoll.Until(r.w.t, name+" is unreachable", func() bool { return r.state(name) == "unreachable" })
-		if why := r.source(name).GetLastError(); !strings.Contains(why, want) || !strings.Contains(why, `"`+name+`"`) {
+	for name, want := range map[string][2]string{
+		"dead": {"unreachable", "connection refused"}, "deadflow": {"unreachable", "connection refused"}, "lying": {"invalid", "cannot be read"},
+	} {
+		testpoll.Until(r.w.t, name+" is "+want[0], func() bool { return r.state(name) == want[0] })
+		if why := r.source(name).GetLastError(); !strings.Contains(why, want[1]) || !strings.Contains(why, `"`+name+`"`) {
 			r.w.t.Errorf("%s: %s", name, why)
 		}
 	}

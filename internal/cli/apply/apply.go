@@ -120,7 +120,7 @@ func restartSources(c *command.Call, names []string) error {
 				return err
 			}
 		}
-		if src.GetState() == registryv1.SourceState_SOURCE_STATE_UNREACHABLE {
+		if src.GetState() != registryv1.SourceState_SOURCE_STATE_READY {
 			c.Note("source/%s cannot be started: %s", output.Line(d.ID), output.Line(strings.TrimSpace(src.GetLastError())))
 			continue
 		}

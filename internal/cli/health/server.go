@@ -150,7 +150,10 @@ func sourceFinding(s *registryv1.Source) Finding {
 		f.Detail = "disabled"
 	case s.GetState() != registryv1.SourceState_SOURCE_STATE_READY:
 		f.Outcome, f.Detail = Broken, enum.Name(s.GetState())+": "+s.GetLastError()
-		f.Todo = "Start the tool server, or fix the source; then: windlass source sync " + s.GetName()
+		f.Todo = "Start the tool server, or correct the source; then: windlass source sync " + s.GetName()
+		if s.GetState() == registryv1.SourceState_SOURCE_STATE_INVALID {
+			f.Todo = "The server answers: correct the source, or what the server returns; then: windlass source sync " + s.GetName()
+		}
 	}
 	return f
 }

@@ -18,7 +18,7 @@ func (r *Runner) Discover(ctx context.Context, sp *server.Spec) (*connection.Con
 	for attempt := 0; ; attempt++ {
 		u, err := r.pool.Get(sp)
 		if err != nil {
-			return nil, nil, wire.Unavailable(sp, err)
+			return nil, nil, wire.NotListed(sp, err)
 		}
 		c, err := u.Connection(ctx)
 		if err == nil && !c.Begin() {
@@ -28,7 +28,7 @@ func (r *Runner) Discover(ctx context.Context, sp *server.Spec) (*connection.Con
 			continue
 		}
 		if err != nil {
-			return nil, nil, wire.Unavailable(sp, err)
+			return nil, nil, wire.NotListed(sp, err)
 		}
 		c.Listening(ctx)
 		tools, err := c.ListTools(ctx)
@@ -44,7 +44,7 @@ func (r *Runner) Discover(ctx context.Context, sp *server.Spec) (*connection.Con
 			u.Drop(c, e)
 		}
 		if !e.Lost() && c.Alive() || attempt > 0 || ctx.Err() != nil {
-			return nil, nil, wire.Unavailable(sp, err)
+			return nil, nil, wire.NotListed(sp, err)
 		}
 	}
 }

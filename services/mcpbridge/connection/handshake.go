@@ -40,7 +40,7 @@ type Info struct {
 var errEndedInProbe = errors.New("the server ended when it was asked for its protocol")
 
 // errNoInitialize means that the server rejects the old handshake.
-var errNoInitialize = errors.New("initialize")
+var errNoInitialize = wire.Useless("initialize")
 
 // handshake makes a connection ready.
 type handshake struct{ *Connection }
@@ -199,10 +199,10 @@ func (h handshake) initialize(ctx context.Context) error {
 		Instructions string             `json:"instructions"`
 	}
 	if err := json.Unmarshal(a.Result, &r); err != nil {
-		return errors.New("initialize: the server's answer is no MCP")
+		return wire.Useless("initialize: the server's answer is no MCP")
 	}
 	if !mcp.IsValidProtocolVersion(r.Version) || mcp.IsModernProtocol(r.Version) {
-		return fmt.Errorf("initialize: the server speaks protocol revision %q, which this version does not", r.Version)
+		return wire.Useless(fmt.Sprintf("initialize: the server speaks protocol revision %q, which this version does not", r.Version))
 	}
 	h.wire.SetVersion(r.Version)
 	h.info = r.Capabilities.info(r.Server, r.Instructions)

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/services/mcpbridge/listing"
 	"github.com/windlass-dev/windlass/services/mcpbridge/server"
+	"github.com/windlass-dev/windlass/services/mcpbridge/wire"
 )
 
 // Limits of lists that need no setting.
@@ -48,7 +49,7 @@ func (c *Connection) ListTools(ctx context.Context) ([]Tool, error) {
 			if a.Failure.Code == mcp.METHOD_NOT_FOUND && cursor == "" {
 				return nil, nil // a server without tools
 			}
-			return nil, fmt.Errorf("tools/list: the server answered: %s", a.Failure.Message)
+			return nil, useless("tools/list: the server answered: %s", a.Failure.Message)
 		}
 		var page struct {
 			Tools      []json.RawMessage `json:"tools"`
@@ -56,13 +57,13 @@ func (c *Connection) ListTools(ctx context.Context) ([]Tool, error) {
 		}
 		found, _ := canon.Measure(a.Result)
 		if values += found; values > maxValues {
-			return nil, fmt.Errorf("tools/list: more than %d values", maxValues)
+			return nil, useless("tools/list: more than %d values", maxValues)
 		}
 		if err := json.Unmarshal(a.Result, &page); err != nil {
-			return nil, errors.New("tools/list: the server's answer is no MCP")
+			return nil, useless("tools/list: the server's answer is no MCP")
 		}
 		if listed += len(page.Tools); listed > maxTools { // including skipped ones
-			return nil, fmt.Errorf("tools/list: more than %d tools", maxTools)
+			return nil, useless("tools/list: more than %d tools", maxTools)
 		}
 		for _, raw := range page.Tools {
 			t, ok := c.readTool(ctx, raw, headers, &budget)
@@ -74,18 +75,21 @@ func (c *Connection) ListTools(ctx context.Context) ([]Tool, error) {
 		}
 		switch {
 		case size > maxBytes:
-			return nil, fmt.Errorf("tools/list: more than %d bytes", maxBytes)
+			return nil, useless("tools/list: more than %d bytes", maxBytes)
 		case page.NextCursor == "":
 			c.wire.Headers.Set(headers)
 			return all, nil
 		case seen[page.NextCursor]:
-			return nil, errors.New("tools/list: the server gave the same page twice")
+			return nil, useless("tools/list: the server gave the same page twice")
 		}
 		cursor = page.NextCursor
 		seen[cursor] = true
 	}
-	return nil, fmt.Errorf("tools/list: more than %d pages", maxPages)
+	return nil, useless("tools/list: more than %d pages", maxPages)
 }
+
+// useless returns the error of a list that another request would not make better.
+func useless(format string, args ...any) error { return wire.Useless(fmt.Sprintf(format, args...)) }
 
 // readTool parses one tool. It skips a tool that cannot be called.
 func (c *Connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool, budget *listing.Budget) (Tool, bool) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -44,7 +45,8 @@ type Error struct {
 	// RetryAfter is requested by the server.
 	RetryAfter time.Duration
 
-	status     int // HTTP status, 0 without one
+	useless    bool // it is certain that the server answered
+	status     int  // HTTP status, 0 without one
 	redirected bool
 	scopes     *[]string // the server wants these instead of those of the user's token
 	text       string    // for people; empty = the cause's
@@ -55,7 +57,7 @@ type Error struct {
 func NotSent(cause error, text string) *Error { return &Error{Fate: Unsent, text: text, cause: cause} }
 
 // Useless returns the error of a request whose answer is of no use.
-func Useless(text string) *Error { return &Error{Fate: UnknownFate, text: text} }
+func Useless(text string) *Error { return &Error{Fate: UnknownFate, useless: true, text: text} }
 
 // WrongRevision returns the error for a server that does not speak the connection's protocol revision.
 func WrongRevision() *Error { return staleness(facts{}, wrongRevision) }
@@ -90,6 +92,17 @@ func (e *Error) Refused() bool {
 // Hopeless reports whether another request over HTTP would fail in the same way.
 func (e *Error) Hopeless() bool {
 	return e.status == 0 && e.Fate == Unsent || e.status == http.StatusUnauthorized || e.status == http.StatusTooManyRequests || e.redirected
+}
+
+// Answered reports whether the server answered, and another request would get no better answer.
+func (e *Error) Answered() bool {
+	switch {
+	case e.useless, e.redirected, e.TooLarge:
+		return true
+	case errors.Is(e.cause, context.DeadlineExceeded), errors.Is(e.cause, context.Canceled):
+		return false
+	}
+	return e.status != 0 && e.status < 500 && e.status != http.StatusTooManyRequests && e.status != http.StatusRequestTimeout
 }
 
 // NotWritten reports whether a process did not take the request.

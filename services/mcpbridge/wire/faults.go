@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -31,6 +32,16 @@ func Unavailable(sp *server.Spec, err error) *fault.Error {
 		f.Details = map[string]string{"scopes_wanted": strings.Join(*e.scopes, " ")}
 	case e.status == http.StatusUnauthorized:
 		f.Details = map[string]string{"token_refused": "true"}
+	}
+	return f
+}
+
+// NotListed is Unavailable for a server whose tools were to be listed. It says whether the server answered.
+func NotListed(sp *server.Spec, err error) *fault.Error {
+	f := Unavailable(sp, err)
+	if e, ok := errors.AsType[*Error](err); ok && f.Details == nil && e.Answered() {
+		f.Message = fmt.Sprintf("tool server %q does not answer as an MCP server: %s", sp.Name, Describe(sp, err))
+		f.Details = map[string]string{"answered": "true"}
 	}
 	return f
 }

@@ -28,7 +28,7 @@ func (s *Sender) judge(ctx context.Context, x *exchange, res *transport.JSONRPCR
 		return nil, s.judgeError(ctx, x, f, fmt.Errorf("status %d", f.status))
 	}
 	if res == nil {
-		return nil, &Error{Fate: UnknownFate, text: "the server sent an empty answer"}
+		return nil, Useless("the server sent an empty answer")
 	}
 	other := res.ID.Value() != any(x.id)
 	switch {
@@ -49,9 +49,9 @@ func (s *Sender) judge(ctx context.Context, x *exchange, res *transport.JSONRPCR
 	case other && f.status >= 400:
 		return nil, s.judgeError(ctx, x, f, fmt.Errorf("status %d", f.status))
 	case other && (res.Error == nil || x.method == mcp.MethodToolsCall):
-		return nil, &Error{Fate: UnknownFate, text: "the server answered another request than the one that was sent"}
+		return nil, Useless("the server answered another request than the one that was sent")
 	case res.Error == nil && len(res.Result) == 0:
-		return nil, &Error{Fate: UnknownFate, text: "the server's answer has neither a result nor an error"}
+		return nil, Useless("the server's answer has neither a result nor an error")
 	}
 	return &Answer{Result: res.Result, Failure: res.Error}, nil
 }

@@ -126,12 +126,16 @@ func (k *Keeper) Fetch(ctx context.Context, s store.Source, request httpcall.Doc
 	case errors.Is(err, egress.ErrDenied):
 		return nil, "", fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_EGRESS_DENIED, "source %q: %s", s.Name, err).Cause(err)
 	case errors.Is(err, egress.ErrTooLarge):
-		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
-			"source %q: the document is larger than %d bytes (registry.openapi.max_bytes)", s.Name, k.MaxDocumentBytes)
+		return nil, "", source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+			"source %q: the document is larger than %d bytes (registry.openapi.max_bytes)", s.Name, k.MaxDocumentBytes))
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q did not answer in time", s.Name).Cause(err)
 	case err != nil && fault.As(err) == nil:
-		return nil, "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the document of source %q cannot be had: %s", s.Name, err)
+		f := fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the document of source %q cannot be had: %s", s.Name, err)
+		if errors.Is(err, egress.ErrRedirect) || errors.Is(err, httpcall.ErrNotDocument) {
+			f = source.Invalid(f)
+		}
+		return nil, "", f
 	}
 	return document, tag, err
 }

@@ -70,8 +70,8 @@ func (d driver) Discover(ctx context.Context, s store.Source, as source.User) (s
 	}
 	if recent {
 		if err := httpcall.CheckGraphQL(answer); err != nil {
-			return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
-				"source %q does not answer as a GraphQL API: %s", s.Name, err)
+			return store.Inventory{}, source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+				"source %q does not answer as a GraphQL API: %s", s.Name, err))
 		}
 		return store.Inventory{Unchanged: true}, nil
 	}
@@ -86,7 +86,7 @@ func (d driver) read(ctx context.Context, s store.Source, answer []byte) (store.
 	}
 	tools, skipped, err := Read(ctx, answer, o)
 	if err != nil {
-		return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err)
+		return store.Inventory{}, source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err))
 	}
 	inv := store.Inventory{ProtocolVersion: "GraphQL", Warnings: source.Warnings(skipped)}
 	for _, t := range tools {

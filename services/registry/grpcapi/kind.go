@@ -173,8 +173,12 @@ func (d driver) reflect(ctx context.Context, s store.Source, as source.User, rec
 	if st, ok := status.FromError(err); ok && st.Code() == codes.Unavailable {
 		text = st.Message()
 	}
-	return nil, nil, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the services of source %q cannot be read: %s", s.Name,
+	f := fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the services of source %q cannot be read: %s", s.Name,
 		truncate.Bytes(credentials.Hide(text), 500))
+	if grpccall.Answered(err) {
+		f = source.Invalid(f)
+	}
+	return nil, nil, f
 }
 
 // read makes tools of descriptors.
@@ -185,7 +189,7 @@ func (d driver) read(ctx context.Context, s store.Source, set []byte) (store.Inv
 	}
 	api, err := Read(ctx, set, o)
 	if err != nil {
-		return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err)
+		return store.Inventory{}, source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err))
 	}
 	inv := store.Inventory{ProtocolVersion: "gRPC", Warnings: api.Skipped}
 	for _, t := range api.Tools {

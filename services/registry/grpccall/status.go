@@ -28,6 +28,17 @@ var names = map[codes.Code]string{
 	codes.Unauthenticated: "UNAUTHENTICATED",
 }
 
+// Answered reports whether a server answered that cannot answer otherwise for now: it refused, or it is no gRPC server.
+func Answered(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable:
+		return strings.Contains(err.Error(), "looked like an HTTP/1.1 header") // of a server that speaks HTTP/1.1 alone
+	case codes.Canceled, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted:
+		return false
+	}
+	return true
+}
+
 // describe returns a status as text: code, message, and its details as JSON, one per line.
 func (t types) describe(s *status.Status) string {
 	var out strings.Builder

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -39,6 +38,18 @@ func (d Document) Read(ctx context.Context, dialer Dialer) (document []byte, tag
 	}
 	return document, tag, err
 }
+
+// ErrNotDocument means that the server answered, and that its answer is not a document.
+var ErrNotDocument = errors.New("not a document")
+
+// notDocument is an ErrNotDocument with a text of its own.
+type notDocument string
+
+// Error says what the answer is instead.
+func (e notDocument) Error() string { return string(e) }
+
+// Is makes it an ErrNotDocument.
+func (notDocument) Is(target error) bool { return target == ErrNotDocument }
 
 // errRefused means that the access token was refused, and another request would have a new one.
 var errRefused = errors.New("the access token was refused")
@@ -76,8 +87,12 @@ func (d Document) read(ctx context.Context, dialer Dialer) (document []byte, tag
 	if response.StatusCode == http.StatusUnauthorized && d.Refused != nil && d.Refused(r) {
 		return nil, "", errRefused
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, "", fmt.Errorf("the server answered %s", statusText(response.StatusCode))
+	if status := response.StatusCode; status != http.StatusOK {
+		text := "the server answered " + statusText(status)
+		if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
+			return nil, "", errors.New(text)
+		}
+		return nil, "", notDocument(text)
 	}
 	if document, err = io.ReadAll(response.Body); err != nil {
 		return nil, "", err
@@ -87,7 +102,7 @@ func (d Document) read(ctx context.Context, dialer Dialer) (document []byte, tag
 		a.body, a.unreadable = toUTF8("", a.body)
 	}
 	if a.unreadable != "" {
-		return nil, "", errors.New("it is not text: " + a.unreadable)
+		return nil, "", notDocument("it is not text: " + a.unreadable)
 	}
 	return a.body, response.Header.Get("ETag"), nil
 }

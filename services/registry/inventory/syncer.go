@@ -2,6 +2,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -33,8 +35,8 @@ type Store interface {
 	Source(ctx context.Context, tenant, idOrName string) (store.Source, error)
 	// AllSources returns the sources of all tenants.
 	AllSources(ctx context.Context) ([]store.Source, error)
-	// Unreachable records that a sync failed.
-	Unreachable(ctx context.Context, s store.Source, why string) error
+	// SyncFailed records that a sync failed, and in which state the source is now.
+	SyncFailed(ctx context.Context, s store.Source, state, why string) error
 	// ApplyInventory writes the result of a sync; store.ErrChanged if the source changed meanwhile.
 	ApplyInventory(ctx context.Context, s store.Source, found store.Inventory) (store.Diff, error)
 	// Counts returns what is reachable now.
@@ -185,16 +187,16 @@ func (s *Syncer) syncOnce(ctx context.Context, src store.Source) (store.Diff, er
 
 // failed records that a sync failed; people do not see the text of internal errors.
 func (s *Syncer) failed(ctx context.Context, src store.Source, err error) error {
-	why := "internal error, see the registry's log"
+	state, why := store.Unreachable, "internal error, see the registry's log"
 	if f := fault.As(err); f != nil {
-		why = f.Message
+		state, why = cmp.Or(f.Details[source.DetailState], state), f.Message
 	}
 	level := slog.LevelDebug
-	if src.State != store.Unreachable { // once per outage, not once per sync
+	if src.State != state { // once per outage, not once per sync
 		level = slog.LevelWarn
 	}
-	s.log.Log(ctx, level, "source cannot be reached", "source", src.Name, "error", err)
-	if noted := s.store.Unreachable(ctx, src, why); noted != nil {
+	s.log.Log(ctx, level, "source cannot be synced", "source", src.Name, "state", state, "error", err)
+	if noted := s.store.SyncFailed(ctx, src, state, why); noted != nil {
 		s.log.ErrorContext(ctx, "state of source was not stored", "source", src.Name, "error", noted)
 	}
 	s.count(ctx)

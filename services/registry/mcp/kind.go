@@ -92,6 +92,9 @@ func (d driver) Discover(ctx context.Context, s store.Source, as source.User) (s
 	if refused := refusedToken(s, err); refused != nil {
 		return store.Inventory{}, refused
 	}
+	if f := fault.From(err); err != nil && f.Details[DetailAnswered] != "" {
+		return store.Inventory{}, source.Invalid(f)
+	}
 	if err != nil {
 		return store.Inventory{}, err
 	}
@@ -200,10 +203,12 @@ func refusedToken(s store.Source, err error) error {
 	return nil
 }
 
-// Details of the bridge's fault that the server refused the user's token before it did anything.
+// Details of the bridge's faults. The first two say that the server refused the user's token before it did anything.
 const (
 	// DetailRefused says that it refused the token.
 	DetailRefused = "token_refused"
 	// DetailScopes has the scopes that it wants instead of those of the token.
 	DetailScopes = "scopes_wanted"
+	// DetailAnswered says that a server whose tools were to be listed answered, but not as an MCP server.
+	DetailAnswered = "answered"
 )

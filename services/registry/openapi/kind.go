@@ -90,7 +90,7 @@ func (d driver) read(ctx context.Context, s store.Source, text []byte) (store.In
 	}
 	api, err := Read(ctx, text, options)
 	if err != nil {
-		return store.Inventory{}, fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err)
+		return store.Inventory{}, source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err))
 	}
 	inv := store.Inventory{
 		ServerVersion: source.Version(api.Title, api.Version), ProtocolVersion: "OpenAPI " + api.OpenAPI, Warnings: source.Warnings(api.Skipped),

@@ -165,3 +165,12 @@ type ScopesError struct {
 func (e *ScopesError) Error() string {
 	return "the source wants other scopes of the user's token: " + strings.Join(e.Wanted, " ")
 }
+
+// DetailState is the detail of a sync's fault that names the state of the source. Without it, the source is unreachable.
+const DetailState = "state"
+
+// Invalid marks the fault of a sync that reached its server, or did not have to, and lists no tools until the source or its server changes.
+func Invalid(f *fault.Error) *fault.Error {
+	f.Details = map[string]string{DetailState: store.Invalid}
+	return f.Hint("Correct the source, or what its server returns, and sync the source again.")
+}

@@ -21,7 +21,6 @@ const (
 	sourceUpdated       = "dev.windlass.source.updated.v1"
 	sourceDeleted       = "dev.windlass.source.deleted.v1"
 	sourceReady         = "dev.windlass.source.ready.v1"
-	sourceUnreachable   = "dev.windlass.source.unreachable.v1"
 	inventoryIngested   = "dev.windlass.inventory.ingested.v1"
 	definitionsAccepted = "dev.windlass.definitions.accepted.v1"
 	groupCreated        = "dev.windlass.tool_group.created.v1"

@@ -16,9 +16,9 @@ type known struct {
 	present                       bool
 }
 
-func (q sqlTools) Unreachable(ctx context.Context, s Source, why string) error {
+func (q sqlTools) SyncFailed(ctx context.Context, s Source, state, why string) error {
 	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
-		state, err := lockSource(ctx, q.db.DB, tx, s)
+		before, err := lockSource(ctx, q.db.DB, tx, s)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
 			return nil
 		}
@@ -26,11 +26,11 @@ func (q sqlTools) Unreachable(ctx context.Context, s Source, why string) error {
 			return err
 		}
 		err = sqldb.ExecOne(ctx, tx, `UPDATE sources SET state = $1, last_error = $2 WHERE tenant = $3 AND id = $4`,
-			Unreachable, why, s.Tenant, s.ID)
-		if err != nil || state == Unreachable {
+			state, why, s.Tenant, s.ID)
+		if err != nil || before == state {
 			return err
 		}
-		return record(q.db.sourceEvent(ctx, sourceUnreachable, s, why))
+		return record(q.db.sourceEvent(ctx, "dev.windlass.source."+state+".v1", s, why))
 	})
 }
 

@@ -13,8 +13,10 @@ const (
 	Pending = "pending"
 	// Ready means that the last sync succeeded.
 	Ready = "ready"
-	// Unreachable means that the last sync failed.
+	// Unreachable means that the last sync did not reach the server, or that the server was not able to answer.
 	Unreachable = "unreachable"
+	// Invalid means that the last sync reached the server, which did not return what the kind of the source needs.
+	Invalid = "invalid"
 )
 
 // States of an execution.
@@ -222,7 +224,7 @@ type Source struct {
 	Document string
 	// Disabled switches it off.
 	Disabled bool
-	// State is Pending, Ready or Unreachable; LastError says why.
+	// State is Pending, Ready, Unreachable or Invalid; LastError says why.
 	State, LastError string
 	// SyncTime is the time of the last successful sync; zero = never.
 	SyncTime time.Time

@@ -41,8 +41,9 @@ type SourceStore interface {
 
 // ToolStore stores inventories.
 type ToolStore interface {
-	// Unreachable records that a sync of the source failed. It ignores a source that is gone or has another revision.
-	Unreachable(ctx context.Context, s Source, why string) error
+	// SyncFailed records that a sync failed, so that the source is Unreachable or Invalid. It ignores a source that is gone or has another
+	// revision.
+	SyncFailed(ctx context.Context, s Source, state, why string) error
 	// ApplyInventory replaces the tools of a source by the result of a sync, in one transaction, and marks the source ready. ErrChanged if the
 	// source is gone or has another revision than s, or another digest if the result is that nothing changed.
 	ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error)

@@ -119,8 +119,9 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 func unreachable(s store.Source, err error) error {
 	f := fault.From(err)
 	switch {
-	case f.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE, f.Reason == faultv1.Reason_REASON_EGRESS_DENIED,
-		f.Code == codes.InvalidArgument, f.Code == codes.Canceled:
+	case f.Code == codes.InvalidArgument:
+		return source.Invalid(f)
+	case f.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE, f.Reason == faultv1.Reason_REASON_EGRESS_DENIED, f.Code == codes.Canceled:
 		return f
 	case f.Code == codes.DeadlineExceeded:
 		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q did not answer in time", s.Name).Cause(err)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/registry/grpccall"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -33,9 +35,12 @@ func (c *Client) Probe(ctx context.Context, s store.Source, authorize func(*http
 	said := hide(message(err))
 	switch status.Code(err) {
 	case codes.NotFound, codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated:
-		return "", fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: Temporal refuses the namespace %q: %s", s.Name,
-			at.namespace(), said)
-	default:
-		return "", unreached(s.Name, said)
+		return "", source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: Temporal refuses the namespace %q: %s",
+			s.Name, at.namespace(), said))
 	}
+	if grpccall.Answered(err) {
+		return "", source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: the server is not Temporal: %s",
+			s.Name, said))
+	}
+	return "", unreached(s.Name, said)
 }

@@ -91,8 +91,12 @@ func changedFields(d *Document, old *registryv1.Source) []string {
 }
 
 func sourceWarning(src *registryv1.Source) string {
-	if src.GetState() != registryv1.SourceState_SOURCE_STATE_UNREACHABLE {
+	switch src.GetState() {
+	case registryv1.SourceState_SOURCE_STATE_UNREACHABLE:
+		return fmt.Sprintf("source %s cannot be reached now: %s", src.GetName(), src.GetLastError())
+	case registryv1.SourceState_SOURCE_STATE_INVALID:
+		return fmt.Sprintf("source %s yields no tools: %s", src.GetName(), src.GetLastError())
+	default:
 		return ""
 	}
-	return fmt.Sprintf("source %s cannot be reached now: %s", src.GetName(), src.GetLastError())
 }

@@ -68,8 +68,10 @@ func (s suite) events(t *testing.T) {
 	}
 	apply("a", "b")
 	apply("a", "b") // changes nothing
-	must(s.Unreachable(ctx, src, "connection refused"))
-	must(s.Unreachable(ctx, src, "connection refused"))
+	must(s.SyncFailed(ctx, src, store.Unreachable, "connection refused"))
+	must(s.SyncFailed(ctx, src, store.Unreachable, "connection refused"))
+	must(s.SyncFailed(ctx, src, store.Invalid, "no document"))
+	must(s.SyncFailed(ctx, src, store.Invalid, "no document"))
 	apply("a2")
 	drifts, err := s.Drifted(ctx, src)
 	must(err)
@@ -78,7 +80,7 @@ func (s suite) events(t *testing.T) {
 	if err := s.UpdateSource(ctx, src); !errors.Is(err, store.ErrChanged) {
 		t.Fatal(err)
 	}
-	must(s.Unreachable(ctx, src, "of an earlier revision"))
+	must(s.SyncFailed(ctx, src, store.Unreachable, "of an earlier revision"))
 	must(s.CreateGroup(ctx, store.Group{Tenant: "events", Name: "g"}))
 	failed := errors.New("failed")
 	for _, change := range []error{nil, failed} {
@@ -93,9 +95,9 @@ func (s suite) events(t *testing.T) {
 	}
 	got, events := s.recorded(t, "events")
 	want := []string{
-		"source.created notes", "source.ready notes", "inventory.ingested notes", "source.unreachable notes", "source.ready notes",
-		"inventory.ingested notes", "definitions.accepted notes", "source.updated notes", "tool_group.created g", "tool_group.updated g",
-		"tool_group.deleted g", "source.deleted notes",
+		"source.created notes", "source.ready notes", "inventory.ingested notes", "source.unreachable notes", "source.invalid notes",
+		"source.ready notes", "inventory.ingested notes", "definitions.accepted notes", "source.updated notes", "tool_group.created g",
+		"tool_group.updated g", "tool_group.deleted g", "source.deleted notes",
 	}
 	if !slices.Equal(got, want) {
 		t.Fatalf("events: %q", got)
@@ -103,11 +105,11 @@ func (s suite) events(t *testing.T) {
 	if d := data(t, events[3]); d["error"] != "connection refused" || d["source_id"] != src.ID || d["actor"] != "ann" {
 		t.Errorf("unreachable: %v", d)
 	}
-	if d := data(t, events[5]); d["removed_count"] != 1.0 || d["drifted_count"] != 1.0 || d["total"] != 1.0 ||
+	if d := data(t, events[6]); d["removed_count"] != 1.0 || d["drifted_count"] != 1.0 || d["total"] != 1.0 ||
 		len(d["added"].([]any)) != 0 || d["drifted"].([]any)[0] != "notes__a" {
 		t.Errorf("ingested: %v", d)
 	}
-	if d := data(t, events[7]); d["revision"] != 2.0 {
+	if d := data(t, events[8]); d["revision"] != 2.0 {
 		t.Errorf("updated: %v", d)
 	}
 }

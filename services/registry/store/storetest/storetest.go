@@ -134,7 +134,7 @@ func (s suite) revisions(t *testing.T) {
 	if err != nil || got.Revision != 2 || !got.Disabled || got.Spec.URL != "" || got.Spec.Command[1] != "y z" {
 		t.Errorf("after: %+v, %v", got, err)
 	}
-	if err := s.Unreachable(t.Context(), src, "old news"); err != nil {
+	if err := s.SyncFailed(t.Context(), src, store.Unreachable, "old news"); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.ApplyInventory(t.Context(), src, inventory()); !errors.Is(err, store.ErrChanged) {
@@ -143,7 +143,7 @@ func (s suite) revisions(t *testing.T) {
 	if got, _ := s.Source(t.Context(), "rev", "a"); got.State != store.Pending || got.LastError != "" {
 		t.Errorf("an old look changed the state: %+v", got)
 	}
-	if err := s.Unreachable(t.Context(), got, "no route"); err != nil {
+	if err := s.SyncFailed(t.Context(), got, store.Unreachable, "no route"); err != nil {
 		t.Error(err)
 	}
 	if got, _ := s.Source(t.Context(), "rev", "a"); got.State != store.Unreachable || got.LastError != "no route" {

@@ -24,7 +24,7 @@ const (
 )
 
 // SourceChange: A tool source was created, updated or deleted, or its state changed. "ready" follows the first successful sync and each one
-// after a failure; "unreachable" the first failed sync after a success. The subject is the source's name.
+// after a failure; "unreachable" and "invalid" the first failed sync of their kind. The subject is the source's name.
 type SourceChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "src_…".
@@ -37,7 +37,7 @@ type SourceChange struct {
 	Revision uint32 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// True when the source is switched off.
 	Disabled bool `protobuf:"varint,5,opt,name=disabled,proto3" json:"disabled,omitempty"`
-	// Why a source is unreachable; empty for other types.
+	// Why a source is unreachable or invalid; empty for other types.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	// Subject of the caller that made the change; empty for a change by the mesh itself.
 	Actor         string `protobuf:"bytes,7,opt,name=actor,proto3" json:"actor,omitempty"`
@@ -1269,7 +1269,7 @@ var File_windlass_event_v1_data_proto protoreflect.FileDescriptor
 
 const file_windlass_event_v1_data_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/event/v1/data.proto\x12\x11windlass.event.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xfc\x02\n" +
+	"\x1cwindlass/event/v1/data.proto\x12\x11windlass.event.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\x9e\x03\n" +
 	"\fSourceChange\x12\x1b\n" +
 	"\tsource_id\x18\x01 \x01(\tR\bsourceId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1277,7 +1277,7 @@ const file_windlass_event_v1_data_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\rR\brevision\x12\x1a\n" +
 	"\bdisabled\x18\x05 \x01(\bR\bdisabled\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12\x14\n" +
-	"\x05actor\x18\a \x01(\tR\x05actor:\xc2\x01\xd2\xfd\x1b\x1edev.windlass.source.created.v1\xd2\xfd\x1b\x1edev.windlass.source.updated.v1\xd2\xfd\x1b\x1edev.windlass.source.deleted.v1\xd2\xfd\x1b\x1cdev.windlass.source.ready.v1\xd2\xfd\x1b\"dev.windlass.source.unreachable.v1\xda\xfd\x1b\x12/windlass/registry\"\x8c\x03\n" +
+	"\x05actor\x18\a \x01(\tR\x05actor:\xe4\x01\xd2\xfd\x1b\x1edev.windlass.source.created.v1\xd2\xfd\x1b\x1edev.windlass.source.updated.v1\xd2\xfd\x1b\x1edev.windlass.source.deleted.v1\xd2\xfd\x1b\x1cdev.windlass.source.ready.v1\xd2\xfd\x1b\"dev.windlass.source.unreachable.v1\xd2\xfd\x1b\x1edev.windlass.source.invalid.v1\xda\xfd\x1b\x12/windlass/registry\"\x8c\x03\n" +
 	"\x11InventoryIngested\x12\x1b\n" +
 	"\tsource_id\x18\x01 \x01(\tR\bsourceId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

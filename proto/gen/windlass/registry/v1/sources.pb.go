@@ -30,7 +30,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SourceState says whether a source can be reached.
+// SourceState says whether the tools of a source can be listed.
 type SourceState int32
 
 const (
@@ -40,8 +40,11 @@ const (
 	SourceState_SOURCE_STATE_PENDING SourceState = 1
 	// The last sync succeeded.
 	SourceState_SOURCE_STATE_READY SourceState = 2
-	// The last sync failed.
+	// The last sync did not reach the server, or the server was not able to answer.
 	SourceState_SOURCE_STATE_UNREACHABLE SourceState = 3
+	// The last sync reached the server, which did not return what the kind of the source needs: it refused, or returned something else, such as
+	// a page for a login, or a document with mistakes.
+	SourceState_SOURCE_STATE_INVALID SourceState = 4
 )
 
 // Enum value maps for SourceState.
@@ -51,12 +54,14 @@ var (
 		1: "SOURCE_STATE_PENDING",
 		2: "SOURCE_STATE_READY",
 		3: "SOURCE_STATE_UNREACHABLE",
+		4: "SOURCE_STATE_INVALID",
 	}
 	SourceState_value = map[string]int32{
 		"SOURCE_STATE_UNSPECIFIED": 0,
 		"SOURCE_STATE_PENDING":     1,
 		"SOURCE_STATE_READY":       2,
 		"SOURCE_STATE_UNREACHABLE": 3,
+		"SOURCE_STATE_INVALID":     4,
 	}
 )
 
@@ -1085,9 +1090,10 @@ type Source struct {
 	TrustedTools []string `protobuf:"bytes,61,rep,name=trusted_tools,json=trustedTools,proto3" json:"trusted_tools,omitempty"`
 	// Credentials of requests that its tools get.
 	ProviderData *SourceProviderData `protobuf:"bytes,55,opt,name=provider_data,json=providerData,proto3" json:"provider_data,omitempty"`
-	// Whether it can be reached: pending (never reached), ready or unreachable.
+	// Whether its tools can be listed: pending (never reached), ready, unreachable, or invalid (the server answers, but not with what the kind
+	// of the source needs).
 	State SourceState `protobuf:"varint,30,opt,name=state,proto3,enum=windlass.registry.v1.SourceState" json:"state,omitempty"`
-	// Why it is unreachable; empty otherwise.
+	// Why it is unreachable or invalid; empty otherwise.
 	LastError string `protobuf:"bytes,21,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	// When it was last synced successfully.
 	SyncTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=sync_time,json=syncTime,proto3" json:"sync_time,omitempty"`
@@ -2506,12 +2512,13 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\x120\n" +
 	"\x0fdefinition_hash\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x0edefinitionHash\"2\n" +
 	"\x14AcceptSourceResponse\x12\x1a\n" +
-	"\baccepted\x18\x01 \x03(\tR\baccepted*{\n" +
+	"\baccepted\x18\x01 \x03(\tR\baccepted*\x95\x01\n" +
 	"\vSourceState\x12\x1c\n" +
 	"\x18SOURCE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SOURCE_STATE_PENDING\x10\x01\x12\x16\n" +
 	"\x12SOURCE_STATE_READY\x10\x02\x12\x1c\n" +
-	"\x18SOURCE_STATE_UNREACHABLE\x10\x032\xee\n" +
+	"\x18SOURCE_STATE_UNREACHABLE\x10\x03\x12\x18\n" +
+	"\x14SOURCE_STATE_INVALID\x10\x042\xee\n" +
 	"\n" +
 	"\rSourceService\x12\x93\x01\n" +
 	"\fCreateSource\x12).windlass.registry.v1.CreateSourceRequest\x1a\x1c.windlass.registry.v1.Source\":\xaa\xfd\x1b\x17registry.sources.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x06source\"\v/v1/sources\x12\x8a\x01\n" +

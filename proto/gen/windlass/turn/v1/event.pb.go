@@ -3821,7 +3821,7 @@ func (x *UsageUpdated) GetUsage() *Usage {
 
 // BudgetWarning: Usage passed the warning threshold of a limit (80 % unless the budget sets another one). The warning is sent once, in
 // the turn that passes the threshold, and once in each period of a budget with a period. It is sent again if a reserved tool call was not
-// made, and a later one passes the threshold.
+// made, and a later one passes the threshold. It is not sent of a limit that the same step exhausts: budget.exhausted is sent then.
 type BudgetWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The limit and its current usage.
