@@ -3,6 +3,7 @@
 package openapi
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -41,7 +42,8 @@ type builder struct {
 func Document() ([]byte, error) { return full() }
 
 // ClientDocument returns the document for generators of clients, which expect one media type per operation: requests that create a turn
-// answer with the turn, and its events are read with the operations that only stream.
+// answer with the turn, and its events are read with the operations that only stream. Its schemas leave the names to generators that these
+// give to the responses of operations.
 func ClientDocument() ([]byte, error) { return client() }
 
 var (
@@ -78,6 +80,10 @@ func build(streams bool) ([]byte, error) {
 	}
 	b.addPlain()
 	b.prune()
+	renamed := map[string]string{}
+	if !streams {
+		renamed = b.freeNames()
+	}
 	out, err := json.MarshalIndent(object{
 		"openapi": "3.1.0", "info": info(), "servers": []object{{"url": "/"}}, "tags": b.usedTags(), "paths": b.paths,
 		"security": security(""), "components": object{
@@ -87,7 +93,28 @@ func build(streams bool) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write OpenAPI document: %w", err)
 	}
+	for name, other := range renamed {
+		out = bytes.ReplaceAll(out, []byte(schemaPath+name+`"`), []byte(schemaPath+other+`"`))
+	}
 	return append(out, '\n'), nil
+}
+
+// freeNames renames the schemas that have the name of an operation with "Response" behind it, which oapi-codegen and others give to what
+// the operation returns. It returns the new names by the old ones.
+func (b *builder) freeNames() map[string]string {
+	out := map[string]string{}
+	for _, methods := range b.paths {
+		for _, op := range methods {
+			id := op.(object)["operationId"].(string) // each has one
+			name := strings.ToUpper(id[:1]) + id[1:] + "Response"
+			if schema, taken := b.schemas[name]; taken {
+				out[name] = strings.TrimSuffix(name, "Response") + "Result"
+				delete(b.schemas, name)
+				b.schemas[out[name]] = schema
+			}
+		}
+	}
+	return out
 }
 
 func info() object {
@@ -126,7 +153,10 @@ func (b *builder) usedTags() []object {
 // shortName drops the package that the generator adds to ambiguous message names.
 func shortName(name string) string { return name[strings.LastIndex(name, ".")+1:] }
 
-func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+// schemaPath is where the schemas are in the document.
+const schemaPath = "#/components/schemas/"
+
+func ref(name string) object { return object{"$ref": schemaPath + name} }
 
 func problemSchema() object {
 	text := func(d string) object { return object{"type": "string", "description": d} }

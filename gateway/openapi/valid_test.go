@@ -201,6 +201,22 @@ func TestClientDocumentHasOneMediaTypePerAnswer(t *testing.T) {
 	}
 }
 
+// TestClientDocumentHasNoSchemaWithTheNameOfAResponse: oapi-codegen gives it to what an operation returns.
+func TestClientDocumentHasNoSchemaWithTheNameOfAResponse(t *testing.T) {
+	doc := both(t)["client"]
+	schemas, _ := at(doc, "components", "schemas").(object)
+	operations(doc, func(_, _ string, op object) {
+		id, _ := op["operationId"].(string)
+		if name := strings.ToUpper(id[:1]) + id[1:] + "Response"; schemas[name] != nil {
+			t.Errorf("the schema %s", name)
+		}
+	})
+	answer := at(doc, "paths", "/v1/agents", "get", "responses", "200", "content", "application/json", "schema", "$ref")
+	if answer != "#/components/schemas/ListAgentsResult" || schemas["ListAgentsResult"] == nil {
+		t.Errorf("agents are listed as %v", answer)
+	}
+}
+
 func TestAnEventIsOneOfItsTypes(t *testing.T) {
 	doc := both(t)["full"]
 	schema, err := compiler(t, doc).Compile("https://windlass.test/openapi.json#/components/schemas/Event")
