@@ -239,7 +239,7 @@ func useTools(t *testing.T, c *harness.Client) {
 			"name": strings.ToLower(field), "kind": "mcp", "command": []string{"true"},
 			"env": harness.JSON{field: value},
 		})
-		if src.Str("state") != "unreachable" || !strings.Contains(src.Str("last_error"), "may not be used") {
+		if src.Str("state") != "invalid" || !strings.Contains(src.Str("last_error"), "may not be used") {
 			t.Errorf("%s: source = %v", value, src)
 		}
 	}

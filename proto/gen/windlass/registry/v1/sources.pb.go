@@ -43,7 +43,7 @@ const (
 	// The last sync did not reach the server, or the server was not able to answer.
 	SourceState_SOURCE_STATE_UNREACHABLE SourceState = 3
 	// The last sync reached the server, which did not return what the kind of the source needs: it refused, or returned something else, such as
-	// a page for a login, or a document with mistakes.
+	// a page for a login, or a document with mistakes. Or the definition of the source cannot be used as it is.
 	SourceState_SOURCE_STATE_INVALID SourceState = 4
 )
 
