@@ -62,6 +62,13 @@ func TestDoctor(t *testing.T) {
 				`"last_error":"connection refused"}]}`}},
 		},
 		{
+			name: "a tool server answers with a web page", code: 1, want: []string{
+				"broken   source notes         invalid: it is a page", "The server answers: correct the source", "windlass source sync notes",
+			},
+			change: clitest.Answers{"GET /v1/sources?page_size=200": {Body: `{"sources":[{"name":"notes","state":"invalid",` +
+				`"last_error":"it is a page"}]}`}},
+		},
+		{
 			name: "a disabled source is fine", want: []string{"disabled"},
 			change: clitest.Answers{"GET /v1/sources?page_size=200": {Body: `{"sources":[{"name":"notes","state":"pending","disabled":true}]}`}},
 		},
