@@ -36,7 +36,7 @@ func (b *limitBody) Read(p []byte) (int, error) {
 		return 0, &TooLargeError{Limit: b.limit}
 	}
 	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1] // one more byte tells the end from an excess
+		p = p[:b.left+1] // one more byte distinguishes the end from an excess
 	}
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {

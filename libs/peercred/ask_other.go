@@ -7,5 +7,5 @@ import (
 	"net/netip"
 )
 
-// ask cannot tell here; see Available.
+// ask has no answer here; see Available.
 func ask(net.Conn, netip.AddrPort, netip.AddrPort) seen { return seen{} }

@@ -68,7 +68,7 @@ func (s *ServerTLS) age() (age, grace time.Duration, err error) {
 	return min(maxAge, life/lives), min(maxGrace, life/lives), nil
 }
 
-// serverTransport accepts TLS, and clear text where ServerTLS says so. The first byte tells which one a client speaks.
+// serverTransport accepts TLS, and clear text where ServerTLS says so. The first byte shows which one a client speaks.
 type serverTransport struct {
 	credentials.TransportCredentials
 	tls *ServerTLS

@@ -47,7 +47,7 @@ func (o *Origin) checkFile(path string) error {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 || err != nil && !os.IsNotExist(err) {
-		return nil // opening it tells what is wrong
+		return nil // opening it reports what is wrong
 	}
 	return fmt.Errorf("%w: %s", ErrMissing, path)
 }

@@ -187,6 +187,6 @@ func (r *runs) handOver(turn contract.HeadStart) {
 		err = r.bus.Publish(contract.HeadStartSubject(turn.Tenant), data)
 	}
 	if err != nil {
-		r.log.Debug("turn not handed over, its workflow goes on", "turn_id", turn.TurnID, "error", err)
+		r.log.Debug("turn not handed over, its workflow continues", "turn_id", turn.TurnID, "error", err)
 	}
 }

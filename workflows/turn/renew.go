@@ -11,7 +11,7 @@ import (
 )
 
 // full reports whether this run should continue as new: the server says that the history is long, and nothing is running that would be
-// lost. A run that has done nothing yet goes on whatever its history is, so that each run makes progress.
+// lost. A run that has done nothing yet continues whatever its history is, so that each run makes progress.
 func (w *walk) full(decision engine.Decision) bool {
 	return w.busy > 0 && len(w.running) == 0 && !decision.Done && !decision.IsFinish() && !w.signals.cancelled && w.failure == nil &&
 		workflow.GetInfo(w.ctx).GetContinueAsNewSuggested()

@@ -130,7 +130,7 @@ func (w *walk) start(step *turnv1.StepRef) {
 func (w *walk) complete(step *turnv1.StepRef, outcomes []*turnv1.StepOutcome, err error) {
 	switch {
 	case err == nil:
-		if !has(outcomes, step.GetKey()) { // the turn goes on instead
+		if !has(outcomes, step.GetKey()) { // the turn continues instead
 			delete(w.walked, step.GetKey())
 		}
 		for _, o := range outcomes {

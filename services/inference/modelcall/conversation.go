@@ -135,7 +135,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 	return c.to.Finish(c.finished)
 }
 
-// take passes a piece on and winds the watch up again. A piece that says nothing is a sign of life only once the answer has
+// take passes a piece on and winds the watch up again. A piece without content is a sign of life only once the answer has
 // begun. The watch stands still while a slow reader makes us wait.
 func (c *conversation) take(ctx context.Context, cancel context.CancelCauseFunc, d provider.Delta) error {
 	if err := context.Cause(ctx); err != nil {
@@ -165,7 +165,7 @@ func (c *conversation) take(ctx context.Context, cancel context.CancelCauseFunc,
 	return nil
 }
 
-// explain tells the end of the caller's patience and ours from the provider's failures.
+// explain distinguishes timeouts of the caller and of ours from the provider's failures.
 func (c *conversation) explain(parent, ctx context.Context, err error) error {
 	if cause := parent.Err(); cause != nil {
 		return cause

@@ -8,13 +8,13 @@ import (
 
 // Kind is a kind of provider: the API that it speaks. Each kind is a package below this one; package catalog has the table of them.
 type Kind interface {
-	// Traits returns what tells the kind from others. It is constant.
+	// Traits returns the properties of the kind. It is constant.
 	Traits() Traits
 	// New returns a provider. It reads no environment and does not connect. Built-in kinds ignore cfg.
 	New(cfg Config) (Provider, error)
 }
 
-// Traits are what tells one kind from another before there is a provider.
+// Traits are the properties of a kind that are needed before there is a provider.
 type Traits struct {
 	// Name is the kind's name in the configuration, without a slash.
 	Name string

@@ -24,7 +24,7 @@ type Policy struct {
 	matchers   []matcher
 	expression cel.Program
 	broken     string // why a stored policy does not compile
-	version    uint64 // tells stored policies of one tenant apart, 0 for others
+	version    uint64 // distinguishes stored policies of one tenant, 0 for others
 	size       int    // what its regular expressions are compiled to
 }
 

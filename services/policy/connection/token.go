@@ -29,7 +29,7 @@ const (
 	claim = 3 * timeout
 )
 
-// pauses are between looks at a refresh that another replica makes.
+// pauses are between checks of a refresh that another replica makes.
 var pauses = backoff.Policy{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
 // Token is an access token.

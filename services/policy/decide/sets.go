@@ -70,7 +70,7 @@ func (s *sets) recent(ctx context.Context, tenant string, age time.Duration) (*a
 	return s.current(ctx, tenant)
 }
 
-// changed makes the next call look at the database. It is called after the change was committed.
+// changed makes the next call read the database. It is called after the change was committed.
 func (s *sets) changed(tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

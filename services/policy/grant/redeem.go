@@ -19,7 +19,7 @@ import (
 const (
 	// leaseTime is how long a replica may take to replace the tokens of a login. It is longer than a request to an issuer.
 	leaseTime = 30 * time.Second
-	// leasePause is between two looks at a login whose tokens another replica replaces.
+	// leasePause is between two checks of a login whose tokens another replica replaces.
 	leasePause = 50 * time.Millisecond
 )
 

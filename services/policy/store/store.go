@@ -142,7 +142,7 @@ func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
 	return s.addAll(ctx, []Decision{d}, in)
 }
 
-// AddIn stores decisions in the transaction of what they are about. Tell the trail when it is committed.
+// AddIn stores decisions in the transaction of what they are about. Notify the trail when it is committed.
 func AddIn(ctx context.Context, tx sqldb.Tx, all ...Decision) error {
 	rows := make([][]any, len(all))
 	for i, d := range all {

@@ -79,12 +79,12 @@ func Nearest(request string, agents []Agent) int {
 	return best
 }
 
-// filling are longer words that tell nothing.
+// filling are longer words without meaning for the search.
 var filling = []string{
 	"what", "this", "that", "with", "which", "have", "from", "there", "these", "those", "about", "please", "some", "known",
 }
 
-// wordsOf are the words of a text that tell something, in lower case.
+// wordsOf are the other words of a text, in lower case.
 func wordsOf(text string) map[string]bool {
 	words := map[string]bool{}
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {

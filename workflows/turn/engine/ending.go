@@ -4,7 +4,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// ending returns how the turn ends now, nil if it goes on. The order matters: a cancel takes precedence over all else, and a complete
+// ending returns how the turn ends now, nil if it continues. The order matters: a cancel takes precedence over all else, and a complete
 // answer counts even if a limit was reached with it.
 func (t record) ending(s State) *turnv1.Ending {
 	switch {

@@ -109,7 +109,7 @@ func (h *Host) dropOldest() {
 	}
 }
 
-// resume goes on with an executor that waits for exactly these results. An executor that another worker's round has overtaken is ended.
+// resume continues with an executor that waits for exactly these results. An executor that another worker's round has overtaken is ended.
 func (h *Host) resume(ctx context.Context, r Round, sink Sink) (*Answer, error) {
 	turn := r.Invocation.GetTurnId()
 	h.mu.Lock()

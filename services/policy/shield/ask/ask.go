@@ -60,7 +60,7 @@ type Answer struct {
 // answerer answers questions: one answer for each text. Its errors are unusable if the next attempt would get the same.
 type answerer interface {
 	answer(ctx context.Context, q Question) ([]Answer, error)
-	// joins reports whether an answer is about all texts of a question together, so that it says nothing about one of them alone.
+	// joins reports whether an answer is about all texts of a question together, so that it does not apply to one of them alone.
 	joins(stage string) bool
 }
 

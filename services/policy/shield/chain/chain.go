@@ -122,7 +122,7 @@ func settled(asked []*configured, stage, text string) string {
 	return text
 }
 
-// checking is a text while shields look at it one after another.
+// checking is a text while shields check it one after another.
 type checking struct {
 	*policyv1.CheckedText
 	original, now string // now is redacted

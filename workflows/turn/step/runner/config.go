@@ -21,7 +21,7 @@ type Config struct {
 	ExecutingAfter time.Duration
 	// InferAttempts bounds the attempts of a model step, and of the begin step; default 5.
 	InferAttempts uint32
-	// ToolAttempts bounds the attempts to reach the registry for a tool step; default 10. It says nothing of the tool's own
+	// ToolAttempts bounds the attempts to reach the registry for a tool step; default 10. It does not bound the tool's own
 	// retries, which the registry decides by effect class.
 	ToolAttempts uint32
 	// MaxAttempts bounds the attempts of a step that never ends, for example because it kills its worker; default 20.

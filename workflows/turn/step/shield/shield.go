@@ -33,7 +33,7 @@ const (
 )
 
 const (
-	// stagesAge is how long a worker believes that shields look at the stages they looked at.
+	// stagesAge is how long a worker caches which stages shields check.
 	stagesAge = 10 * time.Second
 	// lateCheck bounds the check of a text that was cut off by the end of its turn.
 	lateCheck = 5 * time.Second
@@ -45,7 +45,7 @@ const (
 	Code = "shield_blocked"
 )
 
-// stagesSeen are the stages that a set of shields looks at.
+// stagesSeen are the stages that a set of shields checks.
 type stagesSeen struct {
 	stages, held []string
 	at           time.Time
@@ -66,7 +66,7 @@ func New(texts TextChecker) (*Checker, error) {
 	return &Checker{texts: texts, stages: stages}, nil
 }
 
-// Looks reports whether one of the agent's shields looks at a stage. Without shields it costs nothing.
+// Looks reports whether one of the agent's shields checks a stage. Without shields it costs nothing.
 func (c *Checker) Looks(ctx context.Context, a *sessionsv1.Agent, stage string) (bool, error) {
 	if len(a.GetShields()) == 0 {
 		return false, nil

@@ -109,7 +109,7 @@ func wrap(call *turnv1.ToolCall) *turnv1.ToolCall {
 	return &turnv1.ToolCall{CallId: call.GetCallId(), Tool: Call, ArgumentsJson: string(text)}
 }
 
-// Query is what a model looks for.
+// Query is a model's search.
 type Query struct {
 	// Text is in words.
 	Text string `json:"query"`
