@@ -117,24 +117,13 @@ func (i *identity) loginCheck(r *http.Request, c authn.Credentials) *authn.Check
 
 // refuseForeign returns an error for requests that web pages of other origins make, except those that may call the API.
 func (i *identity) refuseForeign(r *http.Request) error {
-	err := sameOrigin(i.cross, r)
+	err := authn.SameOrigin(i.cross, r)
 	if err == nil {
 		return nil
 	}
 	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
 		"web pages of other origins may not call this API").
 		Hint("Add the page's origin to gateway.cors_origins.").Cause(err)
-}
-
-// sameOrigin refuses requests of pages of other origins. Reads are refused too, since some of them are streams; a link that a person
-// follows is not a request of the page that has it.
-func sameOrigin(check *http.CrossOriginProtection, r *http.Request) error {
-	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
-		return nil
-	}
-	asPost := *r
-	asPost.Method = http.MethodPost
-	return check.Check(&asPost)
 }
 
 // count counts a request towards quotas, or returns why it is refused. If policy cannot be asked, the request is let through: the role that

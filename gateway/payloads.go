@@ -8,8 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/fault"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
 const (
@@ -50,15 +49,8 @@ func (i *identity) codecCallers(w http.ResponseWriter, r *http.Request, to route
 
 // decode serves callers who have the permission.
 func (g *Gateway) decode(w http.ResponseWriter, r *http.Request) {
-	p := authn.From(r.Context())
-	verdict, err := g.deps.Authorizer.Decide(r.Context(), p, decodePermission)
-	if err != nil {
-		problem.Write(w, r, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err))
-		return
-	}
-	if !verdict.Allowed {
-		g.deps.Authorizer.RecordDenied(r.Context(), p, decodePermission, r.URL.Path)
-		problem.Write(w, r, fault.Denied(decodePermission, verdict.DeniedBy))
+	if err := rpc.Require(r.Context(), g.deps.Authorizer, authn.From(r.Context()), decodePermission, r.URL.Path); err != nil {
+		problem.Write(w, r, err)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxPayloads)

@@ -10,12 +10,10 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/hostname"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/telemetry"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -84,15 +82,7 @@ func (o *Ops) mayReadMetrics(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := o.deps.Authorizer.Decide(r.Context(), p, metricsPermission)
-	if err != nil {
-		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
-	}
-	if !verdict.Allowed {
-		o.deps.Authorizer.RecordDenied(r.Context(), p, metricsPermission, r.URL.Path)
-		return fault.Denied(metricsPermission, verdict.DeniedBy)
-	}
-	return nil
+	return rpc.Require(r.Context(), o.deps.Authorizer, p, metricsPermission, r.URL.Path)
 }
 
 // ServeHTTP implements http.Handler for a port that serves nothing else.

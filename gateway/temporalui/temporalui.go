@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -69,7 +70,7 @@ func New(deps Deps) *UI {
 
 // ServeHTTP implements http.Handler.
 func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := u.foreign(r); err != nil {
+	if err := u.refuseForeign(r); err != nil {
 		problem.Write(w, r, err)
 		return
 	}
@@ -78,14 +79,8 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		u.refuse(w, r, err)
 		return
 	}
-	verdict, err := u.deps.Authorizer.Decide(r.Context(), p, Permission)
-	if err != nil {
-		problem.Write(w, r, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err))
-		return
-	}
-	if !verdict.Allowed {
-		u.deps.Authorizer.RecordDenied(r.Context(), p, Permission, r.URL.Path)
-		problem.Write(w, r, fault.Denied(Permission, verdict.DeniedBy))
+	if err := rpc.Require(r.Context(), u.deps.Authorizer, p, Permission, r.URL.Path); err != nil {
+		problem.Write(w, r, err)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -95,14 +90,9 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.proxy.ServeHTTP(w, r)
 }
 
-// foreign refuses requests of pages of all other origins, reads too. A link that a person follows is no request of the page that has it.
-func (u *UI) foreign(r *http.Request) error {
-	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
-		return nil
-	}
-	asPost := *r
-	asPost.Method = http.MethodPost
-	if err := u.cross.Check(&asPost); err != nil {
+// refuseForeign returns an error for requests that pages of all other origins make.
+func (u *UI) refuseForeign(r *http.Request) error {
+	if err := authn.SameOrigin(u.cross, r); err != nil {
 		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "web pages of other origins may not use Temporal's UI").
 			Cause(err)
 	}

@@ -20,3 +20,14 @@ func PeerOf(r *http.Request) Peer {
 	}
 	return out
 }
+
+// SameOrigin refuses requests of pages of other origins than check trusts. Reads are refused too, since some of them are streams; a link
+// that a person follows is not a request of the page that has it.
+func SameOrigin(check *http.CrossOriginProtection, r *http.Request) error {
+	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+		return nil
+	}
+	asPost := *r
+	asPost.Method = http.MethodPost
+	return check.Check(&asPost)
+}

@@ -21,11 +21,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/callertoken"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/hostname"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/rpc/admission"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -41,6 +43,19 @@ type Authorizer interface {
 	Decide(ctx context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error)
 	// RecordDenied records a denial for the audit trail before the caller learns of it, if that takes no longer than a moment.
 	RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string)
+}
+
+// Require returns why a principal may not call a method or a path: policy cannot be asked, or the permission is missing, which is recorded.
+func Require(ctx context.Context, a Authorizer, p *policyv1.Principal, permission, method string) error {
+	verdict, err := a.Decide(ctx, p, permission)
+	if err != nil {
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
+	}
+	if !verdict.Allowed {
+		a.RecordDenied(ctx, p, permission, method)
+		return fault.Denied(permission, verdict.DeniedBy)
+	}
+	return nil
 }
 
 // ServerConfig holds a server's dependencies; Log, Keyring and Authorizer are required.
