@@ -178,7 +178,7 @@ func TestAGraphQLAPIBehindALoginPage(t *testing.T) {
 	}
 	api.describe(func(http.ResponseWriter, *http.Request, string) bool { return false })
 	api.say(200, "text/html", portal)
-	if got := sync(); !strings.HasPrefix(got, "unreachable ") || !strings.Contains(got, "GraphQL") {
+	if got := sync(); !strings.HasPrefix(got, "invalid ") || !strings.Contains(got, "GraphQL") {
 		t.Errorf("behind a login page: %s", got)
 	}
 	api.say(200, "application/json", `{"data":{"__typename":"Query"}}`)

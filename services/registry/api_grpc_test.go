@@ -130,7 +130,7 @@ func TestAGRPCServerIsDescribedByItsOwner(t *testing.T) {
 	server.Set(orders(t, server))
 	r := newWorld(t).start(config())
 	src := r.createGRPC(&registryv1.Source{Name: "blind", Url: "grpc://" + server.Address})
-	if enum.Name(src.GetState()) != "unreachable" || !strings.Contains(src.GetLastError(), "the server has no reflection; enable it there") {
+	if enum.Name(src.GetState()) != "invalid" || !strings.Contains(src.GetLastError(), "the server has no reflection; enable it there") {
 		t.Fatalf("without descriptors: %v", src)
 	}
 	file := grpctest.Shop(t)
@@ -268,7 +268,7 @@ func TestCredentialsOfAGRPCServer(t *testing.T) {
 		mu.Unlock()
 	}
 	src := r.createGRPC(&registryv1.Source{Name: "nobody", Url: "grpc://" + server.Address})
-	if enum.Name(src.GetState()) != "unreachable" || !strings.Contains(src.GetLastError(), "who are you") {
+	if enum.Name(src.GetState()) != "invalid" || !strings.Contains(src.GetLastError(), "who are you") {
 		t.Errorf("without credentials: %v", src)
 	}
 }

@@ -191,7 +191,7 @@ func TestADocumentIsReadWhenItChanges(t *testing.T) {
 		t.Error("a broken document is no error")
 	}
 	got, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "pets"})
-	if err != nil || enum.Name(got.GetState()) != "unreachable" || got.GetToolCount() != 3 ||
+	if err != nil || enum.Name(got.GetState()) != "invalid" || got.GetToolCount() != 3 ||
 		!strings.Contains(got.GetLastError(), "cannot be read") {
 		t.Errorf("a broken document: %v, %v", got, err)
 	}
@@ -207,7 +207,7 @@ paths:
   /b: {get: {operationId: b, tags: [y]}}
 `
 	src := r.createAPI(&registryv1.Source{Name: "inline", Document: document})
-	if enum.Name(src.GetState()) != "unreachable" || !strings.Contains(src.GetLastError(), "set base_url") {
+	if enum.Name(src.GetState()) != "invalid" || !strings.Contains(src.GetLastError(), "set base_url") {
 		t.Errorf("without server: %v", src)
 	}
 	src, err := r.sources.UpdateSource(t.Context(), &registryv1.UpdateSourceRequest{

@@ -68,7 +68,7 @@ func (c Config) static() ([]store.Source, error) {
 	for _, sc := range c.Sources {
 		s, err := sc.source()
 		if err == nil && seen[key{s.Tenant, s.Name}] {
-			err = errors.New("this name is there twice")
+			err = errors.New("duplicate name")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("registry: source %q of the configuration: %w", sc.GetName(), err)

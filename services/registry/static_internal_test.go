@@ -92,7 +92,7 @@ func TestMistakesInSourcesAreNamed(t *testing.T) {
 		"a wrong effect":        {"{name: a, effects: {x: never}}", "the values are read, idempotent or once"},
 		"a wrong number":        {"{name: a, max_calls: many}", "sources[0].max_calls: want a whole number of at least 0"},
 		"a wrong boolean":       {"{name: a, pin: perhaps}", "sources[0].pin: want true or false"},
-		"a key that is twice":   {"{name: a, pin: true, pin: false}", "sources[0].pin: is there twice"},
+		"a key that is twice":   {"{name: a, pin: true, pin: false}", "sources[0].pin: is a duplicate"},
 		"no fields":             {"text", "sources[0]: want keys below it"},
 		"a missing variable":    {`{name: a, url: "${env:NONE}"}`, "environment variable NONE is not set"},
 		"a tag of another kind": {"{name: a, url: !secret x}", "the tag !secret is not known"},

@@ -69,7 +69,7 @@ func (d driver) session(ctx context.Context, r source.Request) (string, *turnv1.
 			return "", refused, err
 		}
 		if s.GetAgentId() != r.Tool {
-			return "", said(fmt.Sprintf("The session %q is not one of the agent %q.", id, r.Tool)), nil
+			return "", source.Text(fmt.Sprintf("The session %q is not one of the agent %q.", id, r.Tool), true), nil
 		}
 		return id, nil, nil
 	}
@@ -92,7 +92,7 @@ func answered(err error, outcome source.Outcome) (*turnv1.ToolResult, error) {
 	switch f.Code {
 	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.AlreadyExists,
 		codes.ResourceExhausted, codes.Unimplemented, codes.OutOfRange:
-		return said(f.Text()), nil
+		return source.Text(f.Text(), true), nil
 	case codes.DeadlineExceeded:
 		return nil, &source.Error{Outcome: outcome, Fault: fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED,
 			"the agent was not started in time")}
@@ -161,14 +161,10 @@ func result(t *sessionsv1.Turn) *turnv1.ToolResult {
 	text, err := json.Marshal(view)
 	v := &structpb.Value{}
 	if err = errors.Join(err, v.UnmarshalJSON(text)); err != nil {
-		return said("The answer of the agent cannot be read.")
+		return source.Text("The answer of the agent cannot be read.", true)
 	}
 	return &turnv1.ToolResult{
 		IsError: ended(t) && t.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED, StructuredContent: v,
 		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: string(text)}}},
 	}
-}
-
-func said(text string) *turnv1.ToolResult {
-	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
 }

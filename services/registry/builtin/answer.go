@@ -54,9 +54,9 @@ func answered(a *registryv1.InputAnswer) (source.Reply, error) {
 	switch a.GetAction() {
 	case "accept":
 	case "decline":
-		return source.Reply{Result: textResult("The user does not want to answer.", true)}, nil
+		return source.Reply{Result: source.Text("The user does not want to answer.", true)}, nil
 	default:
-		return source.Reply{Result: textResult("The user did not answer.", true)}, nil
+		return source.Reply{Result: source.Text("The user did not answer.", true)}, nil
 	}
 	content := a.GetContent()
 	if content == nil {
@@ -64,9 +64,9 @@ func answered(a *registryv1.InputAnswer) (source.Reply, error) {
 	}
 	result := &turnv1.ToolResult{StructuredContent: structpb.NewStructValue(content)}
 	if only, ok := content.GetFields()["answer"].GetKind().(*structpb.Value_StringValue); ok && len(content.GetFields()) == 1 {
-		result.Content = textResult(only.StringValue, false).GetContent()
+		result.Content = source.Text(only.StringValue, false).GetContent()
 		return source.Reply{Result: result}, nil
 	}
-	result.Content = textResult(string(canon.StructJSON(content)), false).GetContent()
+	result.Content = source.Text(string(canon.StructJSON(content)), false).GetContent()
 	return source.Reply{Result: result}, nil
 }

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -42,12 +41,6 @@ type Artifacts interface {
 type awayError struct{ error }
 
 func (e awayError) Unwrap() error { return e.error }
-
-// Away reports whether an error of Call means that a dependency was unreachable, rather than being the tool's answer.
-func Away(err error) bool {
-	_, ok := errors.AsType[awayError](err)
-	return ok
-}
 
 // readArtifact returns a part of an artifact. A turn can only read artifacts of its session.
 func (ts Tools) readArtifact(ctx context.Context, args map[string]any, by source.Caller) (string, error) {

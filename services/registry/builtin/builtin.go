@@ -83,7 +83,7 @@ func (ts Tools) List() ([]Tool, error) {
 	return all, nil
 }
 
-// run runs a tool. An error is the tool's answer for the model, as text, unless Away reports otherwise; found is false if there is no such
+// run runs a tool. An error is the tool's answer for the model, as text, unless it is an awayError; found is false if there is no such
 // tool.
 func (ts Tools) run(ctx context.Context, name string, args map[string]any, by source.Caller) (text string, found bool, err error) {
 	all, err := ts.List()

@@ -2,9 +2,9 @@ package builtin
 
 import (
 	"context"
+	"errors"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -64,17 +64,11 @@ func (ts Tools) Call(ctx context.Context, r source.Request, _ func(source.Notice
 	if !ok {
 		return source.Reply{}, source.Unsent(fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err))
 	}
-	if Away(err) {
+	if _, away := errors.AsType[awayError](err); away {
 		return source.Reply{}, source.Doubtful(err) // all of them only read: they may be repeated
 	}
 	if err != nil {
 		text = err.Error()
 	}
-	return source.Reply{Result: textResult(text, err != nil)}, nil
-}
-
-func textResult(text string, isError bool) *turnv1.ToolResult {
-	return &turnv1.ToolResult{
-		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}, IsError: isError,
-	}
+	return source.Reply{Result: source.Text(text, err != nil)}, nil
 }

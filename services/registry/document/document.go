@@ -86,7 +86,7 @@ func (k *Keeper) Inventory(ctx context.Context, s store.Source, document []byte,
 		if err != nil {
 			return store.Inventory{}, err
 		}
-		inv.Digest, inv.Warnings = digest, source.Warnings(append(skipped, inv.Warnings...))
+		inv.Digest, inv.Warnings = digest, append(skipped, inv.Warnings...)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -50,13 +51,11 @@ func unresolved(row store.Execution) Outcome {
 
 // sealed is the result of a call that was carried out, and whose own result cannot be opened any more.
 func sealed(tool string) *turnv1.ToolResult {
-	text := fmt.Sprintf("The tool %q was called, and its result cannot be read any more: it was sealed with another mesh.key. Do not call it "+
-		"again with the same aim before its effect has been checked.", tool)
-	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
+	return source.Text(fmt.Sprintf("The tool %q was called, and its result cannot be read any more: it was sealed with another mesh.key. Do "+
+		"not call it again with the same aim before its effect has been checked.", tool), true)
 }
 
 func tooLarge(tool string, limit int) *turnv1.ToolResult {
-	text := fmt.Sprintf("The tool %q was called, but its result is too large: the limit is %d bytes. Ask for less, for example a part of it.",
-		tool, limit)
-	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
+	return source.Text(fmt.Sprintf("The tool %q was called, but its result is too large: the limit is %d bytes. Ask for less, for example "+
+		"a part of it.", tool, limit), true)
 }

@@ -88,14 +88,14 @@ func (d driver) read(ctx context.Context, s store.Source, answer []byte) (store.
 	if err != nil {
 		return store.Inventory{}, source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err))
 	}
-	inv := store.Inventory{ProtocolVersion: "GraphQL", Warnings: source.Warnings(skipped)}
+	inv := store.Inventory{ProtocolVersion: "GraphQL", Warnings: skipped}
 	for _, t := range tools {
 		raw, err := json.Marshal(t)
 		if err != nil {
 			return store.Inventory{}, fault.Internal(err)
 		}
 		f := store.Found{
-			OriginalName: t.Name, Description: source.NoNUL(t.Description), Raw: raw, InputSchema: t.InputSchema, Tags: t.Tags,
+			OriginalName: t.Name, Description: t.Description, Raw: raw, InputSchema: t.InputSchema, Tags: t.Tags,
 			Deprecated: t.Deprecated, Effect: store.Once,
 		}
 		if t.Reads {

@@ -111,26 +111,18 @@ func Open(documents *document.Keeper) source.Driver {
 }
 
 func (d driver) Discover(ctx context.Context, s store.Source, as source.User) (store.Inventory, error) {
-	if s.Document != "" {
-		set, err := base64.StdEncoding.DecodeString(s.Document)
-		if err != nil {
-			return store.Inventory{}, fault.Internal(fmt.Errorf("decode the descriptor set of source %q: %w", s.Name, err))
-		}
-		return d.inventory(ctx, s, set, nil)
-	}
-	_, read, ok := d.Known(s)
-	recent := ok && time.Since(read) < reflectEvery
-	set, skipped, err := d.reflect(ctx, s, as, recent)
+	set, err := base64.StdEncoding.DecodeString(s.Document)
 	if err != nil {
-		return store.Inventory{}, err
+		return store.Inventory{}, fault.Internal(fmt.Errorf("decode the descriptor set of source %q: %w", s.Name, err))
 	}
-	if recent {
-		return store.Inventory{Unchanged: true}, nil
+	var skipped []string
+	if s.Document == "" {
+		_, read, ok := d.Known(s)
+		recent := ok && time.Since(read) < reflectEvery
+		if set, skipped, err = d.reflect(ctx, s, as, recent); err != nil || recent {
+			return store.Inventory{Unchanged: err == nil}, err
+		}
 	}
-	return d.inventory(ctx, s, set, skipped)
-}
-
-func (d driver) inventory(ctx context.Context, s store.Source, set []byte, skipped []string) (store.Inventory, error) {
 	return d.Inventory(ctx, s, set, "", skipped, func() (store.Inventory, error) { return d.read(ctx, s, set) })
 }
 
@@ -198,7 +190,7 @@ func (d driver) read(ctx context.Context, s store.Source, set []byte) (store.Inv
 			return store.Inventory{}, fault.Internal(err)
 		}
 		inv.Tools = append(inv.Tools, store.Found{
-			OriginalName: t.Name, Description: source.NoNUL(t.Description), Raw: raw, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+			OriginalName: t.Name, Description: t.Description, Raw: raw, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
 			Tags: t.Tags, Deprecated: t.Deprecated, Effect: t.Effect,
 		})
 	}

@@ -92,43 +92,40 @@ func (d driver) Discover(ctx context.Context, s store.Source, as source.User) (s
 	if refused := refusedToken(s, err); refused != nil {
 		return store.Inventory{}, refused
 	}
-	if f := fault.From(err); err != nil && f.Details[DetailAnswered] != "" {
+	if f := fault.From(err); err != nil && f.Details[detailAnswered] != "" {
 		return store.Inventory{}, source.Invalid(f)
 	}
 	if err != nil {
 		return store.Inventory{}, err
 	}
 	inv := store.Inventory{
-		ServerVersion:   source.Version(resp.GetServerName(), resp.GetServerVersion()),
-		ProtocolVersion: resp.GetProtocolVersion(),
+		ServerVersion: source.Version(resp.GetServerName(), resp.GetServerVersion()), ProtocolVersion: resp.GetProtocolVersion(),
 	}
 	seen := map[string]bool{}
-	var odd []string
 	for _, t := range resp.GetTools() {
-		shown := truncate.Bytes(source.NoNUL(t.GetName()), 100)
+		shown := truncate.Bytes(strings.ReplaceAll(t.GetName(), "\x00", ""), 100)
 		switch {
 		case t.GetName() == "" || strings.Contains(t.GetName(), "\x00"):
-			odd = append(odd, fmt.Sprintf("the tool %q is left out: that is not a name", shown))
+			inv.Warnings = append(inv.Warnings, fmt.Sprintf("the tool %q is left out: that is not a name", shown))
 			continue
 		case seen[t.GetName()]: // the first one is kept
-			odd = append(odd, fmt.Sprintf("the tool %q is there twice; the first one counts", shown))
+			inv.Warnings = append(inv.Warnings, fmt.Sprintf("duplicate tool %q: the first one counts", shown))
 			continue
 		}
 		seen[t.GetName()] = true
 		inv.Tools = append(inv.Tools, found(t))
 		if _, err := schema.Object(t.GetInputSchemaJson()); err != nil {
-			odd = append(odd, fmt.Sprintf("the tool %q is not listed at /mcp, since clients could not read the schema of its arguments: %s", shown,
-				err))
+			inv.Warnings = append(inv.Warnings, fmt.Sprintf(
+				"the tool %q is not listed at /mcp, since clients could not read the schema of its arguments: %s", shown, err))
 		}
 	}
-	inv.Warnings = source.Warnings(odd)
 	return inv, nil
 }
 
 // found converts a tool of the bridge. A tool that is not declared harmless by its server is ONCE.
 func found(t *mcpbridgev1.Tool) store.Found {
 	f := store.Found{
-		OriginalName: t.GetName(), Title: source.NoNUL(t.GetTitle()), Description: source.NoNUL(t.GetDescription()), Raw: t.GetRawJson(),
+		OriginalName: t.GetName(), Title: t.GetTitle(), Description: t.GetDescription(), Raw: t.GetRawJson(),
 		InputSchema: t.GetInputSchemaJson(), OutputSchema: t.GetOutputSchemaJson(), Effect: store.Once,
 	}
 	switch {
@@ -158,7 +155,7 @@ func (d driver) server(s store.Source, as source.User) (*mcpbridgev1.Server, err
 	if as.Subject == "" {
 		return out, nil
 	}
-	text, err := json.Marshal(map[string]string{UserTokenKey: as.Token.Value.Reveal()})
+	text, err := json.Marshal(map[string]string{userToken: as.Token.Value.Reveal()})
 	if err != nil {
 		return nil, errors.New("encode the token") // the cause would quote it
 	}
@@ -170,9 +167,6 @@ func (d driver) server(s store.Source, as source.User) (*mcpbridgev1.Server, err
 	out.UserToken, err = d.env.Sealer.Seal(data, providerdata.OfServer(s.ID))
 	return out, err
 }
-
-// UserTokenKey is the key of a user's token in what the bridge gets.
-const UserTokenKey = "user_token"
 
 // authOf converts a credential for the bridge.
 func authOf(a *store.Auth) *mcpbridgev1.Auth {
@@ -194,21 +188,20 @@ func refusedToken(s store.Source, err error) error {
 		return nil
 	}
 	details := fault.From(err).Details
-	if wanted, ok := details[DetailScopes]; ok {
+	if wanted, ok := details[detailScopes]; ok {
 		return &source.ScopesError{Wanted: strings.Fields(wanted)}
 	}
-	if details[DetailRefused] != "" {
+	if details[detailRefused] != "" {
 		return source.ErrRefused
 	}
 	return nil
 }
 
-// Details of the bridge's faults. The first two say that the server refused the user's token before it did anything.
+// Names between registry and bridge: of a user's token, and of the details that a server refused it before it did anything, that it wants
+// other scopes, and that a server whose tools were to be listed answered, but not as an MCP server.
 const (
-	// DetailRefused says that it refused the token.
-	DetailRefused = "token_refused"
-	// DetailScopes has the scopes that it wants instead of those of the token.
-	DetailScopes = "scopes_wanted"
-	// DetailAnswered says that a server whose tools were to be listed answered, but not as an MCP server.
-	DetailAnswered = "answered"
+	userToken      = "user_token"
+	detailRefused  = "token_refused"
+	detailScopes   = "scopes_wanted"
+	detailAnswered = "answered"
 )

@@ -25,10 +25,10 @@ func TestWhatTheBridgeSaysAboutTokens(t *testing.T) {
 	}{
 		"nothing":                {own, nil, nil},
 		"another error":          {own, said("x", "y"), nil},
-		"the token":              {own, said(DetailRefused, "true"), source.ErrRefused},
-		"scopes":                 {own, said(DetailScopes, "a b"), &source.ScopesError{Wanted: []string{"a", "b"}}},
-		"no scopes":              {own, said(DetailScopes, ""), &source.ScopesError{}},
-		"a source of the mesh's": {store.Source{}, said(DetailRefused, "true"), nil},
+		"the token":              {own, said(detailRefused, "true"), source.ErrRefused},
+		"scopes":                 {own, said(detailScopes, "a b"), &source.ScopesError{Wanted: []string{"a", "b"}}},
+		"no scopes":              {own, said(detailScopes, ""), &source.ScopesError{}},
+		"a source of the mesh's": {store.Source{}, said(detailRefused, "true"), nil},
 	} {
 		got := refusedToken(row.src, row.err)
 		wanted, scopes := errors.AsType[*source.ScopesError](row.want)

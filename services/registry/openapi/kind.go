@@ -93,7 +93,7 @@ func (d driver) read(ctx context.Context, s store.Source, text []byte) (store.In
 		return store.Inventory{}, source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: %s", s.Name, err))
 	}
 	inv := store.Inventory{
-		ServerVersion: source.Version(api.Title, api.Version), ProtocolVersion: "OpenAPI " + api.OpenAPI, Warnings: source.Warnings(api.Skipped),
+		ServerVersion: source.Version(api.Title, api.Version), ProtocolVersion: "OpenAPI " + api.OpenAPI, Warnings: api.Skipped,
 	}
 	for _, t := range api.Tools {
 		raw, err := json.Marshal(t)
@@ -101,7 +101,7 @@ func (d driver) read(ctx context.Context, s store.Source, text []byte) (store.In
 			return store.Inventory{}, fault.Internal(err)
 		}
 		inv.Tools = append(inv.Tools, store.Found{
-			OriginalName: t.Name, Title: source.NoNUL(t.Title), Description: source.NoNUL(t.Description), Raw: raw,
+			OriginalName: t.Name, Title: t.Title, Description: t.Description, Raw: raw,
 			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Tags: t.Tags, Deprecated: t.Deprecated,
 			Effect: httpcall.EffectOf(t.Operation.Method),
 		})

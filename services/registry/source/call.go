@@ -79,6 +79,11 @@ type Reply struct {
 	TokenRefused bool
 }
 
+// Text is a result that is a text, of an error or not.
+func Text(text string, isError bool) *turnv1.ToolResult {
+	return &turnv1.ToolResult{Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}, IsError: isError}
+}
+
 // Progress is the progress of a call.
 type Progress struct {
 	// Done of Total, 0 = unknown.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -123,21 +122,6 @@ func (d *Decoder[T]) Of(ctx context.Context, tenant, hash string) (T, error) {
 	}
 	d.kept.Add(key, have)
 	return have, nil
-}
-
-// NoNUL removes NUL, which not every database can store.
-func NoNUL(s string) string { return strings.ReplaceAll(s, "\x00", "") }
-
-// maxWarnings limits what a source says about what could not become a tool.
-const maxWarnings = 100
-
-// Warnings shortens a list of warnings.
-func Warnings(all []string) []string {
-	more := len(all) - maxWarnings
-	if more <= 0 {
-		return all
-	}
-	return append(all[:maxWarnings-1:maxWarnings-1], fmt.Sprintf("and %d more", more+1))
 }
 
 // Version joins the name and version of a server.

@@ -55,8 +55,7 @@ var (
 	AnyAuth    = append(slices.Clone(ServerAuth), credential.AuthorizationCode)
 )
 
-// Driver calls the sources of a kind. It is safe for concurrent use. A driver may also implement the interfaces below, and have a method
-// Close.
+// Driver calls the sources of a kind. It is safe for concurrent use. It may also implement the interfaces below, and have a Close.
 type Driver interface {
 	// Discover lists a source's tools, with the login of a user if there is one. The error is ErrRefused, a *ScopesError, or one for the
 	// source's owner.

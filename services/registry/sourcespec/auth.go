@@ -46,16 +46,9 @@ func validateAuth(s store.Source, f source.Facts, a store.Auth, bad source.Bad) 
 		name string
 		set  bool
 	}{
-		{"in", a.In != ""},
-		{"name", a.Name != ""},
-		{"username", a.Username != ""},
-		{"token_url", a.TokenURL != ""},
-		{"client_id", a.ClientID != ""},
-		{"scopes", len(a.Scopes) > 0},
-		{"audience", a.Audience != ""},
-		{"authorization_url", a.AuthorizationURL != ""},
-		{"revocation_url", a.RevocationURL != ""},
-		{"issuer", a.Issuer != ""},
+		{"in", a.In != ""}, {"name", a.Name != ""}, {"username", a.Username != ""}, {"token_url", a.TokenURL != ""},
+		{"client_id", a.ClientID != ""}, {"scopes", len(a.Scopes) > 0}, {"audience", a.Audience != ""},
+		{"authorization_url", a.AuthorizationURL != ""}, {"revocation_url", a.RevocationURL != ""}, {"issuer", a.Issuer != ""},
 		{"resource", a.Resource != ""},
 	} {
 		required, known := fields[field.name]

@@ -125,7 +125,7 @@ func (a *apply) run(ctx context.Context) error {
 	seen := map[string]bool{}
 	for _, t := range tools {
 		if seen[t.OriginalName] {
-			return fmt.Errorf("tool %q is there twice", t.OriginalName)
+			return fmt.Errorf("duplicate tool %q", t.OriginalName)
 		}
 		seen[t.OriginalName] = true
 		if err := a.tool(ctx, t); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -50,7 +51,7 @@ func (c *Client) Call(ctx context.Context, call Call) (*turnv1.ToolResult, error
 	}
 	id, refused := call.workflowID()
 	if refused != "" {
-		return said(true, refused), nil
+		return source.Text(refused, true), nil
 	}
 	refusal, err := a.start(ctx, id)
 	if err != nil || refusal != nil {
@@ -137,7 +138,7 @@ func (a *attempt) result(ctx context.Context) (*turnv1.ToolResult, error) {
 	case err != nil && !errors.Is(err, errGone):
 		return nil, a.unanswered(ctx, id, err)
 	case err != nil || !found.of(a.Call):
-		return said(true, fmt.Sprintf("There is no workflow with the ID %q that you started with the tool %s.", id, a.Action.Entry)), nil
+		return source.Text(fmt.Sprintf("There is no workflow with the ID %q that you started with the tool %s.", id, a.Action.Entry), true), nil
 	}
 	if found.running() && wait <= 0 {
 		return structured(map[string]any{"workflow_id": id, "status": "running"}), nil

@@ -15,10 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
-func invalidArguments(err error) *fault.Error {
-	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err)
-}
-
 // text is what an error of the server says.
 func (a *attempt) text(err error) string { return a.Hide(message(err)) }
 

@@ -92,7 +92,7 @@ func (a *attempt) outcome(id string, last *history.HistoryEvent) (*turnv1.ToolRe
 		return nil, source.Doubtful(fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
 			"source %q: the workflow %q ended with %s, which this version does not know", a.Source.Name, id, last.GetEventType()))
 	case e.why != "":
-		return said(true, fmt.Sprintf("The workflow %q %s.", id, strings.TrimSuffix(a.Hide(e.why), "."))), nil
+		return source.Text(fmt.Sprintf("The workflow %q %s.", id, strings.TrimSuffix(a.Hide(e.why), ".")), true), nil
 	}
 	return jsonResult(a.Hide(e.result)), nil
 }
@@ -111,22 +111,18 @@ func (a *attempt) polled(id string, last *history.HistoryEvent) (*turnv1.ToolRes
 	return structured(map[string]any{"workflow_id": id, "status": e.status, "result": json.RawMessage(a.Hide(e.result))}), nil
 }
 
-func said(isError bool, message string) *turnv1.ToolResult {
-	return &turnv1.ToolResult{IsError: isError, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: message}}}}
-}
-
 // structured returns an object as a result.
 func structured(object map[string]any) *turnv1.ToolResult {
 	text, err := json.Marshal(object)
 	if err != nil { // the JSON of a workflow's result was checked
-		return said(true, "The result of the workflow cannot be read.")
+		return source.Text("The result of the workflow cannot be read.", true)
 	}
 	return jsonResult(string(text))
 }
 
 // jsonResult returns JSON text as a result: structured too if it is an object or array.
 func jsonResult(text string) *turnv1.ToolResult {
-	out := said(false, text)
+	out := source.Text(text, false)
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
 		return out
 	}

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/source"
 )
@@ -29,7 +31,7 @@ const (
 func (a *attempt) start(ctx context.Context, id string) (*turnv1.ToolResult, error) {
 	request, err := a.request(id)
 	if err != nil {
-		return nil, source.Unsent(invalidArguments(err))
+		return nil, source.Unsent(fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS, "%s", err))
 	}
 	var started workflowservice.StartWorkflowExecutionResponse
 	err = a.do(ctx, "StartWorkflowExecution", request, &started)
@@ -46,7 +48,7 @@ func (a *attempt) start(ctx context.Context, id string) (*turnv1.ToolResult, err
 	case passing(err):
 		return a.lookFor(ctx, id, err)
 	default:
-		return said(true, "Temporal refused to start the workflow: "+a.text(err)), nil
+		return source.Text("Temporal refused to start the workflow: "+a.text(err), true), nil
 	}
 }
 
@@ -76,7 +78,7 @@ func (a *attempt) request(id string) (*workflowservice.StartWorkflowExecutionReq
 func (a *attempt) attach(ctx context.Context, id string) (*turnv1.ToolResult, error) {
 	found, err := a.find(ctx, id)
 	if errors.Is(err, errGone) {
-		return said(true, fmt.Sprintf("A workflow with the ID %q was there, and is gone; nothing was started.", id)), nil
+		return source.Text(fmt.Sprintf("A workflow with the ID %q was there, and is gone; nothing was started.", id), true), nil
 	}
 	if err != nil {
 		return nil, a.unanswered(ctx, id, err)
@@ -100,8 +102,8 @@ func (a *attempt) adopt(found workflow, id string) *turnv1.ToolResult {
 	if found.of(a.Call) && found.arguments == a.Args.Hash() {
 		return nil
 	}
-	return said(true, fmt.Sprintf("A workflow with the ID %q exists already, and was not started by you with these arguments; "+
-		"nothing was started.", id))
+	return source.Text(fmt.Sprintf("A workflow with the ID %q exists already, and was not started by you with these arguments; "+
+		"nothing was started.", id), true)
 }
 
 // workflow is what is known of an existing workflow.

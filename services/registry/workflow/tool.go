@@ -143,7 +143,7 @@ func (t *Tool) schemas(e store.WorkflowTool) error {
 			return bad("positional", "%q is no argument: add it to the properties of input_schema", argument)
 		}
 		if slices.Contains(e.Positional[:i], argument) {
-			return bad("positional", "%q is there twice", argument)
+			return bad("positional", "duplicate %q", argument)
 		}
 	}
 	wrong := placeholder.Check(e.ID, func(r placeholder.Ref) *placeholder.Error {
