@@ -379,7 +379,7 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		"must not be negative": func(c *registry.Config) { c.LeaseTTL = -1 },
 		"max_text_bytes":       func(c *registry.Config) { c.MaxTextBytes = -1 },
 		"exactly one of":       func(c *registry.Config) { c.Sources = []registry.SourceConfig{{Source: &registryv1.Source{Name: "a"}}} },
-		"there twice": func(c *registry.Config) {
+		"duplicate name": func(c *registry.Config) {
 			one := registry.SourceConfig{Source: &registryv1.Source{Name: "a", Url: "http://x/"}}
 			c.Sources = []registry.SourceConfig{one, one}
 		},
