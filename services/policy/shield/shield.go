@@ -159,8 +159,8 @@ func hostNames(list []string) ([]string, error) {
 	return out, nil
 }
 
-// Looks reports whether the shield checks a stage.
-func (s *Shield) Looks(stage string) bool { return slices.Contains(s.Stage, stage) }
+// AppliesTo reports whether the shield checks a stage.
+func (s *Shield) AppliesTo(stage string) bool { return slices.Contains(s.Stage, stage) }
 
 // Check returns the sorted categories of all findings, and the text with all of them replaced. Without findings it returns no categories
 // and the text itself. Shields that ask find nothing here.

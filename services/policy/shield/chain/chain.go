@@ -61,7 +61,7 @@ func (s Shields) Check(ctx context.Context, req *policyv1.CheckTextRequest) (*po
 	}
 	out := &policyv1.CheckTextResponse{}
 	for _, stage := range []string{shield.Input, shield.Tool, shield.Result, shield.Output} {
-		if slices.ContainsFunc(asked, func(s *configured) bool { return s.Looks(stage) }) {
+		if slices.ContainsFunc(asked, func(s *configured) bool { return s.AppliesTo(stage) }) {
 			out.Stages = append(out.Stages, stage)
 		}
 	}
@@ -78,7 +78,7 @@ func (s Shields) Check(ctx context.Context, req *policyv1.CheckTextRequest) (*po
 		out.Texts = append(out.Texts, texts[i].CheckedText)
 	}
 	for _, one := range asked {
-		if !one.Looks(req.GetStage()) {
+		if !one.AppliesTo(req.GetStage()) {
 			continue
 		}
 		if err := one.check(ctx, req, texts); err != nil {
@@ -106,7 +106,7 @@ func heldStages(asked []*configured) []string {
 // settled returns the part of the beginning of a text that no continuation changes, as the shields leave it. What blocks sees the original,
 // what redacts sees what is left.
 func settled(asked []*configured, stage, text string) string {
-	asked = slices.DeleteFunc(slices.Clone(asked), func(s *configured) bool { return !s.Looks(stage) })
+	asked = slices.DeleteFunc(slices.Clone(asked), func(s *configured) bool { return !s.AppliesTo(stage) })
 	end := len(text)
 	for _, s := range asked {
 		if s.Action != shield.Redact {

@@ -17,7 +17,7 @@ func (c *Checker) Settles(ctx context.Context, loaded *step.Loaded) (checked, se
 	if len(loaded.GetAgent().GetShields()) == 0 {
 		return false, false, nil
 	}
-	seen, err := c.look(ctx, loaded.GetAgent())
+	seen, err := c.loadStages(ctx, loaded.GetAgent())
 	return slices.Contains(seen.stages, StageOutput), !slices.Contains(seen.held, StageOutput), err
 }
 

@@ -31,8 +31,8 @@ type Call struct {
 // Arguments checks the arguments of a call before it is made. The message and tool_call.started keep what the model wrote.
 func (c *Checker) Arguments(ctx context.Context, w *step.Work, call *turnv1.ToolCall) (Call, error) {
 	out := Call{ToolCall: call}
-	looks, err := c.Looks(ctx, w.Loaded.GetAgent(), StageTool)
-	if err != nil || !looks {
+	applies, err := c.AppliesTo(ctx, w.Loaded.GetAgent(), StageTool)
+	if err != nil || !applies {
 		return out, err
 	}
 	arguments, isJSON := parseArguments(call.GetArgumentsJson())

@@ -28,8 +28,8 @@ func (c *Checker) Conversation(ctx context.Context, w *step.Work, messages []*tu
 	if err != nil {
 		return messages, nil, err
 	}
-	looks, err := c.Looks(ctx, w.Loaded.GetAgent(), StageInput)
-	if err != nil || !looks {
+	applies, err := c.AppliesTo(ctx, w.Loaded.GetAgent(), StageInput)
+	if err != nil || !applies {
 		return messages, back, err
 	}
 	var texts []string

@@ -52,10 +52,10 @@ func (c *Checker) Result(ctx context.Context, w *step.Work, call *turnv1.ToolCal
 	return events, eachOfResult(done, inOrder(checked))
 }
 
-// checkResult asks the shields about all texts of a result, in the order of eachOfResult; nil when none looks there.
+// checkResult asks the shields about all texts of a result, in the order of eachOfResult; nil when none applies there.
 func (c *Checker) checkResult(ctx context.Context, w *step.Work, done *registryv1.Completed) ([]*policyv1.CheckedText, error) {
-	looks, err := c.Looks(ctx, w.Loaded.GetAgent(), StageResult)
-	if err != nil || !looks {
+	applies, err := c.AppliesTo(ctx, w.Loaded.GetAgent(), StageResult)
+	if err != nil || !applies {
 		return nil, err
 	}
 	var texts []string

@@ -66,17 +66,17 @@ func New(texts TextChecker) (*Checker, error) {
 	return &Checker{texts: texts, stages: stages}, nil
 }
 
-// Looks reports whether one of the agent's shields checks a stage. Without shields it costs nothing.
-func (c *Checker) Looks(ctx context.Context, a *sessionsv1.Agent, stage string) (bool, error) {
+// AppliesTo reports whether one of the agent's shields checks a stage. Without shields it costs nothing.
+func (c *Checker) AppliesTo(ctx context.Context, a *sessionsv1.Agent, stage string) (bool, error) {
 	if len(a.GetShields()) == 0 {
 		return false, nil
 	}
-	seen, err := c.look(ctx, a)
+	seen, err := c.loadStages(ctx, a)
 	return slices.Contains(seen.stages, stage), err
 }
 
-// look asks at which stages the agent's shields look.
-func (c *Checker) look(ctx context.Context, a *sessionsv1.Agent) (stagesSeen, error) {
+// loadStages returns the stages that the agent's shields check, from policy or the cache.
+func (c *Checker) loadStages(ctx context.Context, a *sessionsv1.Agent) (stagesSeen, error) {
 	key := strings.Join(a.GetShields(), "\x00")
 	if seen, ok := c.stages.Get(key); ok && time.Since(seen.at) < stagesAge {
 		return seen, nil
@@ -90,11 +90,11 @@ func (c *Checker) look(ctx context.Context, a *sessionsv1.Agent) (stagesSeen, er
 	return seen, nil
 }
 
-// Check asks the shields of a turn's agent about texts, one answer for each; nil when none looks there.
+// Check asks the shields of a turn's agent about texts, one answer for each; nil when none applies there.
 func (c *Checker) Check(ctx context.Context, loaded *step.Loaded, stage string, texts ...string) ([]*policyv1.CheckedText, error) {
 	a := loaded.GetAgent()
-	looks, err := c.Looks(ctx, a, stage)
-	if err != nil || !looks || len(texts) == 0 {
+	applies, err := c.AppliesTo(ctx, a, stage)
+	if err != nil || !applies || len(texts) == 0 {
 		return nil, err
 	}
 	from := &policyv1.TextOrigin{

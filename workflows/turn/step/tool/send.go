@@ -64,7 +64,7 @@ func (t *tool) run(
 ) (*registryv1.CallToolResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if looks, err := t.Shields.Looks(ctx, t.Loaded.GetAgent(), shield.StageResult); looks || err != nil {
+	if applies, err := t.Shields.AppliesTo(ctx, t.Loaded.GetAgent(), shield.StageResult); applies || err != nil {
 		ctx = sealedresult.Ask(ctx) // what shields may withhold is not readable in the ledger either
 	}
 	stream, err := t.Registry.CallTool(ctx, ask)
@@ -115,7 +115,7 @@ func (t *tool) stopped(ctx context.Context, log *eventLog) *step.Commit {
 
 // checkedProgress removes the tool's message from its progress if shields check its results: it would pass unchecked.
 func (t *tool) checkedProgress(ctx context.Context, p *registryv1.Progress) *registryv1.Progress {
-	if looks, err := t.Shields.Looks(ctx, t.Loaded.GetAgent(), shield.StageResult); looks || err != nil {
+	if applies, err := t.Shields.AppliesTo(ctx, t.Loaded.GetAgent(), shield.StageResult); applies || err != nil {
 		p.Message = ""
 	}
 	return p
