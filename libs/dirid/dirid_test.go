@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/dirid"
+	"github.com/windlass-dev/windlass/libs/testwant"
 )
 
 func open(t *testing.T, path string) *dirid.Dir {
@@ -31,9 +32,11 @@ func TestADirectoryRemembersItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := open(t, path)
-	if again.ID != "one" || !again.Has("mesh.key") || !again.Has("sessions.db") || !again.Has("policy.db") || again.Has("registry.db") {
-		t.Errorf("it remembers %+v", again)
-	}
+	testwant.Equal(t, "it remembers: ID", again.ID, "one")
+	testwant.Equal(t, `it remembers: Has("mesh.key")`, again.Has("mesh.key"), true)
+	testwant.Equal(t, `it remembers: Has("sessions.db")`, again.Has("sessions.db"), true)
+	testwant.Equal(t, `it remembers: Has("policy.db")`, again.Has("policy.db"), true)
+	testwant.Equal(t, `it remembers: Has("registry.db")`, again.Has("registry.db"), false)
 }
 
 func TestADamagedIdentityIsNamed(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	"github.com/windlass-dev/windlass/libs/testwant"
 )
 
 // published is a bus that keeps what is published, and fails if it is away.
@@ -78,10 +79,13 @@ func TestPublishedEventsAreCloudEvents(t *testing.T) {
 			if err := got.Validate(); err != nil {
 				e.Errorf("%s: %v", data, err)
 			}
-			if got.SpecVersion() != "1.0" || got.ID() != want[i].ID || got.Type() != want[i].Type || got.Subject() != want[i].Subject ||
-				got.Source() != "/windlass/test" || !got.Time().Equal(want[i].Time) || got.DataContentType() != "application/json" {
-				e.Errorf("got %s for %+v", got, want[i])
-			}
+			testwant.Equal(e, "got: SpecVersion", got.SpecVersion(), "1.0")
+			testwant.Equal(e, "got: ID", got.ID(), want[i].ID)
+			testwant.Equal(e, "got: Type", got.Type(), want[i].Type)
+			testwant.Equal(e, "got: Subject", got.Subject(), want[i].Subject)
+			testwant.Equal(e, "got: Source", got.Source(), "/windlass/test")
+			testwant.Equal(e, "got: Time.Equal(want[i].Time)", got.Time().Equal(want[i].Time), true)
+			testwant.Equal(e, "got: DataContentType", got.DataContentType(), "application/json")
 			var fields map[string]any
 			if err := got.DataAs(&fields); err != nil || fields["agent_id"] != want[i].Subject {
 				e.Errorf("data %v, %v", fields, err)

@@ -4,8 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
+
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestWhatIsWrongIsSaid(t *testing.T) {
 	call := func(id, tool string) *turnv1.ToolCall { return &turnv1.ToolCall{CallId: id, Tool: tool} }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/inferencetest"
 )
@@ -31,10 +32,13 @@ providers:
 		t.Fatal(err)
 	}
 	p := got.Providers[0]
-	if got.FirstTokenTimeout != 10*time.Second || got.IdleTimeout != 20*time.Second || !got.Detect || got.MaxResponse != 1<<20 ||
-		p.APIKey.Reveal() != inferencetest.Key || p.Headers["X-Title"].Reveal() != "Windlass" || p.Models[0] != "some/model" {
-		t.Errorf("%+v", got)
-	}
+	testwant.Equal(t, "got.FirstTokenTimeout", got.FirstTokenTimeout, 10*time.Second)
+	testwant.Equal(t, "got.IdleTimeout", got.IdleTimeout, 20*time.Second)
+	testwant.Equal(t, "got.Detect", got.Detect, true)
+	testwant.Equal(t, "got.MaxResponse", got.MaxResponse, 1<<20)
+	testwant.Equal(t, "p.APIKey.Reveal", p.APIKey.Reveal(), inferencetest.Key)
+	testwant.Equal(t, `p.Headers["X-Title"].Reveal`, p.Headers["X-Title"].Reveal(), "Windlass")
+	testwant.Equal(t, "p.Models[0]", p.Models[0], "some/model")
 	client := inferencetest.Serve(t, got, map[string]string{"OLLAMA_HOST": "127.0.0.1:9"})
 	if client == nil {
 		t.Error("no client")

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy"
@@ -129,10 +130,12 @@ func TestWhichApprovalRuleAsks(t *testing.T) {
 		Principal: authn.User("bob"), Tool: "bank__pay",
 		Arguments: arguments(t, `{"amount":2000}`),
 	}))
-	if r := d.GetApproval().GetRule(); r.GetApproverRoles()[0] != "boss" || r.GetQuorum() != 2 || r.GetExpiresSeconds() != 60 ||
-		r.GetReason() != "much" || r.GetAllowRequester() {
-		t.Errorf("rule %v", r)
-	}
+	r := d.GetApproval().GetRule()
+	testwant.Equal(t, "rule: ApproverRoles[0]", r.GetApproverRoles()[0], "boss")
+	testwant.Equal(t, "rule: Quorum", r.GetQuorum(), 2)
+	testwant.Equal(t, "rule: ExpiresSeconds", r.GetExpiresSeconds(), 60)
+	testwant.Equal(t, "rule: Reason", r.GetReason(), "much")
+	testwant.Equal(t, "rule: AllowRequester", r.GetAllowRequester(), false)
 }
 
 func TestApprovalRulesAreChecked(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy"
@@ -327,15 +328,20 @@ func TestExplain(t *testing.T) {
 		t.Fatalf("her own: %v, %v", mine, err)
 	}
 	first, second := mine.GetExplained()[0], mine.GetExplained()[1]
-	if first.GetName() != "explainers" || !first.GetMatches() || first.GetCovers() ||
-		second.GetName() != "finance" || second.GetMatches() || !second.GetCovers() || second.GetGrant() != "tools[0]" {
-		t.Errorf("policies: %v", mine)
-	}
+	testwant.Equal(t, "policies: Name", first.GetName(), "explainers")
+	testwant.Equal(t, "policies: Matches", first.GetMatches(), true)
+	testwant.Equal(t, "policies: Covers", first.GetCovers(), false)
+	testwant.Equal(t, "policies: Name", second.GetName(), "finance")
+	testwant.Equal(t, "policies: Matches", second.GetMatches(), false)
+	testwant.Equal(t, "policies: Covers", second.GetCovers(), true)
+	testwant.Equal(t, "policies: Grant", second.GetGrant(), "tools[0]")
 	m := second.GetMatchers()
-	if len(m) != 2 || !m[0].GetMatches() || m[0].GetPath() != "department" || len(m[0].GetValues()) != 0 || m[1].GetMatches() ||
-		!strings.Contains(m[1].GetMessage(), "no such key") {
-		t.Errorf("matchers: %v", m)
-	}
+	testwant.Len(t, "matchers: m", m, 2)
+	testwant.Equal(t, "matchers: [0].Matches", m[0].GetMatches(), true)
+	testwant.Equal(t, "matchers: [0].Path", m[0].GetPath(), "department")
+	testwant.Len(t, "matchers: [0].Values", m[0].GetValues(), 0)
+	testwant.Equal(t, "matchers: [1].Matches", m[1].GetMatches(), false)
+	testwant.Equal(t, `matchers: Contains(m[1].Message, "no such key")`, strings.Contains(m[1].GetMessage(), "no such key"), true)
 	_, err = as(t, s, alice).policies.ExplainAccess(t.Context(), &policyv1.ExplainAccessRequest{Tool: "orders__search", Subject: "bob"})
 	if fault.CodeOf(err) != "permission_denied" || !strings.Contains(err.Error(), "policy.principals.explain") {
 		t.Errorf("about another: %v", err)

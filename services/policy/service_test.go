@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy"
@@ -66,10 +67,11 @@ func TestDecisionsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.GetAllowed() || d.GetRule() != "no-delete" || d.GetSubject() != "bob" || enum.Name(d.GetKind()) != "tool" ||
-		d.GetResource() != "notes__delete" {
-		t.Errorf("decision %v", d)
-	}
+	testwant.Equal(t, "decision: Allowed", d.GetAllowed(), false)
+	testwant.Equal(t, "decision: Rule", d.GetRule(), "no-delete")
+	testwant.Equal(t, "decision: Subject", d.GetSubject(), "bob")
+	testwant.Equal(t, "decision: Name(d.Kind)", enum.Name(d.GetKind()), "tool")
+	testwant.Equal(t, "decision: Resource", d.GetResource(), "notes__delete")
 	got, err := c.GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: d.GetId()})
 	if err != nil || got.String() != d.String() {
 		t.Errorf("GetDecision = %v, %v; want %v", got, err, d)

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -43,35 +44,40 @@ func TestCallOfATurn(t *testing.T) {
 		t.Errorf("story %+v", s)
 	}
 	c := s.completed
-	if c.GetResult().GetCallId() != "call_1" || c.GetResult().GetTool() != "notes__send" ||
-		c.GetResult().GetStructuredContent().GetStringValue() != "x" ||
-		c.GetCached() || c.GetUnresolved() || c.GetCode() != "" || c.GetExecutionId() != s.executing.GetExecutionId() {
-		t.Errorf("completed %v", c)
-	}
+	testwant.Equal(t, "completed: Result.CallId", c.GetResult().GetCallId(), "call_1")
+	testwant.Equal(t, "completed: Result.Tool", c.GetResult().GetTool(), "notes__send")
+	testwant.Equal(t, "completed: Result.StructuredContent.StringValue", c.GetResult().GetStructuredContent().GetStringValue(), "x")
+	testwant.Equal(t, "completed: Cached", c.GetCached(), false)
+	testwant.Equal(t, "completed: Unresolved", c.GetUnresolved(), false)
+	testwant.Equal(t, "completed: Code", c.GetCode(), "")
+	testwant.Equal(t, "completed: ExecutionId", c.GetExecutionId(), s.executing.GetExecutionId())
 	sent := w.bridge.seen()[0]
 	if sent.GetTool() != "send" || string(sent.GetArgumentsJson()) != `{"text":"hi"}` || sent.GetServer().GetName() != "notes" {
 		t.Errorf("sent %v", sent)
 	}
-	if m := sent.GetMeta(); m["windlass/idempotency_key"] != "trn_1/tool-1.0" || m["windlass/turn_id"] != "trn_1" ||
-		m["windlass/session_id"] != "ses_1" || m["windlass/call_id"] != "call_1" {
-		t.Errorf("meta %v", m)
-	}
+	m := sent.GetMeta()
+	testwant.Equal(t, `meta: ["windlass/idempotency_key"]`, m["windlass/idempotency_key"], "trn_1/tool-1.0")
+	testwant.Equal(t, `meta: ["windlass/turn_id"]`, m["windlass/turn_id"], "trn_1")
+	testwant.Equal(t, `meta: ["windlass/session_id"]`, m["windlass/session_id"], "ses_1")
+	testwant.Equal(t, `meta: ["windlass/call_id"]`, m["windlass/call_id"], "call_1")
 	row := r.row("trn_1/tool-1.0")
 	if enum.Name(row.GetState()) != "done" || row.GetAttempts() != 1 || row.GetSubject() != "local" || row.GetArgumentsHash() == "" ||
 		row.GetEndTime() == nil {
 		t.Errorf("row %v", row)
 	}
 	asked := w.policy.requests()[0]
-	if asked.GetTool() != "notes__send" || asked.GetSource() != "notes" || asked.GetEffect() != turnv1.EffectClass_EFFECT_CLASS_ONCE ||
-		asked.GetArgumentsHash() != row.GetArgumentsHash() || asked.GetTurnId() != "trn_1" || asked.GetPrincipal().GetSubject() != "local" {
-		t.Errorf("policy was asked %v", asked)
-	}
+	testwant.Equal(t, "policy was asked: Tool", asked.GetTool(), "notes__send")
+	testwant.Equal(t, "policy was asked: Source", asked.GetSource(), "notes")
+	testwant.Equal(t, "policy was asked: Effect", asked.GetEffect(), turnv1.EffectClass_EFFECT_CLASS_ONCE)
+	testwant.Equal(t, "policy was asked: ArgumentsHash", asked.GetArgumentsHash(), row.GetArgumentsHash())
+	testwant.Equal(t, "policy was asked: TurnId", asked.GetTurnId(), "trn_1")
+	testwant.Equal(t, "policy was asked: Principal.Subject", asked.GetPrincipal().GetSubject(), "local")
 
 	again := r.call(t.Context(), r.request("notes__send", "trn_1/tool-1.0"))
-	if !again.completed.GetCached() || again.text() != "sent" || again.completed.GetExecutionId() != c.GetExecutionId() ||
-		len(w.bridge.seen()) != 1 {
-		t.Errorf("the key again: %+v, %d calls", again, len(w.bridge.seen()))
-	}
+	testwant.Equal(t, "the key again: completed.Cached", again.completed.GetCached(), true)
+	testwant.Equal(t, "the key again: text", again.text(), "sent")
+	testwant.Equal(t, "the key again: completed.ExecutionId", again.completed.GetExecutionId(), c.GetExecutionId())
+	testwant.Len(t, "the key again: bridge.seen", w.bridge.seen(), 1)
 	if again.decided.GetDecisionId() != s.decided.GetDecisionId() {
 		t.Errorf("the decision of then: %v", again.decided)
 	}
@@ -398,9 +404,10 @@ func TestLargeResults(t *testing.T) {
 	reply(strings.Repeat("a", 60), strings.Repeat("é", 40), "never shown")
 	s := r.call(t.Context(), r.request("notes__read", "cut"))
 	result, wholes := s.completed.GetResult(), s.completed.GetWholes()
-	if !result.GetTruncated() || len(result.GetContent()) != 1 || len(wholes) != 1 || len(result.GetArtifactIds()) != 1 {
-		t.Fatalf("cut: %v, %v", result, wholes)
-	}
+	testwant.Equal(t, "cut: Truncated", result.GetTruncated(), true)
+	testwant.Len(t, "cut: Content", result.GetContent(), 1)
+	testwant.Len(t, "cut: wholes", wholes, 1)
+	testwant.Len(t, "cut: ArtifactIds", result.GetArtifactIds(), 1)
 	if want := strings.Repeat("a", 60) + "\n" + strings.Repeat("é", 40) + "\nnever shown"; string(wholes[0].GetData()) != want {
 		t.Errorf("the whole is %q", wholes[0].GetData())
 	}

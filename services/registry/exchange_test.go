@@ -11,11 +11,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // grantsFake redeems grants.
@@ -66,11 +68,13 @@ func TestS4OnlyATokenOfTheUserIsSent(t *testing.T) {
 		t.Errorf("got %q after %q", s.text(), sent)
 	}
 	got := w.grants.asked[0]
-	if got.GetTurnId() != "trn_1" || got.GetPrincipal().GetSubject() != "corp:alice" || got.GetAudience() != "pets" ||
-		got.GetIssuer() != "corp" ||
-		got.GetSource() != "pets" || strings.Join(got.GetScopes(), " ") != "read" || got.GetFresh() {
-		t.Errorf("asked for %v", got)
-	}
+	testwant.Equal(t, "asked for: TurnId", got.GetTurnId(), "trn_1")
+	testwant.Equal(t, "asked for: Principal.Subject", got.GetPrincipal().GetSubject(), "corp:alice")
+	testwant.Equal(t, "asked for: Audience", got.GetAudience(), "pets")
+	testwant.Equal(t, "asked for: Issuer", got.GetIssuer(), "corp")
+	testwant.Equal(t, "asked for: Source", got.GetSource(), "pets")
+	testwant.Equal(t, `asked for: Join(got.Scopes, " ")`, strings.Join(got.GetScopes(), " "), "read")
+	testwant.Equal(t, "asked for: Fresh", got.GetFresh(), false)
 
 	// A token that the API refuses is replaced once.
 	refuse, sent = true, nil

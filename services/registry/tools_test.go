@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -57,11 +58,15 @@ func TestListToolsShowsWhatTheCallerMayUse(t *testing.T) {
 		t.Errorf("of notes: %v", got)
 	}
 	got, err := r.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: "notes__read"})
-	if err != nil || got.GetOriginalName() != "read" || got.GetSource() != "notes" || !got.GetAvailable() ||
-		got.GetEffect() != turnv1.EffectClass_EFFECT_CLASS_READ ||
-		got.GetInputSchemaJson() != string(tool("read", "read").GetInputSchemaJson()) || got.GetDescription() != "does read" {
-		t.Errorf("GetTool = %v, %v", got, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	testwant.Equal(t, "GetTool: OriginalName", got.GetOriginalName(), "read")
+	testwant.Equal(t, "GetTool: Source", got.GetSource(), "notes")
+	testwant.Equal(t, "GetTool: Available", got.GetAvailable(), true)
+	testwant.Equal(t, "GetTool: Effect", got.GetEffect(), turnv1.EffectClass_EFFECT_CLASS_READ)
+	testwant.Equal(t, "GetTool: InputSchemaJson", got.GetInputSchemaJson(), string(tool("read", "read").GetInputSchemaJson()))
+	testwant.Equal(t, "GetTool: Description", got.GetDescription(), "does read")
 	for _, name := range []string{"notes__put", "notes__none"} {
 		_, err := r.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: name})
 		if f := fault.From(err); f.Code != codes.NotFound || f.Message != fmt.Sprintf("there is no tool %q", name) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -58,10 +59,13 @@ func TestArtifactsBelongToTheirSession(t *testing.T) {
 		got, err := local.ReadArtifact(t.Context(), &sessionsv1.ReadArtifactRequest{ArtifactId: "art_1"})
 		must(t, err)
 		a := got.GetArtifact()
-		if !bytes.Equal(got.GetData(), data) || a.GetSha256() != hex.EncodeToString(sum[:]) || a.GetSize() != 2_000_000 ||
-			a.GetName() != "files__read.txt" || a.GetCallId() != "c1" || a.GetTurnId() != turn.GetId() || a.GetSessionId() != from.GetId() {
-			t.Errorf("%d bytes, %v", len(got.GetData()), a)
-		}
+		testwant.Equal(t, "bytes.Equal(got.Data, data)", bytes.Equal(got.GetData(), data), true)
+		testwant.Equal(t, "a.Sha256", a.GetSha256(), hex.EncodeToString(sum[:]))
+		testwant.Equal(t, "a.Size", a.GetSize(), 2_000_000)
+		testwant.Equal(t, "a.Name", a.GetName(), "files__read.txt")
+		testwant.Equal(t, "a.CallId", a.GetCallId(), "c1")
+		testwant.Equal(t, "a.TurnId", a.GetTurnId(), turn.GetId())
+		testwant.Equal(t, "a.SessionId", a.GetSessionId(), from.GetId())
 		part, err := local.ReadArtifact(t.Context(), &sessionsv1.ReadArtifactRequest{ArtifactId: "art_1", Offset: 1_999_995, Length: 100})
 		must(t, err)
 		if string(part.GetData()) != "56789" {

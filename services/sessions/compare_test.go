@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -38,11 +39,13 @@ func TestComparison(t *testing.T) {
 	if got.GetAnswer().GetSame() || got.GetAnswer().GetDiff() != "@@ -1,1 +1,2 @@\n done\n+twice\n" {
 		t.Errorf("answer %v", got.GetAnswer())
 	}
-	if got.GetA().GetSteps() != 8 || got.GetB().GetSteps() != 6 || got.GetB().GetRerunOf() != a.GetId() ||
-		got.GetB().GetStopReason() != "end" ||
-		got.GetA().GetUsage().GetModelCalls() != 3 || got.GetB().GetUsage().GetModelCalls() != 2 || got.GetA().GetModel() != "test/model" {
-		t.Errorf("turns %v and %v", got.GetA(), got.GetB())
-	}
+	testwant.Equal(t, "turns: A.Steps", got.GetA().GetSteps(), 8)
+	testwant.Equal(t, "turns: B.Steps", got.GetB().GetSteps(), 6)
+	testwant.Equal(t, "turns: B.RerunOf", got.GetB().GetRerunOf(), a.GetId())
+	testwant.Equal(t, "turns: B.StopReason", got.GetB().GetStopReason(), "end")
+	testwant.Equal(t, "turns: A.Usage.ModelCalls", got.GetA().GetUsage().GetModelCalls(), 3)
+	testwant.Equal(t, "turns: B.Usage.ModelCalls", got.GetB().GetUsage().GetModelCalls(), 2)
+	testwant.Equal(t, "turns: A.Model", got.GetA().GetModel(), "test/model")
 	want := "c1 c1 true true true false|c2 c2 true true true false|c3 x1 true true false true| x2 false false false false|"
 	if s := rows(got); s != want {
 		t.Errorf("calls %s\nwant  %s", s, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -71,15 +72,18 @@ func testDomainEvents(t *testing.T, postgres bool) {
 	if !slices.Equal(types, []string{"agent.created", "agent.updated", "turn.finished", "agent.deleted"}) {
 		t.Fatalf("events: %q", types)
 	}
-	if e := events[1]; e.GetSubject() != "assistant" || e.GetSource() != "/windlass/sessions" || e.GetSpecversion() != "1.0" ||
-		e.GetData().AsMap()["revision"] != 2.0 || e.GetData().AsMap()["actor"] != "local" {
-		t.Errorf("updated: %v", e)
-	}
+	e := events[1]
+	testwant.Equal(t, "updated: Subject", e.GetSubject(), "assistant")
+	testwant.Equal(t, "updated: Source", e.GetSource(), "/windlass/sessions")
+	testwant.Equal(t, "updated: Specversion", e.GetSpecversion(), "1.0")
+	testwant.Equal(t, `updated: Data.AsMap["revision"]`, e.GetData().AsMap()["revision"], 2.0)
+	testwant.Equal(t, `updated: Data.AsMap["actor"]`, e.GetData().AsMap()["actor"], "local")
 	data := events[2].GetData().AsMap()
-	if data["turn_id"] != turn.GetId() || data["session_id"] != turn.GetSessionId() || data["status"] != "cancelled" ||
-		data["agent_id"] != "assistant" || data["principal"] != "local" {
-		t.Errorf("finished: %v", data)
-	}
+	testwant.Equal(t, `finished: ["turn_id"]`, data["turn_id"], any(turn.GetId()))
+	testwant.Equal(t, `finished: ["session_id"]`, data["session_id"], any(turn.GetSessionId()))
+	testwant.Equal(t, `finished: ["status"]`, data["status"], "cancelled")
+	testwant.Equal(t, `finished: ["agent_id"]`, data["agent_id"], "assistant")
+	testwant.Equal(t, `finished: ["principal"]`, data["principal"], "local")
 	if strings.Contains(events[2].String(), "secret") {
 		t.Errorf("the event has text of the user: %v", events[2])
 	}

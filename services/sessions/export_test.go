@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -28,10 +29,12 @@ func TestExport(t *testing.T) {
 		return got
 	}
 	x := export(&sessionsv1.ExportSessionRequest{})
-	if x.GetSession().GetId() != ses || len(x.GetTurns()) != 2 || x.GetTurns()[0].GetOutput() != "three" || len(x.GetMessages()) != 6 ||
-		len(x.GetEvents()) != 0 || x.GetMarkdown() != "" {
-		t.Errorf("export %v", x)
-	}
+	testwant.Equal(t, "export: Session.Id", x.GetSession().GetId(), ses)
+	testwant.Len(t, "export: Turns", x.GetTurns(), 2)
+	testwant.Equal(t, "export: Turns[0].Output", x.GetTurns()[0].GetOutput(), "three")
+	testwant.Len(t, "export: Messages", x.GetMessages(), 6)
+	testwant.Len(t, "export: Events", x.GetEvents(), 0)
+	testwant.Equal(t, "export: Markdown", x.GetMarkdown(), "")
 	x = export(&sessionsv1.ExportSessionRequest{Format: "json", IncludeEvents: true})
 	if n := len(x.GetEvents()); n != int(x.GetSession().GetLastSeq()) || x.GetEvents()[n-1].GetType() != "turn.cancelled" {
 		t.Errorf("%d events", n)

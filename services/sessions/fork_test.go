@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -90,10 +91,12 @@ func TestTheJournalOfAForkBeginsWithIt(t *testing.T) {
 	r, err := stream.Recv()
 	must(t, err)
 	e := r.GetEvent()
-	if e.GetSeq() != 1 || e.GetType() != "session.forked" || e.GetTurnId() != "" || e.GetSessionForked().GetFromSession() != from ||
-		e.GetSessionForked().GetFromSeq() != fork.GetForkedFromSeq() || e.GetSessionForked().GetMessages() != 4 {
-		t.Errorf("event %v", e)
-	}
+	testwant.Equal(t, "event: Seq", e.GetSeq(), 1)
+	testwant.Equal(t, "event: Type", e.GetType(), "session.forked")
+	testwant.Equal(t, "event: TurnId", e.GetTurnId(), "")
+	testwant.Equal(t, "event: SessionForked.FromSession", e.GetSessionForked().GetFromSession(), from)
+	testwant.Equal(t, "event: SessionForked.FromSeq", e.GetSessionForked().GetFromSeq(), fork.GetForkedFromSeq())
+	testwant.Equal(t, "event: SessionForked.Messages", e.GetSessionForked().GetMessages(), 4)
 }
 
 // A seq in the middle of a turn takes no call without its result and no input without an answer.

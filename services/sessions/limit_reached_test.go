@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -44,10 +45,11 @@ func TestALimitIsTold(t *testing.T) {
 			turn, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: w.turn.GetId()})
 			must(t, err)
 			got := turn.GetLimitReached()
-			if got.GetCode() != "limit_reached" || got.GetLimit() != row.limit.GetLimit() || got.GetValue() != row.limit.GetValue() ||
-				!strings.Contains(got.GetMessage(), row.message) || !strings.Contains(got.GetHint(), row.hint) {
-				t.Errorf("the turn says %v", got)
-			}
+			testwant.Equal(t, "the turn says: Code", got.GetCode(), "limit_reached")
+			testwant.Equal(t, "the turn says: Limit", got.GetLimit(), row.limit.GetLimit())
+			testwant.Equal(t, "the turn says: Value", got.GetValue(), row.limit.GetValue())
+			testwant.Equal(t, "the turn says: Contains(got.Message, row.message)", strings.Contains(got.GetMessage(), row.message), true)
+			testwant.Equal(t, "the turn says: Contains(got.Hint, row.hint)", strings.Contains(got.GetHint(), row.hint), true)
 			if turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || turn.GetError() != nil {
 				t.Errorf("turn = %v", turn)
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -84,10 +85,12 @@ func TestARerunBeginsInTheMiddle(t *testing.T) {
 		}
 		loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 		must(t, err)
-		if r := loaded.GetRerun(); loaded.GetAgent().GetModel() != "other/model" || r.GetFromStep() != 2 || r.GetTools() != "recorded" ||
-			r.GetMissing() != "fail" || r.GetMessages() != 3 {
-			t.Errorf("loaded %v with model %s", loaded.GetRerun(), loaded.GetAgent().GetModel())
-		}
+		r := loaded.GetRerun()
+		testwant.Equal(t, "loaded: Agent.Model", loaded.GetAgent().GetModel(), "other/model")
+		testwant.Equal(t, "loaded: FromStep", r.GetFromStep(), 2)
+		testwant.Equal(t, "loaded: Tools", r.GetTools(), "recorded")
+		testwant.Equal(t, "loaded: Missing", r.GetMissing(), "fail")
+		testwant.Equal(t, "loaded: Messages", r.GetMessages(), 3)
 		w := k.worker(turn)
 		w.begin()
 		m := w.asked("infer-1", "x1", `{"n":"b"}`, "x2", `{"n":"a"}`, "x3", `{"n":"b"}`)

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/testpoll"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -62,10 +63,11 @@ func TestScheduleLives(t *testing.T) {
 		k := newKit(t, options{postgres: postgres})
 		k.agent("assistant")
 		made := k.schedule(&sessionsv1.Schedule{Id: "morning", Cron: "30 9 * * 1-5", TimeZone: "Europe/Berlin"})
-		if made.GetAgentId() != "assistant" || made.GetCreatedBy() != "local" || made.GetOverlap() != "skip" || made.GetRevision() != 1 ||
-			len(made.GetNext()) != 3 {
-			t.Errorf("made %v", made)
-		}
+		testwant.Equal(t, "made: AgentId", made.GetAgentId(), "assistant")
+		testwant.Equal(t, "made: CreatedBy", made.GetCreatedBy(), "local")
+		testwant.Equal(t, "made: Overlap", made.GetOverlap(), "skip")
+		testwant.Equal(t, "made: Revision", made.GetRevision(), 1)
+		testwant.Len(t, "made: Next", made.GetNext(), 3)
 		berlin, err := time.LoadLocation("Europe/Berlin")
 		must(t, err)
 		if at := made.GetNext()[0].AsTime().In(berlin); at.Hour() != 9 || at.Minute() != 30 || at.Weekday() == time.Sunday ||
@@ -96,10 +98,11 @@ func TestScheduleLives(t *testing.T) {
 			UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"interval", "description"}},
 		})
 		must(t, err)
-		if now.GetCron() != "" || now.GetTimeZone() != "" || now.GetInterval() != "15m" || now.GetDescription() != "often" ||
-			now.GetRevision() != 2 {
-			t.Errorf("updated %v", now)
-		}
+		testwant.Equal(t, "updated: Cron", now.GetCron(), "")
+		testwant.Equal(t, "updated: TimeZone", now.GetTimeZone(), "")
+		testwant.Equal(t, "updated: Interval", now.GetInterval(), "15m")
+		testwant.Equal(t, "updated: Description", now.GetDescription(), "often")
+		testwant.Equal(t, "updated: Revision", now.GetRevision(), 2)
 		_, err = k.schedules().UpdateSchedule(t.Context(),
 			&sessionsv1.UpdateScheduleRequest{Schedule: &sessionsv1.Schedule{Id: "morning", Description: "x", Revision: 1}})
 		wantFault(t, err, "conflict")

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/windlass-dev/windlass/libs/testwant"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -38,10 +39,10 @@ func TestTurnFromInputToAnswer(t *testing.T) {
 		if done.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || done.GetOutput() != "it is 3" || done.GetStopReason() != "end" {
 			t.Errorf("ended: %v", done)
 		}
-		if fmt.Sprint(done.GetToolsUsed()) != "[calc__add]" || done.GetUsage().GetInputTokens() != 20 || done.GetUsage().GetModelCalls() != 2 ||
-			done.GetUsage().GetToolCalls() != 1 {
-			t.Errorf("tools %v usage %v", done.GetToolsUsed(), done.GetUsage())
-		}
+		testwant.Equal(t, "tools: Sprint(done.ToolsUsed)", fmt.Sprint(done.GetToolsUsed()), "[calc__add]")
+		testwant.Equal(t, "tools: Usage.InputTokens", done.GetUsage().GetInputTokens(), 20)
+		testwant.Equal(t, "tools: Usage.ModelCalls", done.GetUsage().GetModelCalls(), 2)
+		testwant.Equal(t, "tools: Usage.ToolCalls", done.GetUsage().GetToolCalls(), 1)
 		var types []string
 		for _, e := range k.watchTurn(turn, "") {
 			types = append(types, e.GetEvent().GetType())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -42,10 +43,11 @@ func TestTheEndOfATurnIsToldUntilItIsHeard(t *testing.T) {
 				t.Errorf("body %.300s", first.body)
 			}
 			d := k.deliveries(w.GetId(), settled(1))[0]
-			if d.GetId() != first.id() || enum.Name(d.GetStatus()) != "delivered" || d.GetAttempts() != 3 || d.GetResponseCode() != 204 ||
-				d.GetError() != "" {
-				t.Errorf("delivery %v", d)
-			}
+			testwant.Equal(t, "delivery: Id", d.GetId(), first.id())
+			testwant.Equal(t, "delivery: Name(d.Status)", enum.Name(d.GetStatus()), "delivered")
+			testwant.Equal(t, "delivery: Attempts", d.GetAttempts(), 3)
+			testwant.Equal(t, "delivery: ResponseCode", d.GetResponseCode(), 204)
+			testwant.Equal(t, "delivery: Error", d.GetError(), "")
 			got, err := k.webhooks().GetWebhook(t.Context(), &sessionsv1.GetWebhookRequest{WebhookId: w.GetId()})
 			must(t, err)
 			if got.GetLastError() != "" || got.GetDisabled() {

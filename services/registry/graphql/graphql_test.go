@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/testmain"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	"github.com/windlass-dev/windlass/services/registry/graphql"
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 )
@@ -148,10 +149,11 @@ func TestARealServer(t *testing.T) {
 	for _, tool := range tools {
 		byName[tool.Name] = tool
 	}
-	if len(byName) != 6 || !byName["old"].Deprecated || byName["pet"].Description != "Returns a pet by its id." || !byName["pet"].Reads ||
-		byName["addPet"].Reads {
-		t.Errorf("tools: %+v", byName)
-	}
+	testwant.Equal(t, "tools: len", len(byName), 6)
+	testwant.Equal(t, `tools: ["old"].Deprecated`, byName["old"].Deprecated, true)
+	testwant.Equal(t, `tools: ["pet"].Description`, byName["pet"].Description, "Returns a pet by its id.")
+	testwant.Equal(t, `tools: ["pet"].Reads`, byName["pet"].Reads, true)
+	testwant.Equal(t, `tools: ["addPet"].Reads`, byName["addPet"].Reads, false)
 	want := `{"$defs":{"Filter":{"additionalProperties":false,"properties":{"and":{"items":{"$ref":"#/$defs/Filter"},"type":"array"},` +
 		`"name":{"type":"string"}},"type":"object"}},"additionalProperties":false,"properties":{"filter":{"$ref":"#/$defs/Filter"},` +
 		`"first":{"maximum":2147483647,"minimum":-2147483648,"type":"integer"},"kind":{"enum":["CAT","DOG"],"type":"string"}},"type":"object"}`

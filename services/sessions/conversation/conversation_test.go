@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/libs/testmain"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
@@ -217,9 +218,11 @@ func TestASummaryStandsForWhatWasCompacted(t *testing.T) {
 	compact(k, own, "compact-1", "they greeted", id, id)
 	w := window(k, own, 0)
 	got := said(w.Messages)
-	if len(got) != 3 || !strings.Contains(got[0], "they greeted") || got[1] != "first answer" || got[2] != "two" || w.Compacted != 2 {
-		t.Errorf("a model reads %q, %d of it in place of others", got, w.Compacted)
-	}
+	testwant.Len(t, "a model reads: got", got, 3)
+	testwant.Equal(t, `a model reads: Contains(got[0], "they greeted")`, strings.Contains(got[0], "they greeted"), true)
+	testwant.Equal(t, "a model reads: [1]", got[1], "first answer")
+	testwant.Equal(t, "a model reads: [2]", got[2], "two")
+	testwant.Equal(t, "a model reads: Compacted", w.Compacted, 2)
 	if size := k.ReadSession(ses.ID).ContextBytes; size <= int64(len("they greeted")) || size > 1000 {
 		t.Errorf("the context has %d bytes", size)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/testwant"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -126,11 +127,12 @@ func TestWake(t *testing.T) {
 		t.Errorf("called with %v, %v", e.args, e.signal)
 	}
 	o := e.options
-	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || o.EnableEagerStart || o.StaticSummary != "agent a, session ses_1" ||
-		o.StaticDetails != "Child of turn [trn_0](/namespaces/default/workflows/trn_0)" ||
-		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
-		t.Errorf("options %+v", o)
-	}
+	testwant.Equal(t, "options: ID", o.ID, "trn_1")
+	testwant.Equal(t, "options: TaskQueue", o.TaskQueue, contract.TaskQueue)
+	testwant.Equal(t, "options: EnableEagerStart", o.EnableEagerStart, false)
+	testwant.Equal(t, "options: StaticSummary", o.StaticSummary, "agent a, session ses_1")
+	testwant.Equal(t, "options: StaticDetails", o.StaticDetails, "Child of turn [trn_0](/namespaces/default/workflows/trn_0)")
+	testwant.Equal(t, "options: WorkflowIDReusePolicy", o.WorkflowIDReusePolicy, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 }
 
 func TestStart(t *testing.T) {
@@ -140,12 +142,13 @@ func TestStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := e.options
-	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || !o.EnableEagerStart || o.StaticSummary != "agent a, session ses_1" ||
-		o.StaticDetails != "Child of turn [trn_0](/namespaces/default/workflows/trn_0)" ||
-		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE ||
-		o.WorkflowIDConflictPolicy != enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING {
-		t.Errorf("options %+v", o)
-	}
+	testwant.Equal(t, "options: ID", o.ID, "trn_1")
+	testwant.Equal(t, "options: TaskQueue", o.TaskQueue, contract.TaskQueue)
+	testwant.Equal(t, "options: EnableEagerStart", o.EnableEagerStart, true)
+	testwant.Equal(t, "options: StaticSummary", o.StaticSummary, "agent a, session ses_1")
+	testwant.Equal(t, "options: StaticDetails", o.StaticDetails, "Child of turn [trn_0](/namespaces/default/workflows/trn_0)")
+	testwant.Equal(t, "options: WorkflowIDReusePolicy", o.WorkflowIDReusePolicy, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+	testwant.Equal(t, "options: WorkflowIDConflictPolicy", o.WorkflowIDConflictPolicy, enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING)
 	if v, ok := o.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession)); !ok || v != "ses_1" {
 		t.Errorf("session attribute %q", v)
 	}

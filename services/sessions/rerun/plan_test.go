@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -105,10 +106,11 @@ func TestWhatARerunTakesOver(t *testing.T) {
 			row.req.TurnID = own.ID
 			p, err := k.Reruns.Plan(k.Ctx(), row.req)
 			k.Must(err)
-			if p.Copy.Session.AgentID != row.agent || len(p.Copy.Turn) != row.taken || int(p.Event.GetMessages()) != row.taken ||
-				p.Event.GetOfTurn() != own.ID || p.Input.GetContent()[0].GetText() != "two" {
-				t.Errorf("agent %s, %d messages, event %v, input %v", p.Copy.Session.AgentID, len(p.Copy.Turn), p.Event, p.Input)
-			}
+			testwant.Equal(t, "agent: Copy.Session.AgentID", p.Copy.Session.AgentID, row.agent)
+			testwant.Len(t, "agent: Copy.Turn", p.Copy.Turn, row.taken)
+			testwant.Equal(t, "agent: int(p.Event.Messages)", int(p.Event.GetMessages()), row.taken)
+			testwant.Equal(t, "agent: Event.OfTurn", p.Event.GetOfTurn(), own.ID)
+			testwant.Equal(t, "agent: Input.Content[0].Text", p.Input.GetContent()[0].GetText(), "two")
 		})
 	}
 }

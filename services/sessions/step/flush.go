@@ -16,7 +16,8 @@ func (s *Service) flush(claims []Claim, got []Claimed) error {
 	return nil
 }
 
-// sendsOnce reports whether the step may make a call that must not be repeated. Of later rounds of a call the claim does not tell the effect.
+// sendsOnce reports whether the step may make a call that must not be repeated. Of later rounds of a call the claim does not have the
+// effect.
 func (c Claim) sendsOnce() bool {
 	if c.Step.GetKind() != turnv1.StepKind_STEP_KIND_TOOL {
 		return false

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/testmain"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -176,9 +177,11 @@ func TestCancellingATurnEndsAllItsWaits(t *testing.T) {
 		}
 	}
 	now := k.Read(own.ID)
-	if now.Ended() || !now.CancelRequested || now.OpenWaits != 0 || now.PeopleWaits != 0 || !now.PausedSince.IsZero() {
-		t.Errorf("the turn is %+v", now)
-	}
+	testwant.Equal(t, "the turn: Ended", now.Ended(), false)
+	testwant.Equal(t, "the turn: CancelRequested", now.CancelRequested, true)
+	testwant.Equal(t, "the turn: OpenWaits", now.OpenWaits, 0)
+	testwant.Equal(t, "the turn: PeopleWaits", now.PeopleWaits, 0)
+	testwant.Equal(t, "the turn: PausedSince.IsZero", now.PausedSince.IsZero(), true)
 }
 
 func TestATurnThatEndsLeavesNoWaitOpen(t *testing.T) {

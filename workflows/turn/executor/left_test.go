@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/testwant"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
 
@@ -33,9 +34,13 @@ func TestWhatIsLeft(t *testing.T) {
 			r, got := round(program(row.mode)), &heard{}
 			r.Left = row.left
 			a, err := h.Run(t.Context(), r, got.sink())
-			if err != nil || a.FinishReason != row.finish || len(a.Calls) != row.calls || a.Text != "so far" || a.Usage.GetCostMicros() != 500 {
-				t.Errorf("%+v, %v", a, err)
+			if err != nil {
+				t.Fatal(err)
 			}
+			testwant.Equal(t, "a.FinishReason", a.FinishReason, row.finish)
+			testwant.Len(t, "a.Calls", a.Calls, row.calls)
+			testwant.Equal(t, "a.Text", a.Text, "so far")
+			testwant.Equal(t, "a.Usage.CostMicros", a.Usage.GetCostMicros(), 500)
 		})
 	}
 }

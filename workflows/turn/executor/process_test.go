@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
@@ -24,14 +25,18 @@ func TestARoundOfAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Text != "you said hello" || got.text != a.Text || a.Reasoning != "hm" || got.reasoning != "hm" || a.FinishReason != "stop" ||
-		a.Model != "x/y" {
-		t.Errorf("answer = %+v, heard %+v", a, got)
-	}
-	if u := a.Usage; u.GetInputTokens() != 8 || u.GetOutputTokens() != 3 || u.GetModelCalls() != 2 || u.GetCostMicros() != 1501 ||
-		got.used.String() != u.String() {
-		t.Errorf("usage = %v", u)
-	}
+	testwant.Equal(t, "answer: Text", a.Text, "you said hello")
+	testwant.Equal(t, "answer: text", got.text, a.Text)
+	testwant.Equal(t, "answer: Reasoning", a.Reasoning, "hm")
+	testwant.Equal(t, "answer: reasoning", got.reasoning, "hm")
+	testwant.Equal(t, "answer: FinishReason", a.FinishReason, "stop")
+	testwant.Equal(t, "answer: Model", a.Model, "x/y")
+	u := a.Usage
+	testwant.Equal(t, "usage: InputTokens", u.GetInputTokens(), 8)
+	testwant.Equal(t, "usage: OutputTokens", u.GetOutputTokens(), 3)
+	testwant.Equal(t, "usage: ModelCalls", u.GetModelCalls(), 2)
+	testwant.Equal(t, "usage: CostMicros", u.GetCostMicros(), 1501)
+	testwant.Equal(t, "usage: used.String", got.used.String(), u.String())
 	if !slices.Equal(got.sessions, []string{"mine"}) {
 		t.Errorf("sessions = %v", got.sessions)
 	}

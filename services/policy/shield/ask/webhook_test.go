@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/testmain"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	"github.com/windlass-dev/windlass/services/policy/shield"
 	"github.com/windlass-dev/windlass/services/policy/shield/ask"
 )
@@ -196,10 +197,14 @@ func TestLyingWebhooks(t *testing.T) {
 			}
 			h = newHook(t, egress.Local, shield.Config{Timeout: late, OnError: shield.Open}, row.answer)
 			got, err := h.Check(t.Context(), question("", "hello"))
-			if err != nil || len(got) != 2 || got[0].Action != ask.Allow || got[1].Action != shield.Flag || !got[1].FailedOpen ||
-				!strings.Contains(got[1].Reason, row.want) {
-				t.Errorf("open: %v, %v", got, err)
+			if err != nil {
+				t.Fatal(err)
 			}
+			testwant.Len(t, "open: got", got, 2)
+			testwant.Equal(t, "open: [0].Action", got[0].Action, ask.Allow)
+			testwant.Equal(t, "open: [1].Action", got[1].Action, shield.Flag)
+			testwant.Equal(t, "open: [1].FailedOpen", got[1].FailedOpen, true)
+			testwant.Equal(t, "open: Contains(got[1].Reason, row.want)", strings.Contains(got[1].Reason, row.want), true)
 		})
 	}
 }

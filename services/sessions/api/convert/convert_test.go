@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -179,10 +180,12 @@ func TestAWaitOfACommitIsTheWaitThatWorkersRead(t *testing.T) {
 func TestAClaimIsConvertedWithAllItsFields(t *testing.T) {
 	req := sessionstest.Message[*executionv1.ClaimStepRequest]()
 	got := convert.Claim(req)
-	if got.TurnID != req.GetTurnId() || got.Owner != req.GetOwner() || got.Model != req.GetModel() || !proto.Equal(got.Step, req.GetStep()) ||
-		!proto.Equal(got.ToolCall, req.GetToolCall()) || got.TTL != req.GetTtl().AsDuration() {
-		t.Errorf("it is %+v, want %v", got, req)
-	}
+	testwant.Equal(t, "TurnID", got.TurnID, req.GetTurnId())
+	testwant.Equal(t, "Owner", got.Owner, req.GetOwner())
+	testwant.Equal(t, "Model", got.Model, req.GetModel())
+	testwant.Equal(t, "Step", got.Step, req.GetStep())
+	testwant.Equal(t, "ToolCall", got.ToolCall, req.GetToolCall())
+	testwant.Equal(t, "TTL", got.TTL, req.GetTtl().AsDuration())
 }
 
 func TestACommitIsConvertedWithAllThatFollows(t *testing.T) {
@@ -205,10 +208,11 @@ func TestACommitIsConvertedWithAllThatFollows(t *testing.T) {
 		wantAll(t, got.Tools[i])
 		wantAll(t, got.Agents[i])
 		a, want := got.Artifacts[i], req.GetArtifacts()[i]
-		if a.ID != want.GetId() || a.CallID != want.GetCallId() || a.Name != want.GetName() || a.MediaType != want.GetMediaType() ||
-			string(a.Data) != string(want.GetData()) {
-			t.Errorf("the artifact is %+v, want %v", a, want)
-		}
+		testwant.Equal(t, "the artifact: ID", a.ID, want.GetId())
+		testwant.Equal(t, "the artifact: CallID", a.CallID, want.GetCallId())
+		testwant.Equal(t, "the artifact: Name", a.Name, want.GetName())
+		testwant.Equal(t, "the artifact: MediaType", a.MediaType, want.GetMediaType())
+		testwant.Equal(t, "the artifact: string(a.Data)", string(a.Data), string(want.GetData()))
 	}
 }
 
@@ -290,23 +294,31 @@ func TestAToolOfTheClientIsConvertedWithAllItsFields(t *testing.T) {
 func TestAWebhookIsItsCallers(t *testing.T) {
 	want := sessionstest.Message[*sessionsv1.Webhook]()
 	got := convert.WebhookFromProto(authn.With(t.Context(), authn.User("ann")), want)
-	if got.Tenant != authn.DefaultTenant || got.CreatedBy != "ann" || got.ID != want.GetId() || got.PerTurn != want.GetPerTurn() ||
-		got.URL != want.GetUrl() || !slices.Equal(got.Events, want.GetEvents()) || got.AgentID != want.GetAgentId() ||
-		got.Description != want.GetDescription() || got.Disabled != want.GetDisabled() {
-		t.Errorf("it is %+v, want %v", got, want)
-	}
+	testwant.Equal(t, "Tenant", got.Tenant, authn.DefaultTenant)
+	testwant.Equal(t, "CreatedBy", got.CreatedBy, "ann")
+	testwant.Equal(t, "ID", got.ID, want.GetId())
+	testwant.Equal(t, "PerTurn", got.PerTurn, want.GetPerTurn())
+	testwant.Equal(t, "URL", got.URL, want.GetUrl())
+	testwant.Equal(t, "Events", got.Events, want.GetEvents())
+	testwant.Equal(t, "AgentID", got.AgentID, want.GetAgentId())
+	testwant.Equal(t, "Description", got.Description, want.GetDescription())
+	testwant.Equal(t, "Disabled", got.Disabled, want.GetDisabled())
 }
 
 func TestAScheduleIsConvertedWithAllThatItsOwnerSets(t *testing.T) {
 	want := sessionstest.Message[*sessionsv1.Schedule]()
 	got := convert.ScheduleFromProto(want)
-	if got.DisplayName != want.GetDisplayName() || got.Description != want.GetDescription() || got.AgentID != want.GetAgentId() ||
-		got.SessionID != want.GetSessionId() || got.Input != want.GetInput() || !proto.Equal(got.Params, want.GetParams()) ||
-		got.Cron != want.GetCron() ||
-		got.TimeZone != want.GetTimeZone() || got.Interval != want.GetInterval() || string(got.Overlap) != want.GetOverlap() ||
-		got.Paused != want.GetPaused() {
-		t.Errorf("it is %+v, want %v", got, want)
-	}
+	testwant.Equal(t, "DisplayName", got.DisplayName, want.GetDisplayName())
+	testwant.Equal(t, "Description", got.Description, want.GetDescription())
+	testwant.Equal(t, "AgentID", got.AgentID, want.GetAgentId())
+	testwant.Equal(t, "SessionID", got.SessionID, want.GetSessionId())
+	testwant.Equal(t, "Input", got.Input, want.GetInput())
+	testwant.Equal(t, "Params", got.Params, want.GetParams())
+	testwant.Equal(t, "Cron", got.Cron, want.GetCron())
+	testwant.Equal(t, "TimeZone", got.TimeZone, want.GetTimeZone())
+	testwant.Equal(t, "Interval", got.Interval, want.GetInterval())
+	testwant.Equal(t, "string(got.Overlap)", string(got.Overlap), want.GetOverlap())
+	testwant.Equal(t, "Paused", got.Paused, want.GetPaused())
 }
 
 func TestAnApprovalHasAStatusForEveryVerdict(t *testing.T) {

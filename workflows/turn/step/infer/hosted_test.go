@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -112,10 +113,11 @@ func TestAnExecutorThatDiesIsResumed(t *testing.T) {
 	}
 	w.Do(ref)
 	second := h.rounds[1].Invocation
-	if second.GetMode() != executorv1.Mode_MODE_RESUME || second.GetExecutorSessionId() != "mine" || second.GetAttempt() != 2 ||
-		second.GetInvocationId() != h.rounds[0].Invocation.GetInvocationId() || steptest.Text(w.Completed().GetMessage()) != "whole" {
-		t.Errorf("second = %v", second)
-	}
+	testwant.Equal(t, "second: Mode", second.GetMode(), executorv1.Mode_MODE_RESUME)
+	testwant.Equal(t, "second: ExecutorSessionId", second.GetExecutorSessionId(), "mine")
+	testwant.Equal(t, "second: Attempt", second.GetAttempt(), 2)
+	testwant.Equal(t, "second: InvocationId", second.GetInvocationId(), h.rounds[0].Invocation.GetInvocationId())
+	testwant.Equal(t, "second: Text(w.Completed.Message)", steptest.Text(w.Completed().GetMessage()), "whole")
 }
 
 func TestAnExecutorThatFailsEndsTheTurn(t *testing.T) {
