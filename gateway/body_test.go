@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 )
 
@@ -39,7 +40,7 @@ func TestABodyMustArriveInTime(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				up := newUpstream(t)
-				cfg := gateway.DefaultConfig()
+				cfg := config.Default[gateway.Config]()
 				cfg.Hosts = []string{"*"}
 				g, err := gateway.New(cfg, depsOn(rpctest.ServeAs(t, "all", up.register, rpctest.WithPrincipal(nil))))
 				if err != nil {

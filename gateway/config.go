@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/gateway/bff"
-	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/hostname"
 )
@@ -16,27 +15,18 @@ import (
 // Config configures the gateway.
 type Config struct {
 	// Addr is host:port of the HTTP listener, which the assembly opens.
-	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 picks a free port."`
+	Addr string `yaml:"addr" default:"127.0.0.1:8080" doc:"Address of the HTTP API, host:port. Port 0 picks a free port."`
 	// TLS is for clients that connect without a proxy in front.
-	TLS TLSConfig `yaml:"tls"`
-	// URL is where browsers find the gateway.
-	URL string `yaml:"url" doc:"URL of this gateway for browsers and MCP clients, without a path: it is served at the root of a host. Tokens for an endpoint name it by this URL (RFC 8707), whatever host a request names. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
-	// Hosts are the names of the gateway.
-	Hosts []string `yaml:"hosts" doc:"Names by which clients call this gateway, without port, besides that in gateway.url, loopback and its own address; .example.com allows all below it, * everything. Requests for other names get 421: they come from pages that use DNS rebinding."`
-	// MaxBody limits request bodies.
-	MaxBody config.Size `yaml:"max_body" doc:"Maximum size of a request body."`
-	// Timeout bounds one call.
-	Timeout time.Duration `yaml:"timeout" doc:"Timeout of one call (not a stream) without a Grpc-Timeout header."`
-	// MaxTimeout limits the timeouts that callers request.
-	MaxTimeout time.Duration `yaml:"max_timeout" doc:"Longest timeout that a caller may set in Grpc-Timeout."`
-	// Heartbeat keeps idle streams open.
-	Heartbeat time.Duration `yaml:"heartbeat" doc:"How often an idle event stream sends a comment, so that proxies keep it open."`
-	// WriteTimeout disconnects slow readers.
-	WriteTimeout time.Duration `yaml:"write_timeout" doc:"Time a reader of an event stream has to read what is sent; a slower one is disconnected and resumes by cursor."`
-	// CORSOrigins may call from a browser.
-	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
-	// LinkHosts are for links in answers.
-	LinkHosts []string `yaml:"link_hosts" doc:"Hosts to which answers in the console may link, without port; .example.com allows all below it, * everything. Addresses of other hosts are plain text, since a link or an image in an answer can carry away what the conversation holds. Images are never loaded. Empty: only the gateway's own."`
+	TLS          TLSConfig     `yaml:"tls"`
+	URL          string        `yaml:"url" default:"http://127.0.0.1:8080" doc:"URL of this gateway for browsers and MCP clients, without a path: it is served at the root of a host. Tokens for an endpoint name it by this URL (RFC 8707), whatever host a request names. The Temporal UI links each turn to its timeline there; empty: no links. windlass up takes its own address."`
+	Hosts        []string      `yaml:"hosts" doc:"Names by which clients call this gateway, without port, besides that in gateway.url, loopback and its own address; .example.com allows all below it, * everything. Requests for other names get 421: they come from pages that use DNS rebinding."`
+	MaxBody      config.Size   `yaml:"max_body" default:"2MiB" doc:"Maximum size of a request body."`
+	Timeout      time.Duration `yaml:"timeout" default:"75s" doc:"Timeout of one call (not a stream) without a Grpc-Timeout header."`
+	MaxTimeout   time.Duration `yaml:"max_timeout" default:"10m" doc:"Longest timeout that a caller may set in Grpc-Timeout."`
+	Heartbeat    time.Duration `yaml:"heartbeat" default:"15s" doc:"How often an idle event stream sends a comment, so that proxies keep it open."`
+	WriteTimeout time.Duration `yaml:"write_timeout" default:"10s" doc:"Time a reader of an event stream has to read what is sent; a slower one is disconnected and resumes by cursor."`
+	CORSOrigins  []string      `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
+	LinkHosts    []string      `yaml:"link_hosts" doc:"Hosts to which answers in the console may link, without port; .example.com allows all below it, * everything. Addresses of other hosts are plain text, since a link or an image in an answer can carry away what the conversation holds. Images are never loaded. Empty: only the gateway's own."`
 	// Login is the login of browsers.
 	Login bff.Config `yaml:"login"`
 	// TemporalUI and TemporalNamespace are set by the assembly: where the pages link a turn to its workflow. No UI means no links.
@@ -63,15 +53,6 @@ func (c Config) Scheme() string {
 		return "https"
 	}
 	return "http"
-}
-
-// DefaultConfig returns the defaults, which serve this machine only.
-func DefaultConfig() Config {
-	s := sse.DefaultConfig()
-	return Config{
-		Addr: "127.0.0.1:8080", URL: "http://127.0.0.1:8080", MaxBody: 2 << 20, Timeout: 75 * time.Second, MaxTimeout: 10 * time.Minute,
-		Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout, Login: bff.DefaultConfig(),
-	}
 }
 
 // checkURL refuses what would work in part only: pages, logins and the metadata of MCP endpoints are at the root of a host.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/probe"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -197,7 +198,7 @@ func TestPanicIsAProblem(t *testing.T) {
 	panics := connFunc(func() { panic("boom") })
 	deps := depsOn(panics)
 	deps.Log = slog.New(slog.NewTextHandler(&log, nil))
-	g, err := gateway.New(gateway.DefaultConfig(), deps)
+	g, err := gateway.New(config.Default[gateway.Config](), deps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"log":       func(_ *gateway.Config, d *gateway.Deps) { d.Log = nil },
 		"conn":      func(_ *gateway.Config, d *gateway.Deps) { d.Policy = nil },
 	} {
-		cfg, deps := gateway.DefaultConfig(), depsOn(conn)
+		cfg, deps := config.Default[gateway.Config](), depsOn(conn)
 		change(&cfg, &deps)
 		if _, err := gateway.New(cfg, deps); err == nil {
 			t.Errorf("%s: no error", name)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
@@ -33,7 +34,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	up := newUpstream(f)
 	up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error { return ss.SendHeader(metadata.MD{}) }
-	g, err := gateway.New(gateway.DefaultConfig(), depsOn(rpctest.ServeAs(f, "all", up.register, rpctest.WithPrincipal(nil))))
+	g, err := gateway.New(config.Default[gateway.Config](), depsOn(rpctest.ServeAs(f, "all", up.register, rpctest.WithPrincipal(nil))))
 	if err != nil {
 		f.Fatal(err)
 	}

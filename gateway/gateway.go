@@ -169,9 +169,9 @@ func (g *Gateway) build() error {
 	if err != nil {
 		return err
 	}
-	streams := sse.DefaultConfig()
-	streams.Heartbeat, streams.WriteTimeout = g.cfg.Heartbeat, g.cfg.WriteTimeout
-	g.streams, err = sse.New(streams, sse.Deps{API: g.api, Sessions: g.deps.Sessions, Log: g.deps.Log, Open: g.seen.streamOpen})
+	g.streams, err = sse.New(sse.Config{Heartbeat: g.cfg.Heartbeat, WriteTimeout: g.cfg.WriteTimeout}, sse.Deps{
+		API: g.api, Sessions: g.deps.Sessions, Log: g.deps.Log, Open: g.seen.streamOpen,
+	})
 	if err != nil {
 		return err
 	}

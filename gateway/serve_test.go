@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/peercred"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -44,7 +45,7 @@ func serve(t testing.TB, change func(*gateway.Config, *gateway.Deps)) *server {
 	t.Helper()
 	up := newUpstream(t)
 	conn := rpctest.ServeAs(t, "all", up.register, rpctest.WithPrincipal(nil))
-	cfg, deps := gateway.DefaultConfig(), depsOn(conn)
+	cfg, deps := config.Default[gateway.Config](), depsOn(conn)
 	cfg.Hosts = []string{"*"} // TestHosts has none
 	if change != nil {
 		change(&cfg, &deps)

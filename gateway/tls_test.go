@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 )
@@ -112,7 +113,7 @@ func TestTLSConfiguration(t *testing.T) {
 		"clear text": {"http://a", gateway.TLSConfig{Cert: garbage, Key: garbage}, "need an https address"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg, up := gateway.DefaultConfig(), newUpstream(t)
+			cfg, up := config.Default[gateway.Config](), newUpstream(t)
 			cfg.URL, cfg.TLS = row.url, row.tls
 			deps := depsOn(rpctest.ServeAs(t, "all", up.register, rpctest.WithPrincipal(nil)))
 			if _, err := gateway.New(cfg, deps); err == nil || !strings.Contains(err.Error(), row.want) {

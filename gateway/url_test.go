@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/config"
 )
 
 func TestGatewayURLIsTheRootOfAHost(t *testing.T) {
@@ -14,7 +15,7 @@ func TestGatewayURLIsTheRootOfAHost(t *testing.T) {
 		"https://example.com/?a=b": false, "https://example.com/#a": false, "https://user@example.com": false, "example.com": false,
 		"ftp://example.com": false,
 	} {
-		cfg := gateway.DefaultConfig()
+		cfg := config.Default[gateway.Config]()
 		cfg.URL = text
 		_, err := gateway.New(cfg, depsOn(nil))
 		refused := err != nil && strings.Contains(err.Error(), "gateway.url")

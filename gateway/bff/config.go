@@ -26,21 +26,12 @@ import (
 // Config configures the login of browsers.
 type Config struct {
 	// Issuer is one of the accepted issuers.
-	Issuer string `yaml:"issuer" doc:"URL of the OpenID Connect provider at which browsers log in, one of identity.issuers. Its access tokens must be JWTs that the mesh accepts. Empty: browsers cannot log in. windlass up names its own issuer."`
-	// ClientID and ClientSecret are of the gateway at the issuer.
-	ClientID     string       `yaml:"client_id" doc:"Client id of the gateway at the provider, which must allow the authorization code flow, the redirect URI gateway.url + /login/callback, and gateway.url + / after a logout."`
-	ClientSecret secret.Value `yaml:"client_secret" doc:"Secret of the client. Empty: a public client, which is protected by PKCE alone."`
-	// Scopes are requested.
-	Scopes []string `yaml:"scopes" doc:"Scopes to request. With offline_access, or a provider that always sends refresh tokens, a login lasts longer than one access token."`
-	// Audience is requested.
-	Audience string `yaml:"audience" doc:"Value of the parameter audience of a login, for providers that need it to address access tokens to the mesh."`
-	// MaxAge bounds a login.
-	MaxAge time.Duration `yaml:"max_age" doc:"How long a login of a browser lasts, at most; refreshing does not extend it."`
-}
-
-// DefaultConfig returns the defaults, with which browsers cannot log in.
-func DefaultConfig() Config {
-	return Config{Scopes: []string{oidc.ScopeOpenID, "profile", oidc.ScopeOfflineAccess}, MaxAge: 24 * time.Hour}
+	Issuer       string        `yaml:"issuer" doc:"URL of the OpenID Connect provider at which browsers log in, one of identity.issuers. Its access tokens must be JWTs that the mesh accepts. Empty: browsers cannot log in. windlass up names its own issuer."`
+	ClientID     string        `yaml:"client_id" doc:"Client id of the gateway at the provider, which must allow the authorization code flow, the redirect URI gateway.url + /login/callback, and gateway.url + / after a logout."`
+	ClientSecret secret.Value  `yaml:"client_secret" doc:"Secret of the client. Empty: a public client, which is protected by PKCE alone."`
+	Scopes       []string      `yaml:"scopes" default:"openid,profile,offline_access" doc:"Scopes to request. With offline_access, or a provider that always sends refresh tokens, a login lasts longer than one access token."`
+	Audience     string        `yaml:"audience" doc:"Value of the parameter audience of a login, for providers that need it to address access tokens to the mesh."`
+	MaxAge       time.Duration `yaml:"max_age" default:"24h" doc:"How long a login of a browser lasts, at most; refreshing does not extend it."`
 }
 
 // Enabled reports whether browsers can log in.

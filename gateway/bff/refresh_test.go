@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	loginv1 "github.com/windlass-dev/windlass/proto/gen/windlass/login/v1"
@@ -142,7 +143,7 @@ func newGateways(t *testing.T) *gateways {
 	t.Helper()
 	g := &gateways{idp: &idp{t: t}, store: &shelf{}}
 	for n := range g.all {
-		cfg := DefaultConfig()
+		cfg := config.Default[Config]()
 		cfg.Issuer, cfg.ClientID = "https://idp.example", "gateway"
 		var err error
 		g.all[n], err = New(cfg, Deps{

@@ -20,29 +20,25 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/gateway/mcp/orchestrator"
+	"github.com/windlass-dev/windlass/libs/config"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
 // Path is where the caller's catalogue is served; a source is served at Path, a slash and its name, and so is the orchestrator.
 const Path = "/mcp"
 
-// Config configures the server. Zero values mean the defaults of DefaultConfig.
+// Config configures the server. Zero stands for the default.
 type Config struct {
 	// MaxBody limits a request in bytes.
-	MaxBody int64
+	MaxBody int64 `default:"4194304"`
 	// Heartbeat is how long a response may be silent. After that it becomes a stream, on which comments keep the connection open.
-	Heartbeat time.Duration
+	Heartbeat time.Duration `default:"15s"`
 	// WriteTimeout bounds each write to a client.
-	WriteTimeout time.Duration
+	WriteTimeout time.Duration `default:"30s"`
 	// AnswerTimeout is how long a client of a protocol before 2026-07-28 may take to answer a question of a tool.
-	AnswerTimeout time.Duration
+	AnswerTimeout time.Duration `default:"30m"`
 	// URL is where people find the console; "" = no links.
 	URL string
-}
-
-// DefaultConfig returns the default settings.
-func DefaultConfig() Config {
-	return Config{MaxBody: 4 << 20, Heartbeat: 15 * time.Second, WriteTimeout: 30 * time.Second, AnswerTimeout: 30 * time.Minute}
 }
 
 // Deps holds the server's dependencies; all are required.
@@ -75,17 +71,7 @@ func New(cfg Config, deps Deps) (*Handler, error) {
 	if deps.Registry == nil || deps.Sessions == nil || deps.Log == nil {
 		return nil, errors.New("mcp needs Registry, Sessions and Log")
 	}
-	def := DefaultConfig()
-	if cfg.MaxBody <= 0 {
-		cfg.MaxBody = def.MaxBody
-	}
-	for _, d := range []struct{ value, def *time.Duration }{
-		{&cfg.Heartbeat, &def.Heartbeat}, {&cfg.WriteTimeout, &def.WriteTimeout}, {&cfg.AnswerTimeout, &def.AnswerTimeout},
-	} {
-		if *d.value <= 0 {
-			*d.value = *d.def
-		}
-	}
+	config.Fill(&cfg)
 	tools, servers := registryv1.NewToolServiceClient(deps.Registry), registryv1.NewServerServiceClient(deps.Registry)
 	h := &Handler{
 		cfg:     cfg,

@@ -19,31 +19,24 @@ import (
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// Config configures streams; see DefaultConfig.
+// Config configures streams. Heartbeat and WriteTimeout are required.
 type Config struct {
 	// Heartbeat is how often an idle stream sends a comment.
 	Heartbeat time.Duration
 	// WriteTimeout is how long a reader may take to read what is sent; a slower one is disconnected and resumes by cursor.
 	WriteTimeout time.Duration
 	// Retry is how long an EventSource waits before it reconnects.
-	Retry time.Duration
+	Retry time.Duration `default:"1s"`
 	// OpenTimeout is how long the sessions service may take to admit a watcher.
-	OpenTimeout time.Duration
+	OpenTimeout time.Duration `default:"15s"`
 	// EndGrace is how long a resumed turn stream delays its status line, to find out whether the turn is over (204).
-	EndGrace time.Duration
-}
-
-// DefaultConfig returns a configuration that suits browsers and proxies.
-func DefaultConfig() Config {
-	return Config{
-		Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, Retry: time.Second, OpenTimeout: 15 * time.Second,
-		EndGrace: 500 * time.Millisecond,
-	}
+	EndGrace time.Duration `default:"500ms"`
 }
 
 // API is the part of the REST API that the streams use.
@@ -84,6 +77,7 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	if deps.API == nil || deps.Sessions == nil || deps.Log == nil || deps.Open == nil {
 		return nil, errors.New("sse needs API, Sessions, Log and Open")
 	}
+	config.Fill(&cfg)
 	if cfg.Heartbeat <= 0 || cfg.WriteTimeout <= 0 || cfg.Retry <= 0 || cfg.OpenTimeout <= 0 || cfg.EndGrace <= 0 {
 		return nil, errors.New("sse: all times must be more than 0")
 	}

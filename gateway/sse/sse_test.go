@@ -58,8 +58,7 @@ func TestSessionsServiceDoesNotAnswer(t *testing.T) {
 		"silent": rpctest.Serve(t, "sessions", func(s grpc.ServiceRegistrar) { sessionsv1.RegisterTurnServiceServer(s, silent{}) }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := sse.DefaultConfig()
-			cfg.OpenTimeout = time.Millisecond
+			cfg := sse.Config{Heartbeat: time.Second, WriteTimeout: time.Second, OpenTimeout: time.Millisecond}
 			streams, err := sse.New(cfg, sse.Deps{
 				API: api{}, Sessions: conn, Log: slog.New(slog.DiscardHandler),
 				Open: func(context.Context, int64) { t.Error("a stream was opened") },
@@ -85,7 +84,7 @@ func TestConfigIsChecked(t *testing.T) {
 	if _, err := sse.New(sse.Config{}, good); err == nil {
 		t.Error("no error without times")
 	}
-	if _, err := sse.New(sse.DefaultConfig(), sse.Deps{}); err == nil {
+	if _, err := sse.New(sse.Config{Heartbeat: time.Second, WriteTimeout: time.Second}, sse.Deps{}); err == nil {
 		t.Error("no error without dependencies")
 	}
 }

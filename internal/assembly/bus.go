@@ -11,16 +11,12 @@ import (
 
 // BusConfig configures the message bus.
 type BusConfig struct {
-	// URL is embedded: or nats://…
-	URL string `yaml:"url" doc:"embedded: (a NATS server inside this process) or nats://host:port (several separated by commas)."`
-	// Dir stores the embedded server's streams.
+	URL string `yaml:"url" default:"nats://127.0.0.1:4222" doc:"embedded: (a NATS server inside this process) or nats://host:port (several separated by commas)."`
 	Dir string `yaml:"dir" doc:"Directory in which an embedded bus stores recent deltas; empty: in memory."`
 	// Listen is for the bus role.
-	Listen string `yaml:"listen" doc:"Address on which the bus role serves other processes."`
-	// Replicas is for clusters.
-	Replicas int `yaml:"replicas" doc:"Number of NATS cluster nodes that store recent deltas: 3 for a cluster of three, 1 for a single server."`
-	// Credentials say how the server knows us.
-	Credentials string `yaml:"credentials" doc:"How a process identifies itself at bus.url. mesh: with a key derived from mesh.key, as the bus role expects, over TLS. For another NATS server: the path of a .creds file, or none if bus.url holds user and password or the server needs nothing."`
+	Listen      string `yaml:"listen" default:"127.0.0.1:4222" doc:"Address on which the bus role serves other processes."`
+	Replicas    int    `yaml:"replicas" default:"1" doc:"Number of NATS cluster nodes that store recent deltas: 3 for a cluster of three, 1 for a single server."`
+	Credentials string `yaml:"credentials" default:"mesh" doc:"How a process identifies itself at bus.url. mesh: with a key derived from mesh.key, as the bus role expects, over TLS. For another NATS server: the path of a .creds file, or none if bus.url holds user and password or the server needs nothing."`
 	// TLS replaces derived certificates.
 	TLS BusTLSConfig `yaml:"tls"`
 	// Cluster makes the bus role a node of a cluster.
@@ -29,21 +25,16 @@ type BusConfig struct {
 
 // BusClusterConfig makes several processes with the bus role one NATS cluster.
 type BusClusterConfig struct {
-	// Node is this node's name.
-	Node string `yaml:"node" doc:"Name of this node, unique in the cluster and the same after a restart."`
-	// Listen is for the other nodes.
-	Listen string `yaml:"listen" doc:"Address on which the bus role serves the other nodes of its cluster. Empty: the bus is a single server."`
-	// Routes are the other nodes.
+	Node   string   `yaml:"node" doc:"Name of this node, unique in the cluster and the same after a restart."`
+	Listen string   `yaml:"listen" doc:"Address on which the bus role serves the other nodes of its cluster. Empty: the bus is a single server."`
 	Routes []string `yaml:"routes" doc:"host:port of the other nodes' bus.cluster.listen."`
 }
 
 // BusTLSConfig names certificates for the connections to and between servers of the bus.
 type BusTLSConfig struct {
-	// Cert, Key and CA are files.
-	Cert string `yaml:"cert" doc:"PEM file with the certificate of this process. Empty: with bus.credentials mesh, certificates derived from mesh.key. The files are read again when they change."`
-	Key  string `yaml:"key" doc:"PEM file with the certificate's private key."`
-	CA   string `yaml:"ca" doc:"PEM file with the authorities whose certificates are accepted."`
-	// ServerName is in the servers' certificates.
+	Cert       string `yaml:"cert" doc:"PEM file with the certificate of this process. Empty: with bus.credentials mesh, certificates derived from mesh.key. The files are read again when they change."`
+	Key        string `yaml:"key" doc:"PEM file with the certificate's private key."`
+	CA         string `yaml:"ca" doc:"PEM file with the authorities whose certificates are accepted."`
 	ServerName string `yaml:"server_name" doc:"Name that the servers' certificates must have. Empty: the host in bus.url; a changed bus.tls.ca then needs a restart."`
 }
 

@@ -24,13 +24,10 @@ const LoopbackLocal = "local"
 // IdentityConfig configures who may call.
 type IdentityConfig struct {
 	// Loopback is LoopbackLocal or ""; see authn.Loopback.
-	Loopback string `yaml:"loopback" doc:"local: processes of the operating-system user that Windlass runs as, on its machine, act as the user \"local\" without a token, where the kernel tells who calls (Linux). Empty: calls without a token are refused."`
-	// TokenFile is the path of an accesstoken.
-	TokenFile string `yaml:"token_file" doc:"File with a token whose bearer acts as the user \"local\". It is made if it does not exist; only its owner may read it (mode 0600). Empty: there is no such token. Default of windlass up: access.token in the data directory."`
-	// MCPLogin has MCP clients log in.
-	MCPLogin bool `yaml:"mcp_login" doc:"MCP clients have to log in: the gateway answers /mcp and what is below it with 401 to calls without a token, also where loopback would make them the user \"local\"."`
-	// Issuers are identity providers.
-	Issuers []bearer.Issuer `yaml:"issuers" doc:"Identity providers whose access tokens (JWT) are accepted as \"Authorization: Bearer TOKEN\", by the gateway and by the gRPC port of each role."`
+	Loopback  string          `yaml:"loopback" doc:"local: processes of the operating-system user that Windlass runs as, on its machine, act as the user \"local\" without a token, where the kernel tells who calls (Linux). Empty: calls without a token are refused."`
+	TokenFile string          `yaml:"token_file" doc:"File with a token whose bearer acts as the user \"local\". It is made if it does not exist; only its owner may read it (mode 0600). Empty: there is no such token. Default of windlass up: access.token in the data directory."`
+	MCPLogin  bool            `yaml:"mcp_login" doc:"MCP clients have to log in: the gateway answers /mcp and what is below it with 401 to calls without a token, also where loopback would make them the user \"local\"."`
+	Issuers   []bearer.Issuer `yaml:"issuers" doc:"Identity providers whose access tokens (JWT) are accepted as \"Authorization: Bearer TOKEN\", by the gateway and by the gRPC port of each role."`
 	// Issuer is the built-in one.
 	Issuer account.Config `yaml:"issuer"`
 }

@@ -19,12 +19,10 @@ const (
 // MeshTLSConfig secures the connections between processes of a mesh.
 type MeshTLSConfig struct {
 	// Mode is TLSRequired or TLSAccept.
-	Mode string `yaml:"mode" doc:"required: processes call each other over TLS 1.3 and show a certificate that names their roles. accept: calls in clear text are accepted too, and this process makes its calls in clear text; for upgrades, and for networks that encrypt by themselves."`
-	// Cert, Key and CA are files.
-	Cert string `yaml:"cert" doc:"PEM file with the certificate of this process, which has a URI spiffe://windlass/ROLE for each of its roles. Empty: certificates derived from mesh.key, valid for a day. The files are read again when they change."`
-	Key  string `yaml:"key" doc:"PEM file with the certificate's private key."`
-	CA   string `yaml:"ca" doc:"PEM file with the authorities whose certificates are accepted."`
-	// ServerName is in the servers' certificates.
+	Mode       string `yaml:"mode" default:"required" doc:"required: processes call each other over TLS 1.3 and show a certificate that names their roles. accept: calls in clear text are accepted too, and this process makes its calls in clear text; for upgrades, and for networks that encrypt by themselves."`
+	Cert       string `yaml:"cert" doc:"PEM file with the certificate of this process, which has a URI spiffe://windlass/ROLE for each of its roles. Empty: certificates derived from mesh.key, valid for a day. The files are read again when they change."`
+	Key        string `yaml:"key" doc:"PEM file with the certificate's private key."`
+	CA         string `yaml:"ca" doc:"PEM file with the authorities whose certificates are accepted."`
 	ServerName string `yaml:"server_name" doc:"Name that the certificates of called processes must have besides the URI of the role. Empty: the host in mesh.targets; a changed mesh.tls.ca then needs a restart."`
 }
 

@@ -14,21 +14,16 @@ import (
 
 // TemporalTLSConfig secures the connection to Temporal.
 type TemporalTLSConfig struct {
-	// Enabled is implied by the others.
-	Enabled bool `yaml:"enabled" doc:"Connect to Temporal with TLS. The other settings of temporal.tls and an API key imply it."`
-	// CA, Cert and Key are files.
-	CA   string `yaml:"ca" doc:"PEM file with the authorities whose certificates are accepted from Temporal. Empty: those of the operating system. windlass up makes its own files, in the folder temporal of the data directory."`
-	Cert string `yaml:"cert" doc:"PEM file with the certificate that Temporal requires from clients (mutual TLS). Empty: none. The files are read again when they change."`
-	Key  string `yaml:"key" doc:"PEM file with the certificate's private key."`
-	// ServerName is in the server's certificate.
+	Enabled    bool   `yaml:"enabled" doc:"Connect to Temporal with TLS. The other settings of temporal.tls and an API key imply it."`
+	CA         string `yaml:"ca" doc:"PEM file with the authorities whose certificates are accepted from Temporal. Empty: those of the operating system. windlass up makes its own files, in the folder temporal of the data directory."`
+	Cert       string `yaml:"cert" doc:"PEM file with the certificate that Temporal requires from clients (mutual TLS). Empty: none. The files are read again when they change."`
+	Key        string `yaml:"key" doc:"PEM file with the certificate's private key."`
 	ServerName string `yaml:"server_name" doc:"Name that Temporal's certificate must have. Empty: the host in temporal.address; a changed temporal.tls.ca then needs a restart."`
 }
 
 // TemporalUIConfig has the gateway serve the UI of Temporal, which has no login of its own.
 type TemporalUIConfig struct {
-	// Addr is where it is served.
-	Addr string `yaml:"addr" doc:"Address at which the gateway serves the Temporal UI to callers with the permission temporal.ui.use; temporal.ui is its URL for browsers. Empty: it does not. windlass up takes --temporal-ui-addr."`
-	// Target is the UI.
+	Addr   string `yaml:"addr" doc:"Address at which the gateway serves the Temporal UI to callers with the permission temporal.ui.use; temporal.ui is its URL for browsers. Empty: it does not. windlass up takes --temporal-ui-addr."`
 	Target string `yaml:"target" doc:"URL of the UI that is served at temporal.ui_proxy.addr, such as https://127.0.0.1:8234. With https it is called with the certificate in temporal.tls, as windlass-temporal requires it."`
 }
 

@@ -73,7 +73,6 @@ func Defaults() assembly.Config {
 	c.Database.URL, c.Bus.URL, c.Bus.Dir, c.Bus.Listen = "", bus.Embedded, "", ""
 	c.Temporal.Address, c.Temporal.UI, c.Gateway.URL = "", "", ""
 	c.Identity.Loopback = assembly.LoopbackLocal
-	c.Inference.Detect = true
 	c.Memory.Limit = memlimit.Auto
 	c.MCPBridge.Programs, c.Worker.Executors.Commands = programs(), programs()
 	c.Temporal.Eager = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -77,7 +78,7 @@ func TestWhoGetsNoRefreshTokenByExchange(t *testing.T) {
 	refresh := w.token(delegation(login.text(t, "access_token"))).text(t, "refresh_token")
 	own := w.token(ofMesh("grant_type", account.Refresh, "refresh_token", refresh)).text(t, "access_token")
 	expired := w.device("bob", "openid").text(t, "access_token")
-	w.pass(account.DefaultConfig().AccessTokenTTL + time.Second)
+	w.pass(config.Default[account.Config]().AccessTokenTTL + time.Second)
 	fresh := w.refreshCLI(login.text(t, "refresh_token")).text(t, "access_token")
 	for _, row := range []struct {
 		name string

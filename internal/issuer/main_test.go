@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/testmain"
 )
@@ -39,7 +40,7 @@ type world struct {
 const password = "correct-horse"
 
 func testConfig() account.Config {
-	cfg := account.DefaultConfig()
+	cfg := config.Default[account.Config]()
 	pw := secret.New(password)
 	cfg.Users = []account.User{
 		{Name: "alice", Password: pw, Roles: []string{"user"}, Claims: map[string]string{"department": "finance"}},

@@ -2,9 +2,9 @@
 // rejects unknown keys.
 //
 // Struct fields are named by their yaml tag (without it: the field's name in snake_case; "-" hides a field, ",inline" merges an
-// embedded struct) and described by their doc tag. Fields may be structs, maps with string keys, slices, pointers, strings,
-// numbers, booleans, time.Duration ("30s"), Size ("1MiB"), anything that reads text (encoding.TextUnmarshaler), and mappings that read
-// themselves (Node).
+// embedded struct), described by their doc tag and preset by their default tag, see Default. Fields may be structs, maps with string keys,
+// slices, pointers, strings, numbers, booleans, time.Duration ("30s"), Size ("1MiB"), anything that reads text (encoding.TextUnmarshaler),
+// and mappings that read themselves (Node).
 package config
 
 import (

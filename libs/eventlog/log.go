@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// DefaultRetention is how long events are kept by default, MaxRetention how long at most.
-	DefaultRetention = 30 * 24 * time.Hour
-	MaxRetention     = 400 * 24 * time.Hour
+	// MaxRetention is how long events are kept at most.
+	MaxRetention = 400 * 24 * time.Hour
 	// Interval is a good value of Config.Interval.
 	Interval = time.Second
 )

@@ -29,8 +29,7 @@ const interval = 2 * time.Second
 
 // Config configures the limit.
 type Config struct {
-	// Limit is auto, off or a size.
-	Limit string `yaml:"limit" doc:"Soft limit of the memory of the process, above which garbage is collected more often. auto: it follows what is in use, with half as much again for garbage, from 256MiB up to three quarters of the memory of the machine or container. off: none. A size such as 2GiB is fixed. GOMEMLIMIT overrides it."`
+	Limit string `yaml:"limit" default:"off" doc:"Soft limit of the memory of the process, above which garbage is collected more often. auto: it follows what is in use, with half as much again for garbage, from 256MiB up to three quarters of the memory of the machine or container. off: none. A size such as 2GiB is fixed. GOMEMLIMIT overrides it."`
 }
 
 // Start sets the limit, and has an automatic one follow until ctx ends. goMemLimit is the variable GOMEMLIMIT.

@@ -7,22 +7,17 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 )
 
-// Limits bound what one program may use; 0 means no limit. They apply from its start to its children too, on Linux only.
+// Limits bound what one program may use; 0 means no limit. By default, a program reaches them only when something is wrong with it. They
+// apply from its start to its children too, on Linux only.
 type Limits struct {
 	// Memory bounds the data segment and private writable mappings (RLIMIT_DATA).
-	Memory config.Size `yaml:"memory" doc:"Memory that one process of a program may have for its data; 0: no limit. Linux only, as all of these limits."`
+	Memory config.Size `yaml:"memory" default:"8GiB" zero:"off" doc:"Memory that one process of a program may have for its data; 0: no limit. Linux only, as all of these limits."`
 	// AddressSpace bounds all mappings (RLIMIT_AS).
-	AddressSpace config.Size `yaml:"address_space" doc:"Address space of one process of a program; 0: no limit. Runtimes such as that of Node.js reserve much more than they use: prefer memory for them."`
-	// CPU bounds the processor time.
-	CPU time.Duration `yaml:"cpu" doc:"Processor time after which a process of a program is killed, in whole seconds; 0: no limit."`
-	// Files bounds open files.
-	Files int `yaml:"files" doc:"Open files of one process of a program; 0: no limit."`
-	// Processes bounds the user's processes.
-	Processes int `yaml:"processes" doc:"Processes of the operating-system user up to which a program may start more; 0: no limit. It counts all processes of that user, and does not apply to root."`
+	AddressSpace config.Size   `yaml:"address_space" doc:"Address space of one process of a program; 0: no limit. Runtimes such as that of Node.js reserve much more than they use: prefer memory for them."`
+	CPU          time.Duration `yaml:"cpu" doc:"Processor time after which a process of a program is killed, in whole seconds; 0: no limit."`
+	Files        int           `yaml:"files" default:"4096" zero:"off" doc:"Open files of one process of a program; 0: no limit."`
+	Processes    int           `yaml:"processes" doc:"Processes of the operating-system user up to which a program may start more; 0: no limit. It counts all processes of that user, and does not apply to root."`
 }
-
-// DefaultLimits returns bounds that a program reaches only when something is wrong with it.
-func DefaultLimits() Limits { return Limits{Memory: 8 << 30, Files: 4096} }
 
 // Check refuses limits that make no sense.
 func (l Limits) Check() error {

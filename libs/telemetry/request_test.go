@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
@@ -29,7 +30,7 @@ func TestRequestIDs(t *testing.T) {
 
 func TestLogLinesHaveTheRequestID(t *testing.T) {
 	var out bytes.Buffer
-	tel, err := telemetry.Setup(t.Context(), "test", "v0", telemetry.Defaults(), &out)
+	tel, err := telemetry.Setup(t.Context(), "test", "v0", config.Default[telemetry.Config](), &out)
 	if err != nil {
 		t.Fatal(err)
 	}

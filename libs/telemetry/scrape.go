@@ -12,12 +12,10 @@ const minScrapeToken = 16
 
 // ScrapeConfig says how monitoring reads /metrics without being a user. Users need the permission metrics.get.
 type ScrapeConfig struct {
-	// Token is accepted at /metrics only.
 	Token secret.Value `yaml:"token" doc:"Token that reads /metrics as \"Authorization: Bearer TOKEN\" and is accepted nowhere else, at least 16 characters. Empty: none."`
 	// TokenFile is read again for each request, so that the token can be replaced.
 	TokenFile string `yaml:"token_file" doc:"File with such a token, instead of token; only its owner may read it (mode 0600 or less). A new content is accepted at once."`
-	// Addr serves metrics alone.
-	Addr string `yaml:"addr" doc:"Address that serves /metrics, and nothing else, to everyone who can reach it. Empty: none."`
+	Addr      string `yaml:"addr" doc:"Address that serves /metrics, and nothing else, to everyone who can reach it. Empty: none."`
 }
 
 // Check reports settings that cannot be used.

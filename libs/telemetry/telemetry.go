@@ -27,20 +27,13 @@ import (
 
 // Config configures logs and traces.
 type Config struct {
-	// LogLevel is debug, info, warn or error.
-	LogLevel string `yaml:"log_level" doc:"Minimum level to log: debug, info, warn or error."`
-	// LogFormat is text or json.
-	LogFormat string `yaml:"log_format" doc:"Log format: text or json."`
-	// OTLPEndpoint is the URL of an OTLP gRPC collector for traces ("http://127.0.0.1:4317"); empty = no traces.
-	OTLPEndpoint string `yaml:"otlp_endpoint" doc:"OTLP gRPC collector for traces, as URL (http://host:4317 or https://…). Empty: no traces."`
-	// SampleRatio is the fraction of traces that is kept, 0-1.
-	SampleRatio float64 `yaml:"sample_ratio" doc:"Fraction of new traces to keep, from 0 to 1. Sampling decisions of callers are honoured."`
+	LogLevel     string  `yaml:"log_level" default:"info" doc:"Minimum level to log: debug, info, warn or error."`
+	LogFormat    string  `yaml:"log_format" default:"text" doc:"Log format: text or json."`
+	OTLPEndpoint string  `yaml:"otlp_endpoint" doc:"OTLP gRPC collector for traces, as URL (http://host:4317 or https://…). Empty: no traces."`
+	SampleRatio  float64 `yaml:"sample_ratio" default:"1" zero:"off" doc:"Fraction of new traces to keep, from 0 to 1. Sampling decisions of callers are honoured."`
 	// Metrics says how monitoring reads metrics.
 	Metrics ScrapeConfig `yaml:"metrics"`
 }
-
-// Defaults returns info level, text format, no traces.
-func Defaults() Config { return Config{LogLevel: "info", LogFormat: "text", SampleRatio: 1} }
 
 // Telemetry holds the telemetry of a process.
 type Telemetry struct {

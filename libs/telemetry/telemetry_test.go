@@ -10,12 +10,13 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
 func TestSetup(t *testing.T) {
 	var out bytes.Buffer
-	tel, err := telemetry.Setup(t.Context(), "test", "v0", telemetry.Defaults(), &out)
+	tel, err := telemetry.Setup(t.Context(), "test", "v0", config.Default[telemetry.Config](), &out)
 	if err != nil {
 		t.Fatal(err)
 	}

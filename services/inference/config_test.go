@@ -26,7 +26,7 @@ providers:
 	}
 	var got inference.Config
 	err = config.Load(config.Options{
-		Defaults: inference.DefaultConfig(), File: file, Environ: []string{"ROUTER_KEY=" + inferencetest.Key}, Into: &got,
+		Defaults: config.Default[inference.Config](), File: file, Environ: []string{"ROUTER_KEY=" + inferencetest.Key}, Into: &got,
 	})
 	if err != nil {
 		t.Fatal(err)

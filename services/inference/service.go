@@ -28,7 +28,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if deps.Egress == nil || deps.Log == nil || deps.Getenv == nil {
 		return nil, errors.New("inference needs Egress, Log and Getenv")
 	}
-	if err := errors.Join(cfg.Limits.Validate(), cfg.Config.Validate()); err != nil {
+	if err := errors.Join(cfg.Limits.Check(), cfg.Config.Check()); err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
 	models, err := catalog.New(ctx, cfg.Config, int64(cfg.MaxResponse), deps)

@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -52,7 +53,7 @@ func newBridge(t testing.TB, change ...func(*mcpbridge.Config)) *bridge {
 // newBridgeThrough is newBridge with its own egress.
 func newBridgeThrough(t testing.TB, out *egress.Egress, change ...func(*mcpbridge.Config)) *bridge {
 	t.Helper()
-	cfg := mcpbridge.DefaultConfig()
+	cfg := config.Default[mcpbridge.Config]()
 	cfg.Programs, cfg.Limits.Memory = []string{"*"}, 0 // the race detector of the test servers maps terabytes
 	// Starting a process can take long on a busy machine.
 	cfg.ConnectTimeout, cfg.DiscoverTimeout = 2*time.Minute, 2*time.Minute

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/envref"
@@ -49,8 +50,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Egress == nil || deps.Log == nil {
 		return nil, errors.New("mcpbridge needs Egress and Log")
 	}
-	cfg, err := cfg.complete()
-	if err != nil {
+	config.Fill(&cfg)
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	programs, err := process.NewPrograms(cfg.Programs, cfg.CommandPath)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -140,13 +141,13 @@ func TestConfigurationsThatMakeNoSense(t *testing.T) {
 		"negative limit":  func(c *mcpbridge.Config) { c.Limits.Files = -1 },
 		"min over max":    func(c *mcpbridge.Config) { c.ReconnectMin = c.ReconnectMax + 1 },
 	} {
-		cfg := mcpbridge.DefaultConfig()
+		cfg := config.Default[mcpbridge.Config]()
 		change(&cfg)
 		if _, err := mcpbridge.New(cfg, mcpbridge.Deps{Egress: testEgress(t), Log: testLog()}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := mcpbridge.New(mcpbridge.DefaultConfig(), mcpbridge.Deps{}); err == nil {
+	if _, err := mcpbridge.New(config.Default[mcpbridge.Config](), mcpbridge.Deps{}); err == nil {
 		t.Error("missing dependencies: accepted")
 	}
 }

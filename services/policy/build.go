@@ -43,10 +43,6 @@ func (d GrantDeps) exchanges() bool {
 
 // makeGrants makes the service of grants. Without a master key, no tokens can be stored.
 func (s *Service) makeGrants(deps Deps, hasMaster bool) error {
-	cfg, err := s.cfg.Grants.Complete()
-	if err != nil {
-		return err
-	}
 	if deps.Grants.exchanges() && !hasMaster {
 		return errors.New("identity.issuers[].exchange needs policy.vault.master_key: the tokens of turns are stored encrypted")
 	}
@@ -54,7 +50,7 @@ func (s *Service) makeGrants(deps Deps, hasMaster bool) error {
 	if err != nil {
 		return err
 	}
-	s.rooms.Grants = grant.New(cfg, grant.Deps{
+	s.rooms.Grants = grant.New(s.cfg.Grants, grant.Deps{
 		Store: grants.New(deps.DB, s.rooms.Vault), Issuers: issuers, Tokens: deps.Grants.Tokens, Waiting: waitingTurns{deps.Peers.Sessions},
 		Log: deps.Log,
 	})

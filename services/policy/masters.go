@@ -16,19 +16,13 @@ import (
 
 // VaultConfig configures the store of secrets.
 type VaultConfig struct {
-	// MasterKey encrypts the data keys.
-	MasterKey secret.Value `yaml:"master_key" doc:"Secret of at least 32 characters from which the master key of stored secrets is derived; the same for all processes with the policy role. windlass up keeps its own in master.key. Empty: no secrets can be stored."`
-	// MasterKeyFile has the master key.
-	MasterKeyFile string `yaml:"master_key_file" doc:"File with the master key, instead of master_key; only its owner may read it (mode 0600 or less)."`
-	// OldMasterKeys decrypt the data keys.
+	MasterKey     secret.Value   `yaml:"master_key" doc:"Secret of at least 32 characters from which the master key of stored secrets is derived; the same for all processes with the policy role. windlass up keeps its own in master.key. Empty: no secrets can be stored."`
+	MasterKeyFile string         `yaml:"master_key_file" doc:"File with the master key, instead of master_key; only its owner may read it (mode 0600 or less)."`
 	OldMasterKeys []secret.Value `yaml:"old_master_keys" doc:"Previous values of master_key. They decrypt the data keys, which are then encrypted with the master key of now."`
-	// KMS names a key in a key management service.
-	KMS string `yaml:"kms" doc:"Master key in the transit engine of HashiCorp Vault or OpenBao, instead of master_key: hcvault://HOST:PORT/MOUNT/keys/NAME, reached over HTTPS. The key must support associated data, as aes256-gcm96 does."`
-	// OldKMS decrypts the data keys.
-	OldKMS string `yaml:"old_kms" doc:"Previous value of kms. It only decrypts, with the same token."`
-	// KMSToken and KMSTokenFile authenticate calls.
-	KMSToken     secret.Value `yaml:"kms_token" doc:"Token for kms, which may use the encrypt and decrypt paths of the key."`
-	KMSTokenFile string       `yaml:"kms_token_file" doc:"File with the token for kms, instead of kms_token, such as the sink of a Vault agent: read at each call, mode 0600 or less."`
+	KMS           string         `yaml:"kms" doc:"Master key in the transit engine of HashiCorp Vault or OpenBao, instead of master_key: hcvault://HOST:PORT/MOUNT/keys/NAME, reached over HTTPS. The key must support associated data, as aes256-gcm96 does."`
+	OldKMS        string         `yaml:"old_kms" doc:"Previous value of kms. It only decrypts, with the same token."`
+	KMSToken      secret.Value   `yaml:"kms_token" doc:"Token for kms, which may use the encrypt and decrypt paths of the key."`
+	KMSTokenFile  string         `yaml:"kms_token_file" doc:"File with the token for kms, instead of kms_token, such as the sink of a Vault agent: read at each call, mode 0600 or less."`
 }
 
 // open returns the vault, whose newest master key is the given one if there is one, and whether it has any.

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn/bearer"
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/callertoken"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -71,8 +72,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.DB == nil || deps.Log == nil {
 		return nil, errors.New("policy needs DB and Log")
 	}
-	cfg, err := cfg.complete()
-	if err != nil {
+	config.Fill(&cfg)
+	if cfg.ServiceRules == nil {
+		cfg.ServiceRules = defaultServiceRules()
+	}
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	engine, err := decide.NewEngine(decide.Config{

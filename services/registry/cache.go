@@ -12,15 +12,11 @@ import (
 
 // CacheConfig limits the cache of tool results.
 type CacheConfig struct {
-	// Disabled switches the cache off.
-	Disabled bool `yaml:"disabled" doc:"Keep no results."`
-	// TTL is how long a result is kept unless its source says otherwise.
-	TTL time.Duration `yaml:"ttl" doc:"How long a result is kept unless its source sets another time; at most 24h."`
-	// MaxResultBytes limits one result.
-	MaxResultBytes int `yaml:"max_result_bytes" doc:"Largest result that is kept, in bytes; at most 512 KiB."`
-	// MemoryResults is the number of results in this process, MaxBytes the size of the bucket that all processes share.
-	MemoryResults int   `yaml:"memory_results" doc:"Number of results of at most 64 KiB that this process keeps in memory."`
-	MaxBytes      int64 `yaml:"max_bytes" doc:"Total size in bytes of the results on the bus, which all processes share."`
+	Disabled       bool          `yaml:"disabled" doc:"Keep no results."`
+	TTL            time.Duration `yaml:"ttl" default:"10m" doc:"How long a result is kept unless its source sets another time; at most 24h."`
+	MaxResultBytes int           `yaml:"max_result_bytes" default:"262144" doc:"Largest result that is kept, in bytes; at most 512 KiB."`
+	MemoryResults  int           `yaml:"memory_results" default:"1000" doc:"Number of results of at most 64 KiB that this process keeps in memory."`
+	MaxBytes       int64         `yaml:"max_bytes" default:"67108864" doc:"Total size in bytes of the results on the bus, which all processes share."`
 }
 
 // maxCached is the largest result that the bus takes.
@@ -32,8 +28,6 @@ func (c CacheConfig) check() error {
 		return fmt.Errorf("registry: cache.ttl must be at most %v", cache.MaxTTL)
 	case c.MaxResultBytes > maxCached:
 		return fmt.Errorf("registry: cache.max_result_bytes must be at most %d", maxCached)
-	case c.MaxBytes < 0:
-		return errors.New("registry: cache.max_bytes must not be negative")
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ type replica struct {
 
 // config returns short times for tests.
 func config() registry.Config {
-	cfg := registry.DefaultConfig()
+	cfg := registry.Config{EnvAllow: []string{"WINDLASS_TOOL_*"}}
 	cfg.LeaseTTL, cfg.DrainTimeout, cfg.SyncEvery = 200*time.Millisecond, 50*time.Millisecond, time.Hour
 	cfg.Cache.Disabled = true
 	cfg.SyncRetry, cfg.CallRetry = 5*time.Millisecond, 5*time.Millisecond

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/eventlog"
@@ -102,8 +103,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps.Agents == nil || !deps.AgentCalls.Complete() || deps.Log == nil {
 		return nil, errors.New("registry needs DB, Policy, Bridge, Egress, Artifacts, Sessions, Agents, AgentCalls and Log")
 	}
-	cfg, err := cfg.complete()
-	if err != nil {
+	config.Fill(&cfg)
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	if err := store.Migrate(context.Background(), deps.DB); err != nil {

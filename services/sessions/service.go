@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -121,8 +122,8 @@ type servers struct {
 // New checks the configuration, brings the tables up to date and makes the service. It answers calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	cfg, err := cfg.complete()
-	if err != nil {
+	config.Fill(&cfg)
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -46,7 +47,7 @@ func (m *Mesh) AsPrincipal(person *policyv1.Principal) *Client {
 // MCPAs returns the base URL of the mesh's MCP endpoints, served to a person in the same way.
 func (m *Mesh) MCPAs(subject string, roles ...string) string {
 	m.t.Helper()
-	h, err := mcp.New(mcp.DefaultConfig(), mcp.Deps{
+	h, err := mcp.New(config.Default[mcp.Config](), mcp.Deps{
 		Registry: m.dial("registry"), Sessions: m.dial("sessions"), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -70,7 +71,7 @@ func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	out, err := egress.New(egress.Config{Profile: egress.Local})
 	harness.Must(t, err)
 	t.Cleanup(out.CloseIdle)
-	bridgeConfig := mcpbridge.DefaultConfig()
+	bridgeConfig := config.Default[mcpbridge.Config]()
 	bridgeConfig.Programs, bridgeConfig.Limits.Memory = []string{"*"}, 0 // the race detector of the servers maps terabytes
 	bridgeConfig.ReconnectMin, bridgeConfig.ReconnectMax, bridgeConfig.DiscoverTimeout = time.Millisecond, 10*time.Millisecond, 30*time.Second
 	bridge, err := mcpbridge.New(bridgeConfig, mcpbridge.Deps{Egress: out, Log: log})
@@ -78,7 +79,7 @@ func newMesh(t *testing.T, change ...func(*registry.Config)) *mesh {
 	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: open(t, "policy"), Log: log})
 	harness.Must(t, err)
 	as := rpctest.WithPrincipal(authn.Service("registry"))
-	cfg := registry.DefaultConfig()
+	cfg := config.Default[registry.Config]()
 	cfg.CallRetry, cfg.BreakerFailures, cfg.LeaseTTL, cfg.SyncEvery = time.Millisecond, 1<<30, time.Minute, time.Hour
 	cfg.RestartPatience, cfg.Cache.Disabled = time.Nanosecond, true
 	for _, f := range change {

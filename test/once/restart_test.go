@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -160,7 +161,7 @@ func TestARestartUnderLoad(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			r := &trial{t: t, journal: filepath.Join(dir, "journal"), end: map[string]told{}, m: newMesh(t, func(c *registry.Config) {
-				def := registry.DefaultConfig()
+				def := config.Default[registry.Config]()
 				c.CallRetry, c.BreakerFailures, c.RestartPatience = 20*time.Millisecond, def.BreakerFailures, time.Minute
 			})}
 			k := start(t, r.journal)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc"
@@ -155,7 +156,9 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 		},
 	})
 	harness.Must(t, err)
-	models, err := inference.New(t.Context(), inference.DefaultConfig(), inference.Deps{Egress: m.egress, Log: discard(), Getenv: noEnv})
+	models, err := inference.New(t.Context(), config.Default[inference.Config](), inference.Deps{
+		Egress: m.egress, Log: discard(), Getenv: noEnv,
+	})
 	harness.Must(t, err)
 	rules.Register(server)
 	tools.Register(server)

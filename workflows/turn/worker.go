@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/config"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -23,28 +24,24 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
 )
 
-// Config says how a worker works. The zero value of a field stands for its default.
+// Config says how a worker works. Zero stands for the default.
 type Config struct {
-	// ID names this worker in leases and in the Temporal UI; unique for each process. Required.
-	ID string
-	// Step is for the runner; its Owner is set from ID.
-	Step runner.Config
-	// MaxConcurrent bounds the model and tool steps that this worker does at the same time; default 1000.
-	MaxConcurrent int
-	// MaxRunning bounds the turns that this worker runs ahead of their workflows at the same time; default 256. Further ones are left to
-	// other workers and to their workflows.
-	MaxRunning int
-	// CachedWorkflows is how many workflows this process keeps in memory; default 512. Further ones are read again from their history when
-	// something happens to them. Turns that are parked are not among them. It holds for all workers of a process: the last one counts.
-	CachedWorkflows int
+	// ID is required.
+	ID            string `yaml:"id" doc:"Name of this worker in leases and in the Temporal UI; unique per process. Empty: a new one is generated at each start."`
+	MaxConcurrent int    `yaml:"max_concurrent" default:"1000" doc:"Maximum number of model and tool steps that one worker runs concurrently."`
+	MaxRunning    int    `yaml:"max_running" default:"256" doc:"Maximum number of concurrent eager runs per worker; further turns wait for their workflow."`
+	// CachedWorkflows holds for all workers of a process: the last one counts.
+	CachedWorkflows int `yaml:"cached_workflows" default:"512" doc:"Turns whose workflows a worker keeps in memory; further ones are replayed from Temporal when an event arrives. Waiting turns are removed after temporal.park_after."`
 	// JoinTime is how long a workflow waits for the eager run of its turn before it runs the steps itself, and so how long its cancel may
-	// wait; default 400 ms, less than 10 s.
-	JoinTime time.Duration
-	// DrainTime is how long running steps may continue when the worker stops, before their leases are released; default 5 s.
-	DrainTime time.Duration
-	// Deployment and BuildID make this a worker with a version, in the sense of Temporal's worker versioning: a turn's workflow stays with the
-	// version that it began with. Both or neither. Once a version is current, workers without one get no more tasks.
-	Deployment, BuildID string
+	// wait; less than 10 s.
+	JoinTime  time.Duration `yaml:"-" default:"400ms"`
+	DrainTime time.Duration `yaml:"drain_time" default:"5s" doc:"How long running steps may continue when a worker stops, before other workers take them over."`
+	// Deployment and BuildID make this a worker with a version, in the sense of Temporal's worker versioning. Both or neither. Once a version
+	// is current, workers without one get no more tasks.
+	Deployment string `yaml:"deployment" doc:"Name under which Temporal keeps the versions of these workers; a turn stays with the version of the worker that began it. Empty: workers without versions. With build_id, never with temporal.eager."`
+	BuildID    string `yaml:"build_id" doc:"Version of this worker in its deployment. New turns go to the version made current with windlassd versions promote."`
+	// Step is for the runner; its Owner is set from ID.
+	Step runner.Config `yaml:",inline"`
 }
 
 // Deps are what a worker works with. All but Executors are required.
@@ -84,6 +81,10 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	if (cfg.Deployment == "") != (cfg.BuildID == "") {
 		return nil, errors.New("turn worker: Deployment and BuildID go together")
 	}
+	config.Fill(&cfg)
+	if err := config.CheckNotNegative(cfg); err != nil {
+		return nil, fmt.Errorf("worker.%w", err)
+	}
 	cfg.Step.Owner = cfg.ID
 	stepDeps := runner.Deps{
 		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Shields: deps.Shields, Bus: deps.Bus, Log: deps.Log,
@@ -94,21 +95,6 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	runner, err := runner.New(cfg.Step, stepDeps)
 	if err != nil {
 		return nil, fmt.Errorf("turn worker: %w", err)
-	}
-	if cfg.MaxConcurrent <= 0 {
-		cfg.MaxConcurrent = 1000
-	}
-	if cfg.DrainTime <= 0 {
-		cfg.DrainTime = 5 * time.Second
-	}
-	if cfg.JoinTime <= 0 {
-		cfg.JoinTime = 400 * time.Millisecond
-	}
-	if cfg.MaxRunning <= 0 {
-		cfg.MaxRunning = 256
-	}
-	if cfg.CachedWorkflows <= 0 {
-		cfg.CachedWorkflows = 512
 	}
 	worker.SetStickyWorkflowCacheSize(cfg.CachedWorkflows)
 	nameBinary()

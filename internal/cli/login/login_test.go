@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/login"
 	"github.com/windlass-dev/windlass/internal/issuer"
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/testmain"
@@ -59,7 +60,7 @@ func newWorld(t *testing.T) *world {
 
 func startIssuer(t *testing.T) *issuer.Issuer {
 	t.Helper()
-	cfg := account.DefaultConfig()
+	cfg := config.Default[account.Config]()
 	cfg.Users = []account.User{{Name: "bob", Password: secret.New(password)}}
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")

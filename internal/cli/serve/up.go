@@ -54,7 +54,7 @@ Logs go to standard error.`,
 	flags.StringVar(&f.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address of the gRPC services")
 	flags.StringVar(&f.temporalAddr, "temporal-addr", "127.0.0.1:7233", "address of the Temporal server that is started")
 	flags.StringVar(&f.temporalUIAddr, "temporal-ui-addr", "127.0.0.1:8233", "address of its web UI")
-	flags.String("issuer-addr", account.DefaultConfig().Addr, "address of the built-in issuer, at which users log in; off for none")
+	flags.String("issuer-addr", config.Default[account.Config]().Addr, "address of the built-in issuer, at which users log in; off for none")
 	flags.StringVar(&f.config, "config", "", "YAML file with configuration (see 'windlassd config')")
 	flags.String("log-level", "warn", "least level that is logged: debug, info, warn or error")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log at level debug")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/issuer/account"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -25,8 +26,8 @@ func TestPasswordsAreGeneratedOnceAndKept(t *testing.T) {
 		}
 		return d, f
 	}
-	_, first := open(account.DefaultConfig())
-	d, second := open(account.DefaultConfig())
+	_, first := open(config.Default[account.Config]())
+	d, second := open(config.Default[account.Config]())
 	if len(first.Users) != 4 || len(first.Clients) != 4 {
 		t.Fatalf("accounts %+v", first)
 	}
@@ -51,7 +52,7 @@ func TestPasswordsAreGeneratedOnceAndKept(t *testing.T) {
 			t.Errorf("%s authenticates without a secret", c.ID)
 		}
 	}
-	cfg := account.DefaultConfig()
+	cfg := config.Default[account.Config]()
 	cfg.Users = []account.User{{Name: "dave", Password: secret.New("hunter2-hunter2")}}
 	d, third := open(cfg)
 	if _, ok := d.LogIn(
@@ -72,16 +73,16 @@ func TestPasswordsAreGeneratedOnceAndKept(t *testing.T) {
 
 func TestConfigurationsThatAreRefused(t *testing.T) {
 	client := func(c account.Client) account.Config {
-		cfg := account.DefaultConfig()
+		cfg := config.Default[account.Config]()
 		cfg.Clients = []account.Client{c}
 		return cfg
 	}
 	user := func(u ...account.User) account.Config {
-		cfg := account.DefaultConfig()
+		cfg := config.Default[account.Config]()
 		cfg.Users = u
 		return cfg
 	}
-	short := account.DefaultConfig()
+	short := config.Default[account.Config]()
 	short.AccessTokenTTL = time.Millisecond
 	for name, cfg := range map[string]account.Config{
 		"tokens that expire at once": short,

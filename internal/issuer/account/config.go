@@ -36,69 +36,42 @@ const (
 
 // Config configures the issuer that windlass up runs.
 type Config struct {
-	// Addr is a loopback address, or Off.
-	Addr string `yaml:"addr" doc:"Loopback address of the issuer that windlass up runs; port 0 picks a free one, off runs none. It is part of the issuer's name: tokens are valid as long as it stays the same. Not run if identity.issuers names issuers."`
+	Addr string `yaml:"addr" default:"127.0.0.1:8089" doc:"Loopback address of the issuer that windlass up runs; port 0 picks a free one, off runs none. It is part of the issuer's name: tokens are valid as long as it stays the same. Not run if identity.issuers names issuers."`
 	// AccessTokenTTL bounds how long a logged-out user can still call the mesh.
-	AccessTokenTTL time.Duration `yaml:"access_token_ttl" doc:"How long access tokens of the built-in issuer are valid."`
-	// RefreshTokenTTL is counted from the login.
-	RefreshTokenTTL time.Duration `yaml:"refresh_token_ttl" doc:"How long a login at the built-in issuer lasts; refreshing does not extend it."`
-	// RegisterClients lets unknown programs start logins.
-	RegisterClients bool `yaml:"register_clients" doc:"Programs on this machine may register themselves as clients of the built-in issuer, as MCP clients do: by RFC 7591, or with the https URL of a document about them as client_id. They get tokens for endpoints of this mesh only, after a user has logged in for them."`
-	// Users replace the default ones.
-	Users []User `yaml:"users" doc:"Users of the built-in issuer, instead of alice, bob, admin and carol."`
-	// Audiences are what the mesh may exchange tokens for.
-	Audiences []string `yaml:"audiences" doc:"Audiences for which the mesh may exchange its users' tokens at the built-in issuer: those of sources with auth kind exchange."`
-	// Clients replace default ones with the same id, or are added.
-	Clients []Client `yaml:"clients" doc:"Clients of the built-in issuer; one with the id of a default client replaces it."`
+	AccessTokenTTL  time.Duration `yaml:"access_token_ttl" default:"10m" doc:"How long access tokens of the built-in issuer are valid."`
+	RefreshTokenTTL time.Duration `yaml:"refresh_token_ttl" default:"720h" doc:"How long a login at the built-in issuer lasts; refreshing does not extend it."`
+	RegisterClients bool          `yaml:"register_clients" default:"true" doc:"Programs on this machine may register themselves as clients of the built-in issuer, as MCP clients do: by RFC 7591, or with the https URL of a document about them as client_id. They get tokens for endpoints of this mesh only, after a user has logged in for them."`
+	Users           []User        `yaml:"users" doc:"Users of the built-in issuer, instead of alice, bob, admin and carol."`
+	Audiences       []string      `yaml:"audiences" default:"orders" doc:"Audiences for which the mesh may exchange its users' tokens at the built-in issuer: those of sources with auth kind exchange."`
+	Clients         []Client      `yaml:"clients" doc:"Clients of the built-in issuer; one with the id of a default client replaces it."`
 }
 
 // User is a person who can log in.
 type User struct {
-	// Name is the subject of tokens.
-	Name string `yaml:"name" json:"name" doc:"Name to log in with; also the subject of the user's tokens."`
-	// Password is generated if it is empty.
-	Password secret.Value `yaml:"password" json:"-" doc:"Password. Empty: one is generated and kept in the data directory."`
-	// Tenant whose data the user may access.
-	Tenant string `yaml:"tenant" json:"tenant" doc:"Tenant of the user; empty: default."`
-	// Roles are matched by policy rules.
-	Roles []string `yaml:"roles" json:"roles" doc:"Roles, as used in policy rules."`
-	// Claims are added to tokens.
-	Claims map[string]string `yaml:"claims" json:"claims,omitempty" doc:"Further claims of the user's tokens, such as department."`
+	Name     string            `yaml:"name" json:"name" doc:"Name to log in with; also the subject of the user's tokens."`
+	Password secret.Value      `yaml:"password" json:"-" doc:"Password. Empty: one is generated and kept in the data directory."`
+	Tenant   string            `yaml:"tenant" json:"tenant" doc:"Tenant of the user; empty: default."`
+	Roles    []string          `yaml:"roles" json:"roles" doc:"Roles, as used in policy rules."`
+	Claims   map[string]string `yaml:"claims" json:"claims,omitempty" doc:"Further claims of the user's tokens, such as department."`
 }
 
 // Client is a program that gets tokens.
 type Client struct {
-	// ID is the client_id.
-	ID string `yaml:"id" json:"id" doc:"Client id."`
-	// Secret is generated if it is empty and the client is confidential.
+	ID     string       `yaml:"id" json:"id" doc:"Client id."`
 	Secret secret.Value `yaml:"secret" json:"-" doc:"Secret of a confidential client. Empty: one is generated and kept in the data directory."`
-	// Public clients have no secret.
-	Public bool `yaml:"public" json:"public,omitempty" doc:"The client cannot keep a secret; it must use PKCE."`
-	// Grants are the grant types that it may use.
-	Grants []string `yaml:"grants" json:"grants" doc:"Grant types that the client may use."`
+	Public bool         `yaml:"public" json:"public,omitempty" doc:"The client cannot keep a secret; it must use PKCE."`
+	Grants []string     `yaml:"grants" json:"grants" doc:"Grant types that the client may use."`
 	// Redirects are exact, except for the port of a loopback address.
-	Redirects []string `yaml:"redirects" json:"redirects,omitempty" doc:"Redirect URIs, also of a logout. They are compared exactly, except that a loopback address without a port allows any port."`
-	// Scopes are those that it may request.
-	Scopes []string `yaml:"scopes" json:"scopes,omitempty" doc:"Scopes that the client may request."`
-	// Audiences are what tokens of this client may be addressed to, the first one if a request names none.
-	Audiences []string `yaml:"audiences" json:"audiences,omitempty" doc:"Audiences (RFC 8707 resources) of the client's tokens; the first one is used if a request names none."`
-	// ExchangeAudiences are what it may exchange tokens for.
+	Redirects         []string `yaml:"redirects" json:"redirects,omitempty" doc:"Redirect URIs, also of a logout. They are compared exactly, except that a loopback address without a port allows any port."`
+	Scopes            []string `yaml:"scopes" json:"scopes,omitempty" doc:"Scopes that the client may request."`
+	Audiences         []string `yaml:"audiences" json:"audiences,omitempty" doc:"Audiences (RFC 8707 resources) of the client's tokens; the first one is used if a request names none."`
 	ExchangeAudiences []string `yaml:"exchange_audiences" json:"exchange_audiences,omitempty" doc:"Audiences for which the client may exchange tokens that are addressed to one of its audiences."`
-	// Tenant and Roles are those of the client itself, with client credentials.
-	Tenant string   `yaml:"tenant" json:"tenant,omitempty" doc:"Tenant of the client when it acts for itself; empty: default."`
-	Roles  []string `yaml:"roles" json:"roles,omitempty" doc:"Roles of the client when it acts for itself."`
+	Tenant            string   `yaml:"tenant" json:"tenant,omitempty" doc:"Tenant of the client when it acts for itself; empty: default."`
+	Roles             []string `yaml:"roles" json:"roles,omitempty" doc:"Roles of the client when it acts for itself."`
 }
 
 // Allows reports whether the client may use a grant type.
 func (c Client) Allows(grant string) bool { return slices.Contains(c.Grants, grant) }
-
-// DefaultConfig returns the defaults.
-func DefaultConfig() Config {
-	return Config{
-		Addr: "127.0.0.1:8089", AccessTokenTTL: 10 * time.Minute, RefreshTokenTTL: 30 * 24 * time.Hour, RegisterClients: true,
-		Audiences: []string{"orders"},
-	}
-}
 
 func defaultUsers() []User {
 	return []User{

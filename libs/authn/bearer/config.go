@@ -20,60 +20,38 @@ import (
 // Issuer configures an issuer whose tokens are accepted.
 type Issuer struct {
 	// Name is the prefix of the issuer's subjects.
-	Name string `yaml:"name" doc:"Short name of the issuer: lower-case letters, digits and hyphens. Its users have the subject NAME:SUBJECT, so changing the name makes them different users."`
-	// Issuer is the value of iss.
-	Issuer string `yaml:"issuer" doc:"URL of the issuer, exactly as in the tokens' iss claim."`
-	// Audiences are those of this mesh.
-	Audiences []string `yaml:"audiences" doc:"Audiences of this mesh. A token must name one of them in its aud claim, or the URL of the endpoint that it is sent to, such as https://windlass.example.com/mcp (RFC 8707); it is accepted at that endpoint only."`
-	// Scopes are needed for all calls.
-	Scopes []string `yaml:"scopes" doc:"Scopes that a token must have, in its scope or scp claim; without them calls get 403 and the list, and MCP clients request them at login. Empty: none."`
-	// JWKSURL is where the keys are.
-	JWKSURL string `yaml:"jwks_url" doc:"URL of the issuer's keys. Empty: as in ISSUER/.well-known/openid-configuration."`
-	// AllowHTTP permits plain http.
-	AllowHTTP bool `yaml:"allow_http" doc:"Fetch keys over http from other hosts than this one. Anyone on the network between can then forge tokens."`
-	// Algorithms are the accepted ones.
-	Algorithms []string `yaml:"algorithms" doc:"Signature algorithms that are accepted, of RS256 to RS512, PS256 to PS512, ES256 to ES512 and EdDSA. Empty: RS256 and ES256."`
-	// SubjectClaim names the user.
-	SubjectClaim string `yaml:"subject_claim" doc:"Claim that names the user, unique and never reassigned; empty: sub. Paths in claims have dots between names, such as realm_access.roles, and \\. for a dot within a name."`
-	// TenantClaim names the tenant.
-	TenantClaim string `yaml:"tenant_claim" doc:"Claim that names the tenant. A token without it is refused. Empty: all users of the issuer belong to the tenant in tenant."`
-	// Tenant is for issuers without TenantClaim.
-	Tenant string `yaml:"tenant" doc:"Tenant of the issuer's users where tenant_claim is empty; empty: default."`
-	// Tenants bounds what TenantClaim may name.
-	Tenants []string `yaml:"tenants" doc:"Tenants that tenant_claim may name; empty: any. Set it where an issuer is not trusted with the data of all tenants."`
-	// RolesClaim lists roles.
-	RolesClaim string `yaml:"roles_claim" doc:"Claim that lists the user's roles, such as realm_access.roles; empty: users have none."`
-	// Roles bounds what RolesClaim may name.
-	Roles []string `yaml:"roles" doc:"Globs over the roles that are taken from roles_claim; empty: all. The role admin sees the sessions of all users of its tenant."`
-	// KeepClaims bounds the claims of the principal.
-	KeepClaims []string `yaml:"keep_claims" doc:"Top-level claims that policy rules can use; empty: all that do not describe the token itself. Together they may take 8 KiB."`
-	// Introspection asks the issuer about tokens.
+	Name          string        `yaml:"name" doc:"Short name of the issuer: lower-case letters, digits and hyphens. Its users have the subject NAME:SUBJECT, so changing the name makes them different users."`
+	Issuer        string        `yaml:"issuer" doc:"URL of the issuer, exactly as in the tokens' iss claim."`
+	Audiences     []string      `yaml:"audiences" doc:"Audiences of this mesh. A token must name one of them in its aud claim, or the URL of the endpoint that it is sent to, such as https://windlass.example.com/mcp (RFC 8707); it is accepted at that endpoint only."`
+	Scopes        []string      `yaml:"scopes" doc:"Scopes that a token must have, in its scope or scp claim; without them calls get 403 and the list, and MCP clients request them at login. Empty: none."`
+	JWKSURL       string        `yaml:"jwks_url" doc:"URL of the issuer's keys. Empty: as in ISSUER/.well-known/openid-configuration."`
+	AllowHTTP     bool          `yaml:"allow_http" doc:"Fetch keys over http from other hosts than this one. Anyone on the network between can then forge tokens."`
+	Algorithms    []string      `yaml:"algorithms" doc:"Signature algorithms that are accepted, of RS256 to RS512, PS256 to PS512, ES256 to ES512 and EdDSA. Empty: RS256 and ES256."`
+	SubjectClaim  string        `yaml:"subject_claim" doc:"Claim that names the user, unique and never reassigned; empty: sub. Paths in claims have dots between names, such as realm_access.roles, and \\. for a dot within a name."`
+	TenantClaim   string        `yaml:"tenant_claim" doc:"Claim that names the tenant. A token without it is refused. Empty: all users of the issuer belong to the tenant in tenant."`
+	Tenant        string        `yaml:"tenant" doc:"Tenant of the issuer's users where tenant_claim is empty; empty: default."`
+	Tenants       []string      `yaml:"tenants" doc:"Tenants that tenant_claim may name; empty: any. Set it where an issuer is not trusted with the data of all tenants."`
+	RolesClaim    string        `yaml:"roles_claim" doc:"Claim that lists the user's roles, such as realm_access.roles; empty: users have none."`
+	Roles         []string      `yaml:"roles" doc:"Globs over the roles that are taken from roles_claim; empty: all. The role admin sees the sessions of all users of its tenant."`
+	KeepClaims    []string      `yaml:"keep_claims" doc:"Top-level claims that policy rules can use; empty: all that do not describe the token itself. Together they may take 8 KiB."`
 	Introspection Introspection `yaml:"introspection" doc:"Client of the mesh at this issuer, with which it asks whether tokens are still active (RFC 7662), so that revoked ones are refused soon. Empty: tokens are accepted until they expire."`
-	// Exchange is how tokens for other services are had.
-	Exchange Exchange `yaml:"exchange" doc:"Client of the mesh at this issuer, with which it exchanges its users' tokens for tokens that tools accept (RFC 8693). Empty: tools cannot be called as users of this issuer."`
+	Exchange      Exchange      `yaml:"exchange" doc:"Client of the mesh at this issuer, with which it exchanges its users' tokens for tokens that tools accept (RFC 8693). Empty: tools cannot be called as users of this issuer."`
 }
 
 // Exchange is the mesh's confidential client at an issuer.
 type Exchange struct {
-	// ClientID names the client.
-	ClientID string `yaml:"client_id" doc:"Client id of the mesh. The client may exchange tokens for the audiences of the sources and, so that turns outlive their user's token, get and use refresh tokens."`
-	// ClientSecret authenticates it.
+	ClientID     string       `yaml:"client_id" doc:"Client id of the mesh. The client may exchange tokens for the audiences of the sources and, so that turns outlive their user's token, get and use refresh tokens."`
 	ClientSecret secret.Value `yaml:"client_secret" doc:"Secret of the client, sent with HTTP basic authentication."`
-	// TokenURL is where tokens are exchanged.
-	TokenURL string `yaml:"token_url" doc:"URL of the token endpoint. Empty: as in ISSUER/.well-known/openid-configuration."`
+	TokenURL     string       `yaml:"token_url" doc:"URL of the token endpoint. Empty: as in ISSUER/.well-known/openid-configuration."`
 }
 
 // Introspection is the mesh's confidential client that asks an issuer about tokens.
 type Introspection struct {
-	// ClientID and ClientSecret are those of the client.
-	ClientID     string       `yaml:"client_id" doc:"Client id of the mesh. The issuer must allow the client to introspect tokens that are addressed to the mesh."`
-	ClientSecret secret.Value `yaml:"client_secret" doc:"Secret of the client, sent with HTTP basic authentication."`
-	// URL is the endpoint.
-	URL string `yaml:"url" doc:"URL of the introspection endpoint. Empty: as in ISSUER/.well-known/openid-configuration."`
-	// MaxAge is how long an answer holds.
-	MaxAge time.Duration `yaml:"max_age" doc:"How long an answer about a token is used, in memory only: a revoked token is accepted that much longer. 1s to 10m; empty: 30s."`
-	// Opaque says that other tokens than JWTs are the issuer's.
-	Opaque bool `yaml:"opaque" doc:"The issuer's access tokens need not be JWTs: tokens of other forms are sent to its endpoint, whose answer names the user. One issuer at most, since a token does not say whose it is."`
+	ClientID     string        `yaml:"client_id" doc:"Client id of the mesh. The issuer must allow the client to introspect tokens that are addressed to the mesh."`
+	ClientSecret secret.Value  `yaml:"client_secret" doc:"Secret of the client, sent with HTTP basic authentication."`
+	URL          string        `yaml:"url" doc:"URL of the introspection endpoint. Empty: as in ISSUER/.well-known/openid-configuration."`
+	MaxAge       time.Duration `yaml:"max_age" doc:"How long an answer about a token is used, in memory only: a revoked token is accepted that much longer. 1s to 10m; empty: 30s."`
+	Opaque       bool          `yaml:"opaque" doc:"The issuer's access tokens need not be JWTs: tokens of other forms are sent to its endpoint, whose answer names the user. One issuer at most, since a token does not say whose it is."`
 }
 
 // Enabled reports whether the issuer is asked about tokens.

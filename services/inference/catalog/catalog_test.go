@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -94,7 +95,7 @@ func TestTheDefaultIsTheFirstThatIsThere(t *testing.T) {
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			cfg := inference.DefaultConfig()
+			cfg := config.Default[inference.Config]()
 			if row.cfg != nil {
 				row.cfg(&cfg)
 			}

@@ -13,48 +13,34 @@ import (
 
 // Config says which providers and models there are.
 type Config struct {
-	// DefaultModel is used if a request names no model.
-	DefaultModel string `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first one found."`
-	// Providers are the configured providers.
-	Providers []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
-	// Detect also looks for providers in the environment and on this machine.
-	Detect bool `yaml:"detect" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY and a local Ollama where they are found."`
-	// Prices are the prices of models; the first match applies.
-	Prices []PriceConfig `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies; a model without a match counts as free."`
-	// Models are the limits of models; the first match applies.
-	Models []ModelConfig `yaml:"models" doc:"Limits of models. The first entry that matches a model applies, before what is known for its family. A conversation that outgrows the window is compacted."`
-	// Currency is the currency of prices and costs.
-	Currency string `yaml:"currency" doc:"Currency of prices, costs and money budgets, three letters."`
+	DefaultModel string           `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first one found."`
+	Providers    []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
+	Detect       bool             `yaml:"detect" default:"true" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY and a local Ollama where they are found."`
+	Prices       []PriceConfig    `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies; a model without a match counts as free."`
+	Models       []ModelConfig    `yaml:"models" doc:"Limits of models. The first entry that matches a model applies, before what is known for its family. A conversation that outgrows the window is compacted."`
+	Currency     string           `yaml:"currency" default:"USD" doc:"Currency of prices, costs and money budgets, three letters."`
 }
 
 // ProviderConfig is one provider.
 type ProviderConfig struct {
-	// Name is the part of a model's name before the slash.
-	Name string `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
-	// Kind is the API that it implements.
-	Kind string `yaml:"kind" doc:"API of the provider: openai (chat completions, also of Ollama, vLLM and others), anthropic, or scripted."`
-	// BaseURL is its address.
-	BaseURL string `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:11434/v1. Empty: the public one of this kind."`
-	// APIKey is its key.
-	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
-	// Tenant owns the stored secret; empty = default.
-	Tenant string `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`
-	// APIKeyFrom is the key of the provider data of a request that has the API's key.
-	APIKeyFrom string `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
-	// Models are the known ones; other names are passed on too.
-	Models []string `yaml:"models" doc:"Models to list, the preferred first. Other names are passed on as well. Empty: the provider is asked."`
-	// Headers are sent with each request.
-	Headers map[string]secret.Value `yaml:"headers" doc:"Headers sent with each request."`
+	Name       string                  `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
+	Kind       string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of Ollama, vLLM and others), anthropic, or scripted."`
+	BaseURL    string                  `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:11434/v1. Empty: the public one of this kind."`
+	APIKey     secret.Value            `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
+	Tenant     string                  `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`
+	APIKeyFrom string                  `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
+	Models     []string                `yaml:"models" doc:"Models to list, the preferred first. Other names are passed on as well. Empty: the provider is asked."`
+	Headers    map[string]secret.Value `yaml:"headers" doc:"Headers sent with each request."`
 }
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// Validate returns all mistakes at once.
-func (c Config) Validate() error {
+// Check returns all mistakes at once.
+func (c Config) Check() error {
 	var errs []error
 	names := map[string]bool{builtin: true}
 	for i, p := range c.Providers {
-		if err := p.validate(); err != nil {
+		if err := p.check(); err != nil {
 			errs = append(errs, fmt.Errorf("providers[%d]: %w", i, err))
 		}
 		if names[p.Name] {
@@ -63,12 +49,12 @@ func (c Config) Validate() error {
 		names[p.Name] = true
 	}
 	for i, p := range c.Prices {
-		if err := p.validate(); err != nil {
+		if err := p.check(); err != nil {
 			errs = append(errs, fmt.Errorf("prices[%d]: %w", i, err))
 		}
 	}
 	for i, m := range c.Models {
-		if err := m.validate(); err != nil {
+		if err := m.check(); err != nil {
 			errs = append(errs, fmt.Errorf("models[%d]: %w", i, err))
 		}
 	}
@@ -78,7 +64,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (p ProviderConfig) validate() error {
+func (p ProviderConfig) check() error {
 	if !providerName.MatchString(p.Name) {
 		return fmt.Errorf("name %q: lower-case letters, digits, dots, dashes, 63 at most", p.Name)
 	}

@@ -86,7 +86,7 @@ func (d *detector) keys() error {
 			continue
 		}
 		p := ProviderConfig{Name: name, Kind: name, BaseURL: d.deps.Getenv(env + "_BASE_URL"), APIKey: secret.New(key)}
-		if err := p.validate(); err != nil {
+		if err := p.check(); err != nil {
 			return fmt.Errorf("%s_BASE_URL: %w", env, err)
 		}
 		if err := d.add(p, cmp.Or(d.deps.Getenv(env+"_MODEL"), kind.Traits().DefaultModel), env+"_API_KEY"); err != nil {

@@ -32,7 +32,7 @@ func (d *detector) ollama(ctx context.Context) error {
 		return nil
 	}
 	p := ProviderConfig{Name: ollama, Kind: openai.Kind{}.Traits().Name, BaseURL: base + "/v1"} // its models come and go: ask it
-	if err := p.validate(); err != nil {
+	if err := p.check(); err != nil {
 		return fmt.Errorf("OLLAMA_HOST: %w", err)
 	}
 	first := ""

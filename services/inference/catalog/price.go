@@ -11,9 +11,7 @@ import (
 
 // PriceConfig is the price of some models.
 type PriceConfig struct {
-	// Model is a pattern over provider/model.
-	Model string `yaml:"model" doc:"Models that cost this, as provider/model, with * for any run of characters: openai/gpt-4o*."`
-	// Input, Output and CachedInput are prices for a million tokens.
+	Model       string        `yaml:"model" doc:"Models that cost this, as provider/model, with * for any run of characters: openai/gpt-4o*."`
 	Input       money.Micros  `yaml:"input" doc:"Price of a million tokens read, for example 2.50."`
 	Output      money.Micros  `yaml:"output" doc:"Price of a million tokens written, reasoning included."`
 	CachedInput *money.Micros `yaml:"cached_input" doc:"Price of a million tokens read from the provider's cache. Not set: that of input."`
@@ -24,7 +22,7 @@ const maxPrice = 100_000 * money.Unit
 
 var currencyName = regexp.MustCompile(`^[A-Z]{3}$`)
 
-func (p PriceConfig) validate() error {
+func (p PriceConfig) check() error {
 	switch {
 	case p.Model == "":
 		return errors.New("model is required: a name or a pattern such as openai/*")

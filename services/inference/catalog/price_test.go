@@ -45,7 +45,7 @@ func TestWrongPrices(t *testing.T) {
 		"too dear": {Prices: []catalog.PriceConfig{{Model: "*", Output: 100_001 * money.Unit}}},
 		"currency": {Currency: "dollars"},
 	} {
-		if err := cfg.Validate(); err == nil {
+		if err := cfg.Check(); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

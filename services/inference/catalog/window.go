@@ -10,18 +10,15 @@ import (
 
 // ModelConfig holds the limits of some models.
 type ModelConfig struct {
-	// Model is a pattern over provider/model.
-	Model string `yaml:"model" doc:"Models that this applies to, as provider/model, with * for any run of characters: vllm/qwen*."`
-	// ContextWindow is the maximum of tokens read and written together in one call.
-	ContextWindow int32 `yaml:"context_window" doc:"Tokens that one call can read and write together. 0: as known for the model's family."`
-	// MaxOutputTokens limits an answer.
-	MaxOutputTokens int32 `yaml:"max_output_tokens" doc:"Tokens that one answer can have. 0: as known for the model's family."`
+	Model           string `yaml:"model" doc:"Models that this applies to, as provider/model, with * for any run of characters: vllm/qwen*."`
+	ContextWindow   int32  `yaml:"context_window" doc:"Tokens that one call can read and write together. 0: as known for the model's family."`
+	MaxOutputTokens int32  `yaml:"max_output_tokens" doc:"Tokens that one answer can have. 0: as known for the model's family."`
 }
 
 // minWindow is the smallest window that fits a conversation.
 const minWindow = 2000
 
-func (m ModelConfig) validate() error {
+func (m ModelConfig) check() error {
 	switch {
 	case m.Model == "":
 		return errors.New("model is required: a name or a pattern such as vllm/*")

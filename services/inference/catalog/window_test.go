@@ -48,7 +48,7 @@ func TestWindowsThatAreRefused(t *testing.T) {
 		"max_output_tokens must not be negative":             {Model: "a/*", MaxOutputTokens: -1},
 		"max_output_tokens must be less than context_window": {Model: "a/*", ContextWindow: 2000, MaxOutputTokens: 2000},
 	} {
-		if err := (catalog.Config{Models: []catalog.ModelConfig{m}}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (catalog.Config{Models: []catalog.ModelConfig{m}}).Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -54,7 +55,7 @@ func Sealer(t testing.TB) *providerdata.Sealer {
 
 // Config returns the default configuration without detection.
 func Config() inference.Config {
-	cfg := inference.DefaultConfig()
+	cfg := config.Default[inference.Config]()
 	cfg.Detect = false
 	return cfg
 }

@@ -21,16 +21,13 @@ import (
 
 // Limits bound model calls.
 type Limits struct {
-	// FirstTokenTimeout bounds the wait for the first piece of an answer.
-	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" doc:"How long a model may take until the first piece of its answer. Raise it for models that think long in silence."`
-	// IdleTimeout bounds the silence between pieces.
-	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long a model may be silent in the middle of an answer."`
-	// MaxResponse limits the bytes read per answer. Each token comes with a few hundred bytes around it.
-	MaxResponse config.Size `yaml:"max_response" doc:"Maximum bytes read per answer; each token comes with a few hundred bytes around it."`
+	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" default:"30s" doc:"How long a model may take until the first piece of its answer. Raise it for models that think long in silence."`
+	IdleTimeout       time.Duration `yaml:"idle_timeout" default:"20s" doc:"How long a model may be silent in the middle of an answer."`
+	MaxResponse       config.Size   `yaml:"max_response" default:"64MiB" doc:"Maximum bytes read per answer; each token comes with a few hundred bytes around it."`
 }
 
-// Validate returns an error unless all limits are positive.
-func (l Limits) Validate() error {
+// Check returns an error unless all limits are positive.
+func (l Limits) Check() error {
 	if l.FirstTokenTimeout <= 0 || l.IdleTimeout <= 0 || l.MaxResponse <= 0 {
 		return errors.New("first_token_timeout, idle_timeout and max_response must be positive")
 	}

@@ -42,7 +42,6 @@ const (
 
 // Config configures connections.
 type Config struct {
-	// UnknownBrowsers lets browsers consent that have no login at the gateway.
 	UnknownBrowsers bool `yaml:"unknown_browsers" doc:"Whether the page on which users consent to a connection may be opened in a browser that is not logged in here. Another person who is made to open its address, and goes on in spite of its text, connects their own account at the source to the user who began."`
 	// URL is where browsers find the gateway; the assembly sets it.
 	URL string `yaml:"-"`

@@ -15,30 +15,18 @@ import (
 
 // Approval is a rule by which tool calls require an approval. All its conditions must hold; empty ones always do.
 type Approval struct {
-	// Name is shown to approvers; unique.
-	Name string `yaml:"name" doc:"Name of the rule, as shown to approvers and recorded in decisions."`
-	// Subjects are globs over the subject that the call is made for.
-	Subjects []string `yaml:"subjects" doc:"Globs over the subjects that calls are made for; empty = any."`
-	// Roles are globs over that subject's roles; one must match.
-	Roles []string `yaml:"roles" doc:"Globs over the roles of the subject that the call is made for; empty = any role or none."`
-	// Tools are globs over namespaced tool names.
-	Tools []string `yaml:"tools" doc:"Globs over tool names, for example mail__send*; empty = all."`
-	// Effects are effect classes.
-	Effects []string `yaml:"effects" doc:"Effect classes: read, idempotent, once; empty = all."`
-	// Condition is CEL.
-	Condition string `yaml:"condition" doc:"Condition in CEL over arguments, tool, effect and principal, for example arguments.amount > 100. A condition that cannot be evaluated counts as true."`
-	// ApproverRoles are roles of which an approver needs one.
-	ApproverRoles []string `yaml:"approver_roles" doc:"Roles of which an approver needs one; empty = anyone with the permission to decide approvals."`
-	// AllowRequester lets the subject that started the turn approve.
-	AllowRequester bool `yaml:"allow_requester" doc:"The subject that started the turn may approve the call."`
-	// Quorum is the number of approvals required.
-	Quorum uint32 `yaml:"quorum" doc:"Number of approvals required; 0 = 1."`
-	// ExpiresSeconds bounds the wait.
-	ExpiresSeconds uint32 `yaml:"expires_seconds" doc:"Seconds until the request expires; 0 = the mesh's default."`
-	// Tainted restricts the rule to calls that a model requests after it has read content that is not trusted.
-	Tainted bool `yaml:"tainted" doc:"Only calls that a model requests after it has read results of tools that their sources do not list in trusted_tools; without effects, those of tools that change something (idempotent and once)."`
-	// Reason is for approvers.
-	Reason string `yaml:"reason" doc:"Why, for approvers."`
+	Name           string   `yaml:"name" doc:"Name of the rule, as shown to approvers and recorded in decisions."`
+	Subjects       []string `yaml:"subjects" doc:"Globs over the subjects that calls are made for; empty = any."`
+	Roles          []string `yaml:"roles" doc:"Globs over the roles of the subject that the call is made for; empty = any role or none."`
+	Tools          []string `yaml:"tools" doc:"Globs over tool names, for example mail__send*; empty = all."`
+	Effects        []string `yaml:"effects" doc:"Effect classes: read, idempotent, once; empty = all."`
+	Condition      string   `yaml:"condition" doc:"Condition in CEL over arguments, tool, effect and principal, for example arguments.amount > 100. A condition that cannot be evaluated counts as true."`
+	ApproverRoles  []string `yaml:"approver_roles" doc:"Roles of which an approver needs one; empty = anyone with the permission to decide approvals."`
+	AllowRequester bool     `yaml:"allow_requester" doc:"The subject that started the turn may approve the call."`
+	Quorum         uint32   `yaml:"quorum" doc:"Number of approvals required; 0 = 1."`
+	ExpiresSeconds uint32   `yaml:"expires_seconds" doc:"Seconds until the request expires; 0 = the mesh's default."`
+	Tainted        bool     `yaml:"tainted" doc:"Only calls that a model requests after it has read results of tools that their sources do not list in trusted_tools; without effects, those of tools that change something (idempotent and once)."`
+	Reason         string   `yaml:"reason" doc:"Why, for approvers."`
 }
 
 // ToolCall is one call to decide on.

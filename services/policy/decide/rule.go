@@ -9,18 +9,12 @@ import (
 // Rule grants or denies permissions. It applies to principals whose subject matches one of Subjects and one of whose roles matches one of
 // Roles; an empty list matches everyone, but a rule needs at least one of the two.
 type Rule struct {
-	// Name is recorded in decisions; unique.
-	Name string `yaml:"name" doc:"Name of the rule, as recorded in decisions."`
-	// Subjects are globs over subjects.
-	Subjects []string `yaml:"subjects" doc:"Globs over subjects; empty = any subject."`
-	// Roles are globs over roles; one of the principal's roles must match.
-	Roles []string `yaml:"roles" doc:"Globs over roles; empty = any role or none."`
-	// Permissions are globs over "area.noun.verb".
+	Name        string   `yaml:"name" doc:"Name of the rule, as recorded in decisions."`
+	Subjects    []string `yaml:"subjects" doc:"Globs over subjects; empty = any subject."`
+	Roles       []string `yaml:"roles" doc:"Globs over roles; empty = any role or none."`
 	Permissions []string `yaml:"permissions" doc:"Globs over permissions, for example sessions.* or registry.tools.list."`
-	// Tools are globs over namespaced tool names.
-	Tools []string `yaml:"tools" doc:"Globs over tool names, for example notes__*."`
-	// Deny makes the rule deny instead of grant.
-	Deny bool `yaml:"deny" doc:"The rule denies instead of granting."`
+	Tools       []string `yaml:"tools" doc:"Globs over tool names, for example notes__*."`
+	Deny        bool     `yaml:"deny" doc:"The rule denies instead of granting."`
 }
 
 func (r Rule) appliesTo(subject string, roles []string) bool {

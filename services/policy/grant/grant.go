@@ -23,19 +23,7 @@ import (
 
 // Config configures grants.
 type Config struct {
-	// MaxAge is how long a grant lasts.
-	MaxAge time.Duration `yaml:"max_age" doc:"How long a turn can act for its user without a new login, at most (default 720h, 30 days)."`
-}
-
-// Complete fills in the defaults.
-func (c Config) Complete() (Config, error) {
-	if c.MaxAge == 0 {
-		c.MaxAge = 30 * 24 * time.Hour
-	}
-	if c.MaxAge < 0 {
-		return c, errors.New("policy.grants.max_age must not be negative")
-	}
-	return c, nil
+	MaxAge time.Duration `yaml:"max_age" default:"720h" doc:"How long a turn can act for its user without a new login, at most."`
 }
 
 // Issuers get tokens; *exchange.Client does.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/callertoken"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/keyset"
 	"github.com/windlass-dev/windlass/libs/secret"
@@ -188,11 +189,7 @@ func (w *world) replica() *grant.Service {
 	}
 	w.vault = vault.New(w.db, m)
 	w.store = grantdb.New(w.db, w.vault)
-	cfg, err := grant.Config{}.Complete()
-	if err != nil {
-		w.Fatal(err)
-	}
-	return grant.New(cfg, grant.Deps{
+	return grant.New(config.Default[grant.Config](), grant.Deps{
 		Store: w.store, Issuers: w.idp, Tokens: w.tokens, Waiting: w, Log: slog.New(slog.DiscardHandler),
 	})
 }

@@ -10,10 +10,8 @@ import (
 
 // Config is the limits that an operator sets. Administrators of a tenant can set lower ones.
 type Config struct {
-	// Tenant and User are the limits of each tenant and of each user.
-	Tenant Limits `yaml:"tenant" doc:"Limits of each tenant, for all of its users together."`
-	User   Limits `yaml:"user" doc:"Limits of each user."`
-	// Tenants have other limits.
+	Tenant  Limits         `yaml:"tenant" doc:"Limits of each tenant, for all of its users together."`
+	User    Limits         `yaml:"user" doc:"Limits of each user."`
 	Tenants []TenantLimits `yaml:"tenants" doc:"Tenants with other limits, which replace those of tenant and user."`
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -55,8 +56,8 @@ type Upstream interface {
 type Config struct {
 	// Every is the interval between syncs of a source.
 	Every time.Duration
-	// FirstRetry is the pause after a failed sync; it doubles up to Every. 0 = 1 s.
-	FirstRetry time.Duration
+	// FirstRetry is the pause after a failed sync; it doubles up to Every.
+	FirstRetry time.Duration `default:"1s"`
 }
 
 func (c Config) retries() backoff.Policy { return backoff.Policy{First: c.FirstRetry, Max: c.Every} }
@@ -80,9 +81,7 @@ type Syncer struct {
 func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, tools, sources int), now func() time.Time,
 	log *slog.Logger,
 ) *Syncer {
-	if cfg.FirstRetry <= 0 {
-		cfg.FirstRetry = time.Second
-	}
+	config.Fill(&cfg)
 	return &Syncer{cfg: cfg, store: st, upstream: up, available: available, now: now, log: log, plan: newPlan(cfg)}
 }
 

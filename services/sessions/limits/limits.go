@@ -11,20 +11,13 @@ import (
 
 // Limits are limits of a turn. Zero fields stand for no limit, or for one that is not set.
 type Limits struct {
-	// MaxSteps is model steps.
-	MaxSteps uint32 `yaml:"max_steps" doc:"Maximum number of model steps."`
-	// MaxTokens is input and output tokens of the whole turn.
-	MaxTokens int32 `yaml:"max_tokens" doc:"Maximum number of input and output tokens of a turn; 0 = no limit."`
-	// MaxParallelTools is tool calls at the same time.
-	MaxParallelTools uint32 `yaml:"max_parallel_tools" doc:"Maximum number of tool calls that run at the same time."`
-	// MaxIdenticalCalls is identical tool calls in a row.
-	MaxIdenticalCalls uint32 `yaml:"max_identical_calls" doc:"Maximum number of identical tool calls in a row."`
-	// TurnSeconds is the time of a turn.
-	TurnSeconds uint32 `yaml:"turn_seconds" doc:"Time limit of a turn in seconds."`
-	// MaxToolCalls is tool calls of the whole turn.
-	MaxToolCalls uint32 `yaml:"max_tool_calls" doc:"Maximum number of tool calls of a turn; 0 = no limit."`
-	// MaxCost is what the model calls of a turn may cost.
-	MaxCost money.Micros `yaml:"max_cost" doc:"Maximum cost of the model calls of a turn, for example 0.25; 0 = no limit."`
+	MaxSteps          uint32       `yaml:"max_steps" doc:"Maximum number of model steps."`
+	MaxTokens         int32        `yaml:"max_tokens" doc:"Maximum number of input and output tokens of a turn; 0 = no limit."`
+	MaxParallelTools  uint32       `yaml:"max_parallel_tools" doc:"Maximum number of tool calls that run at the same time."`
+	MaxIdenticalCalls uint32       `yaml:"max_identical_calls" doc:"Maximum number of identical tool calls in a row."`
+	TurnSeconds       uint32       `yaml:"turn_seconds" doc:"Time limit of a turn in seconds."`
+	MaxToolCalls      uint32       `yaml:"max_tool_calls" doc:"Maximum number of tool calls of a turn; 0 = no limit."`
+	MaxCost           money.Micros `yaml:"max_cost" doc:"Maximum cost of the model calls of a turn, for example 0.25; 0 = no limit."`
 }
 
 // Of reads limits as they were written, nil for none. Only the cost can be wrong; then it is left out.

@@ -3,7 +3,6 @@
 package wait
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -20,29 +19,11 @@ import (
 
 // Times are how long turns wait where rule, tool or agent say nothing else.
 type Times struct {
-	// Approval is for an approval of a call.
-	Approval time.Duration `yaml:"approval" doc:"Time to decide an approval (default 168h, 7 days)."`
-	// Input is for the answer to a question.
-	Input time.Duration `yaml:"input" doc:"Time to answer a question of a tool (default 168h, 7 days)."`
-	// ClientTool is for the result of a call that the client runs.
-	ClientTool time.Duration `yaml:"client_tool" doc:"Time for a client to run a client tool (default 24h)."`
-	// Resolution is for what became of a call whose outcome is unknown.
-	Resolution time.Duration `yaml:"resolution" doc:"Time to resolve a call whose outcome is unknown (default 720h, 30 days)."`
-	// Authorization is for a login, or for a source to be connected.
-	Authorization time.Duration `yaml:"authorization" doc:"Time for the user to log in again, or to connect a source, so that a call can be made for them (default 168h, 7 days)."`
-}
-
-// Or returns the times with those of other in place of zeros.
-func (t Times) Or(other Times) Times {
-	return Times{
-		Approval: cmp.Or(t.Approval, other.Approval), Input: cmp.Or(t.Input, other.Input), ClientTool: cmp.Or(t.ClientTool, other.ClientTool),
-		Resolution: cmp.Or(t.Resolution, other.Resolution), Authorization: cmp.Or(t.Authorization, other.Authorization),
-	}
-}
-
-// Min returns the shortest time.
-func (t Times) Min() time.Duration {
-	return min(t.Approval, t.Input, t.ClientTool, t.Resolution, t.Authorization)
+	Approval      time.Duration `yaml:"approval" default:"168h" doc:"Time to decide an approval."`
+	Input         time.Duration `yaml:"input" default:"168h" doc:"Time to answer a question of a tool."`
+	ClientTool    time.Duration `yaml:"client_tool" default:"24h" doc:"Time for a client to run a client tool."`
+	Resolution    time.Duration `yaml:"resolution" default:"720h" doc:"Time to resolve a call whose outcome is unknown."`
+	Authorization time.Duration `yaml:"authorization" default:"168h" doc:"Time for the user to log in again, or to connect a source, so that a call can be made for them."`
 }
 
 // Notifier learns that a turn waits.

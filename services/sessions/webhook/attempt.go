@@ -24,7 +24,7 @@ const (
 	maxAnswer     = 64 << 10
 	answerTimeout = time.Second
 	// maxRetryAfter bounds what a receiver may ask for; a delivery is given up before that.
-	maxRetryAfter = 366 * day
+	maxRetryAfter = 366 * 24 * time.Hour
 	// maxProblem bounds what is stored of why an attempt failed, in bytes.
 	maxProblem = 500
 )

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -51,8 +52,8 @@ type Host struct {
 
 // New checks configuration and dependencies.
 func New(cfg Config, deps Deps) (*Host, error) {
-	cfg, err := cfg.complete()
-	if err != nil {
+	config.Fill(&cfg)
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	if deps.Egress == nil || deps.Log == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
@@ -146,7 +147,7 @@ func newHost(t *testing.T, change ...func(*executor.Config)) *executor.Host {
 // newHostWith completes deps.
 func newHostWith(t *testing.T, deps executor.Deps, change ...func(*executor.Config)) *executor.Host {
 	t.Helper()
-	cfg := executor.DefaultConfig()
+	cfg := config.Default[executor.Config]()
 	cfg.Commands, cfg.Limits.Memory = []string{"*"}, 0 // the race detector of the programs maps terabytes
 	cfg.Grace = 5 * time.Second
 	for _, f := range change {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,53 +9,39 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/begin"
 )
 
-// Config says how patient a runner is. The zero value of a field stands for its default.
+// Config says how patient a runner is. Zero stands for the default.
 type Config struct {
 	// Owner names this worker in leases; unique for each process. Required.
-	Owner string
-	// LeaseTTL is how long a lease holds without renewal, 100 ms to 60 s; default 2 s. It is renewed three times as often.
-	LeaseTTL time.Duration
-	// Coalesce is how long deltas are collected before they are published; the first is published at once. Default 25 ms.
-	Coalesce time.Duration
+	Owner string `yaml:"-"`
+	// LeaseTTL is 100 ms to 60 s. Leases are renewed three times as often.
+	LeaseTTL time.Duration `yaml:"lease_ttl" default:"2s" doc:"How long a step stays leased to a worker that sends no heartbeat."`
+	Coalesce time.Duration `yaml:"coalesce" default:"25ms" doc:"How long a model's text is collected before it is sent to watchers; the first piece is sent at once."`
 	// ExecutingAfter is how long a tool call runs before the journal says so; a shorter one is journaled with its result.
-	// Default 50 ms.
-	ExecutingAfter time.Duration
-	// InferAttempts bounds the attempts of a model step, and of the begin step; default 5.
-	InferAttempts uint32
-	// ToolAttempts bounds the attempts to reach the registry for a tool step; default 10. It does not bound the tool's own
-	// retries, which the registry decides by effect class.
-	ToolAttempts uint32
-	// MaxAttempts bounds the attempts of a step that never ends, for example because it kills its worker; default 20.
-	MaxAttempts uint32
-	// CommitPatience is how long a finished step tries to be written when sessions is away; default 15 s.
-	CommitPatience time.Duration
-	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says; default 128,000.
-	ContextWindow int32
-	// MaxShownTools is the number of tools of sources up to which a model is shown all of a turn; default 64. Of more it is shown how to find
-	// and call them.
-	MaxShownTools int
+	ExecutingAfter time.Duration `yaml:"-" default:"50ms"`
+	// InferAttempts bounds the attempts of the begin step too.
+	InferAttempts uint32 `yaml:"model_attempts" default:"5" doc:"Maximum attempts of a model call that fails with a transient error, before the turn fails."`
+	// ToolAttempts bounds the attempts to reach the registry for a tool step. It does not bound the tool's own retries,
+	// which the registry decides by effect class.
+	ToolAttempts uint32 `yaml:"-" default:"10"`
+	// MaxAttempts bounds the attempts of a step that never ends, for example because it kills its worker.
+	MaxAttempts uint32 `yaml:"-" default:"20"`
+	// CommitPatience is how long a finished step tries to be written when sessions is away.
+	CommitPatience time.Duration `yaml:"-" default:"15s"`
+	ContextWindow  int32         `yaml:"context_window" default:"128000" doc:"Context window in tokens to assume for a model if neither inference.models nor its family defines it."`
+	MaxShownTools  int           `yaml:"max_shown_tools" default:"64" doc:"Number of tools up to which a model is shown all tools of its agent. With more, it finds them with find_tools and calls them with call_tool."`
 }
 
-func (c Config) withDefaults() (Config, error) {
-	if c.Owner == "" {
-		return c, fmt.Errorf("step runner: Owner is required")
+// check rejects a configuration that makes no sense.
+func (c Config) check() error {
+	switch {
+	case c.Owner == "":
+		return errors.New("step runner: Owner is required")
+	case c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute:
+		return fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
+	case c.ContextWindow < begin.MinWindow:
+		return fmt.Errorf("step runner: a context window of %d tokens is less than %d", c.ContextWindow, begin.MinWindow)
 	}
-	set(&c.LeaseTTL, 2*time.Second)
-	set(&c.Coalesce, 25*time.Millisecond)
-	set(&c.ExecutingAfter, 50*time.Millisecond)
-	set(&c.InferAttempts, 5)
-	set(&c.ToolAttempts, 10)
-	set(&c.MaxAttempts, 20)
-	set(&c.CommitPatience, 15*time.Second)
-	set(&c.ContextWindow, 128_000)
-	set(&c.MaxShownTools, 64)
-	if c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute {
-		return c, fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
-	}
-	if c.ContextWindow < begin.MinWindow {
-		return c, fmt.Errorf("step runner: a context window of %d tokens is less than %d", c.ContextWindow, begin.MinWindow)
-	}
-	return c, nil
+	return nil
 }
 
 // attempts is how often a step of a kind is tried while an error may pass.
@@ -63,11 +50,4 @@ func (c Config) attempts(kind turnv1.StepKind) uint32 {
 		return c.ToolAttempts
 	}
 	return c.InferAttempts
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

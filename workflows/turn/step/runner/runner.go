@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/refclock"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -62,8 +63,8 @@ type Runner struct {
 
 // New checks configuration and dependencies.
 func New(cfg Config, deps Deps) (*Runner, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	config.Fill(&cfg)
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -73,6 +74,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	clock := refclock.New(deps.HostTime)
 	deps.Sessions = timed{deps.Sessions, clock}
 	r := &Runner{cfg: cfg, deps: deps, pinned: pinned.New(cfg.Owner, cfg.MaxShownTools, deps.Sessions, deps.Tools), clock: clock}
+	var err error
 	r.kinds, err = r.newKinds()
 	return r, err
 }
