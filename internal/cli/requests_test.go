@@ -174,7 +174,7 @@ func TestRequests(t *testing.T) {
 			`CreateAccessPolicyRequest {"access_policy":{"description":"d","effect":"deny","name":"p","priority":-3,"tools":["a,b"]}}`,
 		}},
 		{args: "policy update p --disabled=false --allow --tool-group= --expression=", want: []string{
-			`UpdateAccessPolicyRequest {"access_policy":{"effect":"allow","name":"p","tool_groups":[""]},` +
+			`UpdateAccessPolicyRequest {"access_policy":{"effect":"allow","name":"p"},` +
 				`"update_mask":"disabled,expression,toolGroups,effect"}`,
 		}},
 		{args: "policy explain a__b --subject ann --role r", want: []string{
@@ -194,6 +194,12 @@ func TestRequests(t *testing.T) {
 		{args: "group explain g a__b", want: []string{`ExplainToolGroupRequest {"name":"g","tool":"a__b"}`}},
 		{args: "source update notes --timeout 0 --bearer=", want: []string{
 			`UpdateSourceRequest {"source":{"id":"notes"},"update_mask":"auth,callTimeoutSeconds"}`,
+		}},
+		{args: "source create s --exclude= --url http://a/mcp --endpoint= --header A=b,C=d --pin", want: []string{
+			`CreateSourceRequest {"source":{"headers":{"A":"b","C":"d"},"kind":"mcp","name":"s","pin":true,"url":"http://a/mcp"}}`,
+		}},
+		{args: "source create s -- npx -y x", want: []string{
+			`CreateSourceRequest {"source":{"command":["npx","-y","x"],"kind":"mcp","name":"s"}}`,
 		}},
 		{args: "source accept notes b", want: []string{
 			`DiffSourceRequest {"source_id":"notes"}`, `AcceptSourceRequest {"source_id":"notes","tools":[{"definition_hash":"h2","name":"notes__b"}]}`,

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -69,7 +70,8 @@ func setFields(m proto.Message, flags *pflag.FlagSet, names []string, want func(
 		if !want(flag) {
 			continue
 		}
-		if err := client.Set(m, field, value(flags, flag)); err != nil {
+		v, err := value(flags, flag)
+		if err = errors.Join(err, client.Set(m, field, v)); err != nil {
 			return nil, err
 		}
 		fields = append(fields, field)
@@ -79,18 +81,19 @@ func setFields(m proto.Message, flags *pflag.FlagSet, names []string, want func(
 }
 
 // value returns the value of a flag as encoding/json takes it.
-func value(flags *pflag.FlagSet, name string) any {
-	if pairs, err := flags.GetStringToString(name); err == nil {
-		return pairs
+func value(flags *pflag.FlagSet, name string) (any, error) {
+	switch v := flags.Lookup(name).Value; v.Type() {
+	case "string":
+		return v.String(), nil
+	case "stringArray":
+		return flags.GetStringArray(name)
+	case "stringSlice":
+		return flags.GetStringSlice(name)
+	case "stringToString":
+		return flags.GetStringToString(name)
+	default: // a number or a bool
+		return json.RawMessage(v.String()), nil
 	}
-	f := flags.Lookup(name)
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return list.GetSlice()
-	}
-	if f.Value.Type() == "string" {
-		return f.Value.String()
-	}
-	return json.RawMessage(f.Value.String()) // a number or a bool
 }
 
 // AddParams sets the field params of a request to the value of --params, if that is given.

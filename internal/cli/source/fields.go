@@ -113,7 +113,11 @@ type reader struct {
 func (r reader) get(name string) string { return r.flags.Lookup(name).Value.String() }
 
 func (r reader) list(name string) []string {
-	return r.flags.Lookup(name).Value.(pflag.SliceValue).GetSlice()
+	list, err := r.flags.GetStringSlice(name)
+	if err != nil {
+		list, _ = r.flags.GetStringArray(name) // it is the one or the other
+	}
+	return list
 }
 
 func (r reader) onlyForAPIs() error {
