@@ -1,11 +1,8 @@
 package assembly
 
 import (
-	"crypto/tls"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/devserver"
 	"github.com/windlass-dev/windlass/libs/meshtls"
+	"github.com/windlass-dev/windlass/libs/meshtls/meshtlstest"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -104,39 +102,10 @@ func TestTemporalRequiresACertificate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := greeted(t, own, secure); got != row.want {
+		if got := meshtlstest.Served(t, own, secure); got != row.want {
 			t.Errorf("%s: %t, want %t", row.name, got, row.want)
 		}
 	}
-}
-
-// greeted reports whether a server serves a client.
-func greeted(t *testing.T, server meshtls.Source, client *tls.Config) bool {
-	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", meshtls.Server(server))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if conn, err := l.Accept(); err == nil {
-			_, _ = conn.Write([]byte("x")) // fails where the client is refused
-			_ = conn.Close()
-		}
-	}()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if client.ServerName == "" {
-		client.ServerName = "127.0.0.1"
-	}
-	_, err = io.ReadFull(tls.Client(conn, client), make([]byte, 1))
-	_ = conn.Close()
-	<-done
-	return err == nil
 }
 
 func TestTheProxyOfTheTemporalUI(t *testing.T) {

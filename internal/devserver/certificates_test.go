@@ -3,12 +3,11 @@ package devserver
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"io"
-	"net"
 	"os"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/meshtls"
+	"github.com/windlass-dev/windlass/libs/meshtls/meshtlstest"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/testmain"
 )
@@ -38,37 +37,6 @@ func mustIssue(t *testing.T, dir, key string) Certificates {
 	return files
 }
 
-// connect reports whether a client of one source is served by a server of another.
-func connect(t *testing.T, server, client meshtls.Source) bool {
-	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", meshtls.Server(server))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if conn, err := l.Accept(); err == nil {
-			_, _ = conn.Write([]byte("x")) // fails where the client is refused
-			_ = conn.Close()
-		}
-	}()
-	cfg, err := meshtls.Client(client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn := tls.Client(raw, cfg)
-	_, err = io.ReadFull(conn, make([]byte, 1))
-	_ = raw.Close()
-	<-done
-	return err == nil
-}
-
 // TestCertificatesFollowFromTheKey: files that were written at different starts belong together, those of another mesh do not.
 func TestCertificatesFollowFromTheKey(t *testing.T) {
 	first, again, other := mustIssue(t, t.TempDir(), oneKey), mustIssue(t, t.TempDir(), oneKey), mustIssue(t, t.TempDir(), anotherKey)
@@ -92,7 +60,11 @@ func TestCertificatesFollowFromTheKey(t *testing.T) {
 		{"a process of the mesh", server, member, false},
 		{"a client in the mesh", member, of(first), false},
 	} {
-		if got := connect(t, row.server, row.client); got != row.want {
+		client, err := meshtls.Client(row.client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := meshtlstest.Served(t, row.server, client); got != row.want {
 			t.Errorf("%s: %t, want %t", row.name, got, row.want)
 		}
 	}

@@ -70,3 +70,11 @@ func lines(got, want []string) string {
 	}
 	return out.String()
 }
+
+// Must returns the value of a call that must not fail. It panics otherwise, since a call of two results leaves no room for the test.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -121,12 +121,12 @@ func TestWhichApprovalRuleAsks(t *testing.T) {
 		if err != nil || d.GetApproval().GetRule().GetName() != row.rule || !strings.Contains(d.GetReason(), row.reason) {
 			t.Errorf("%s: %v, %v", row.name, d, err)
 		}
-		if kept := must(c.GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: d.GetId()})); kept.GetReason() != d.GetReason() ||
-			kept.GetApproval() != nil {
+		kept := testwant.Must(c.GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: d.GetId()}))
+		if kept.GetReason() != d.GetReason() || kept.GetApproval() != nil {
 			t.Errorf("%s: kept %v", row.name, kept)
 		}
 	}
-	d := must(c.DecideTool(t.Context(), &policyv1.DecideToolRequest{
+	d := testwant.Must(c.DecideTool(t.Context(), &policyv1.DecideToolRequest{
 		Principal: authn.User("bob"), Tool: "bank__pay",
 		Arguments: arguments(t, `{"amount":2000}`),
 	}))

@@ -90,7 +90,7 @@ func TestAccessPoliciesAreResources(t *testing.T) {
 		kept.String() != d.String() {
 		t.Errorf("kept %v, %v", kept, err)
 	}
-	if filtered := must(admin.FilterTools(t.Context(), &policyv1.FilterToolsRequest{
+	if filtered := testwant.Must(admin.FilterTools(t.Context(), &policyv1.FilterToolsRequest{
 		Principal: alice, Tools: []string{"mail__send", "orders__search"},
 	})); len(filtered.GetTools()) != 1 {
 		t.Errorf("filtered %v", filtered)
@@ -257,7 +257,7 @@ func TestPoliciesGivePermissions(t *testing.T) {
 	if d := admin.decide(t, carol, "x__delete"); d.GetAllowed() || d.GetRule() != "floor" {
 		t.Errorf("a tool that a rule denies: %v", d)
 	}
-	got := must(admin.GetPermissions(t.Context(), &policyv1.GetPermissionsRequest{Principal: carol}))
+	got := testwant.Must(admin.GetPermissions(t.Context(), &policyv1.GetPermissionsRequest{Principal: carol}))
 	if strings.Join(got.GetPermissions(), " ") != "!policy.decisions.list policy.*" || got.GetPolicyRevision() != 1 {
 		t.Errorf("permissions %v", got)
 	}
@@ -290,10 +290,10 @@ func TestGroupsAreAskedFor(t *testing.T) {
 	if d := admin.decide(t, alice, "a__b", &policyv1.ToolGroupMembers{Group: "reading"}); d.GetAllowed() {
 		t.Errorf("no member: %v", d)
 	}
-	if list := must(admin.ListDecisions(t.Context(), &policyv1.ListDecisionsRequest{})); len(list.GetDecisions()) != 3 {
+	if list := testwant.Must(admin.ListDecisions(t.Context(), &policyv1.ListDecisionsRequest{})); len(list.GetDecisions()) != 3 {
 		t.Errorf("recorded %v", list)
 	}
-	f := must(admin.FilterTools(t.Context(), &policyv1.FilterToolsRequest{Principal: alice, Tools: []string{"a__b"}}))
+	f := testwant.Must(admin.FilterTools(t.Context(), &policyv1.FilterToolsRequest{Principal: alice, Tools: []string{"a__b"}}))
 	if len(f.GetNeededGroups()) != 1 {
 		t.Errorf("filtered %v", f)
 	}
@@ -419,7 +419,7 @@ func TestReplay(t *testing.T) {
 	if len(seen) != 2 || seen["alice true false true "] != 3 || seen["bob false true false policy:finance"] != 3 {
 		t.Errorf("differences: %v", seen)
 	}
-	list := must(admin.policies.ListAccessPolicies(t.Context(), &policyv1.ListAccessPoliciesRequest{}))
+	list := testwant.Must(admin.policies.ListAccessPolicies(t.Context(), &policyv1.ListAccessPoliciesRequest{}))
 	if list.GetAccessPolicies()[0].GetRevision() != 1 {
 		t.Errorf("the draft was stored: %v", list)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/policy/decide"
@@ -82,15 +83,15 @@ func TestS13WhatConcernsTheMeshIsForOperators(t *testing.T) {
 			for _, permission := range []string{
 				"metrics.get", "health.get", "temporal.payloads.decode", "temporal.ui.use", "policy.secrets.rotate",
 			} {
-				got := must(authorizer.Decide(t.Context(), who, permission))
+				got := testwant.Must(authorizer.Decide(t.Context(), who, permission))
 				if got.Allowed != want || !want && got.DeniedBy != "policy.operator_tenant" {
 					t.Errorf("operators %q, an administrator of %s, %s: %+v", operators, tenant, permission, got)
 				}
 			}
-			if !must(authorizer.Decide(t.Context(), who, "policy.secrets.create")).Allowed {
+			if !testwant.Must(authorizer.Decide(t.Context(), who, "policy.secrets.create")).Allowed {
 				t.Errorf("operators %q: an administrator of %s may not manage secrets", operators, tenant)
 			}
-			if !must(authorizer.Decide(t.Context(), of(tenant, authn.Service("gateway")), "health.get")).Allowed {
+			if !testwant.Must(authorizer.Decide(t.Context(), of(tenant, authn.Service("gateway")), "health.get")).Allowed {
 				t.Errorf("operators %q: the gateway may not, for %s", operators, tenant)
 			}
 		}

@@ -115,20 +115,13 @@ func TestListDecisionsPages(t *testing.T) {
 	for name, bad := range map[string]*policyv1.ListDecisionsRequest{
 		"a garbage token": {PageToken: "garbage"},
 		"a negative size": {PageSize: -1},
-		"the token of another list": {PageToken: must(c.ListDecisions(t.Context(),
+		"the token of another list": {PageToken: testwant.Must(c.ListDecisions(t.Context(),
 			&policyv1.ListDecisionsRequest{PageSize: 1})).GetNextPageToken(), DeniedOnly: true},
 	} {
 		if _, err := c.ListDecisions(t.Context(), bad); fault.From(err).Code != codes.InvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 func TestFilterToolsKeepsTheOrderAndRecordsNothing(t *testing.T) {
@@ -139,7 +132,7 @@ func TestFilterToolsKeepsTheOrderAndRecordsNothing(t *testing.T) {
 	if err != nil || len(resp.GetTools()) != 2 || resp.GetTools()[0] != "notes__z" || resp.GetTools()[1] != "notes__a" {
 		t.Errorf("FilterTools = %v, %v", resp, err)
 	}
-	if list := must(c.ListDecisions(t.Context(), &policyv1.ListDecisionsRequest{})); len(list.GetDecisions()) != 0 {
+	if list := testwant.Must(c.ListDecisions(t.Context(), &policyv1.ListDecisionsRequest{})); len(list.GetDecisions()) != 0 {
 		t.Errorf("recorded: %v", list)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testmain"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	eventv1 "github.com/windlass-dev/windlass/proto/gen/windlass/event/v1"
 	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
@@ -255,7 +256,7 @@ func TestFollowersResumeOnAnyReplica(t *testing.T) {
 	started, done := make(chan string, 1), make(chan []string, 1)
 	go func() {
 		var got []string
-		_ = e.feed.Follow(e.Context(), all, must(eventfeed.Parse(cursor)), func(ev *eventv1.CloudEvent, c string) error {
+		_ = e.feed.Follow(e.Context(), all, testwant.Must(eventfeed.Parse(cursor)), func(ev *eventv1.CloudEvent, c string) error {
 			if ev == nil {
 				started <- c
 				return nil
@@ -275,7 +276,7 @@ func TestFollowersResumeOnAnyReplica(t *testing.T) {
 	got := <-done
 	slices.Sort(got)
 	e.same("live", got, "r6", "s7")
-	if now := must(other.Begin(t.Context(), all, eventfeed.Start{})).String(); now != "r4.s4.p0" {
+	if now := testwant.Must(other.Begin(t.Context(), all, eventfeed.Start{})).String(); now != "r4.s4.p0" {
 		t.Errorf("a stream without a start begins at %s", now)
 	}
 }
@@ -286,13 +287,6 @@ func (e *env) publish(l *log, n int) {
 	if err := e.bus.Publish(contract.DomainEventSubject("one", l.role), nil); err != nil {
 		e.Fatal(err)
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 func TestRegistryIsAway(t *testing.T) {
@@ -349,7 +343,7 @@ func TestSkippedEventsMoveTheCursor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		must(e.registry.Sequence(t.Context()))
+		testwant.Must(e.registry.Sequence(t.Context()))
 	}
 	var cursors []string
 	err = e.feed.Follow(t.Context(), sel, eventfeed.Position{}, func(ev *eventv1.CloudEvent, c string) error {
@@ -399,7 +393,7 @@ func TestHostileCursors(t *testing.T) {
 		t.Errorf("a page ahead of the events: %v", err)
 	}
 	e.fake.SetAway(true)
-	from := must(e.feed.Begin(t.Context(), all, eventfeed.Start{After: "r9.s0.p0"}))
+	from := testwant.Must(e.feed.Begin(t.Context(), all, eventfeed.Start{After: "r9.s0.p0"}))
 	e.fake.SetAway(false)
 	err := e.feed.Follow(t.Context(), all, from, func(*eventv1.CloudEvent, string) error { return nil })
 	if !errors.Is(err, eventfeed.ErrCursor) {
