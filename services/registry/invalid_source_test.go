@@ -48,17 +48,23 @@ func TestAServerThatAnswersWithSomethingElseIsNotUnreachable(t *testing.T) {
 		{"moved to a login", &registryv1.Source{Kind: "openapi", Url: serve(302, "")}, "invalid", "redirect"},
 		{"broken", &registryv1.Source{Kind: "openapi", Url: serve(503, page)}, "unreachable", "503"},
 		{"busy", &registryv1.Source{Kind: "openapi", Url: serve(429, page)}, "unreachable", "429"},
-		{"no introspection", &registryv1.Source{Kind: "graphql", Url: serve(200, `{"errors":[{"message":"introspection is off"}]}`)},
-			"invalid", "introspection is off"},
+		{
+			"no introspection", &registryv1.Source{Kind: "graphql", Url: serve(200, `{"errors":[{"message":"introspection is off"}]}`)},
+			"invalid", "introspection is off",
+		},
 		{"a page for GraphQL", &registryv1.Source{Kind: "graphql", Url: login}, "invalid", ""},
 		{"introspection refused", &registryv1.Source{Kind: "graphql", Url: serve(400, "{}")}, "invalid", "400"},
 		{"GraphQL is broken", &registryv1.Source{Kind: "graphql", Url: serve(502, "{}")}, "unreachable", "502"},
 		{"no reflection", &registryv1.Source{Kind: "grpc", Url: "grpc://" + unreflected}, "invalid", "no reflection"},
 		{"no gRPC", &registryv1.Source{Kind: "grpc", Url: "grpc://" + http1}, "invalid", "HTTP/1.1"},
-		{"no Temporal", &registryv1.Source{Kind: "workflow", Temporal: &registryv1.Temporal{Address: http1}, Workflows: flow}, "invalid",
-			"HTTP/1.1"},
-		{"gRPC, but not Temporal", &registryv1.Source{Kind: "workflow", Temporal: &registryv1.Temporal{Address: unreflected}, Workflows: flow},
-			"invalid", "not Temporal"},
+		{
+			"no Temporal", &registryv1.Source{Kind: "workflow", Temporal: &registryv1.Temporal{Address: http1}, Workflows: flow}, "invalid",
+			"HTTP/1.1",
+		},
+		{
+			"gRPC, but not Temporal", &registryv1.Source{Kind: "workflow", Temporal: &registryv1.Temporal{Address: unreflected}, Workflows: flow},
+			"invalid", "not Temporal",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.source.Name = fmt.Sprint("s", i)
