@@ -63,20 +63,18 @@ func Open(d Deps) map[string]source.Driver {
 
 // Find returns the kind with a name; false if there is none.
 func Find(name string) (source.Kind, bool) {
-	i := slices.IndexFunc(table, func(k row) bool { return k.Facts().Name == name })
-	if i < 0 {
-		return nil, false
+	if i := slices.IndexFunc(table, func(k row) bool { return k.Facts().Name == name }); i >= 0 {
+		return table[i].Kind, true
 	}
-	return table[i].Kind, true
+	return nil, false
 }
 
 // Facts returns the facts of the kind with a name; those of no kind are the zero value.
 func Facts(name string) source.Facts {
-	k, ok := Find(name)
-	if !ok {
-		return source.Facts{}
+	if k, ok := Find(name); ok {
+		return k.Facts()
 	}
-	return k.Facts()
+	return source.Facts{}
 }
 
 // List names the kinds for people, as in "mcp, openapi or http": those that are selected.

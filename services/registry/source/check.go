@@ -12,7 +12,9 @@ func NoAPI(s store.Source, bad Bad) {
 		set   bool
 		field string
 	}{
-		{s.Document != "", "document"}, {s.Spec.BaseURL != "", "base_url"}, {s.Spec.Operations != nil, "operations"},
+		{s.Document != "", "document"},
+		{s.Spec.BaseURL != "", "base_url"},
+		{s.Spec.Operations != nil, "operations"},
 		{len(s.Spec.Endpoints) > 0, "endpoints"},
 	} {
 		if f.set {

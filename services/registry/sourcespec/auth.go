@@ -36,27 +36,27 @@ var authFields = map[string]map[string]bool{
 	credential.Exchange: {"scopes": false, "audience": false, "resource": false, "issuer": false},
 }
 
+// authNames has all of them, in the order of the API.
+var authNames = strings.Fields("in name username token_url client_id scopes audience authorization_url revocation_url issuer resource")
+
 func validateAuth(s store.Source, f source.Facts, a store.Auth, bad source.Bad) {
 	fields, ok := authFields[a.Kind]
 	if !ok {
 		bad("source.auth.kind", "use api_key, basic, bearer, oauth2_client_credentials, oauth2_authorization_code or exchange")
 		return
 	}
-	for _, field := range []struct {
-		name string
-		set  bool
-	}{
-		{"in", a.In != ""}, {"name", a.Name != ""}, {"username", a.Username != ""}, {"token_url", a.TokenURL != ""},
-		{"client_id", a.ClientID != ""}, {"scopes", len(a.Scopes) > 0}, {"audience", a.Audience != ""},
-		{"authorization_url", a.AuthorizationURL != ""}, {"revocation_url", a.RevocationURL != ""}, {"issuer", a.Issuer != ""},
-		{"resource", a.Resource != ""},
-	} {
-		required, known := fields[field.name]
+	set := map[string]bool{
+		"in": a.In != "", "name": a.Name != "", "username": a.Username != "", "token_url": a.TokenURL != "", "client_id": a.ClientID != "",
+		"scopes": len(a.Scopes) > 0, "audience": a.Audience != "", "authorization_url": a.AuthorizationURL != "",
+		"revocation_url": a.RevocationURL != "", "issuer": a.Issuer != "", "resource": a.Resource != "",
+	}
+	for _, name := range authNames {
+		required, known := fields[name]
 		switch {
-		case field.set && !known:
-			bad("source.auth."+field.name, a.Kind+" has no "+field.name)
-		case !field.set && required:
-			bad("source.auth."+field.name, a.Kind+" requires it")
+		case set[name] && !known:
+			bad("source.auth."+name, a.Kind+" has no "+name)
+		case !set[name] && required:
+			bad("source.auth."+name, a.Kind+" requires it")
 		}
 	}
 	validateLogin(s, f, a, bad)
