@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/claim"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -127,7 +126,7 @@ func (c Issuer) check() error {
 		}
 	}
 	for _, path := range []string{c.SubjectClaim, c.TenantClaim, c.RolesClaim} {
-		if _, err := claim.ParsePath(path); err != nil {
+		if _, err := parsePath(path); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/canon"
-	"github.com/windlass-dev/windlass/libs/claim"
 	"github.com/windlass-dev/windlass/libs/glob"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -36,7 +35,7 @@ var ownClaims = []string{
 // mapper turns an issuer's claims into a principal.
 type mapper struct {
 	cfg                    Issuer
-	subject, tenant, roles claim.Path
+	subject, tenant, roles claimPath
 }
 
 func newMapper(c Issuer) (mapper, error) {
@@ -45,9 +44,9 @@ func newMapper(c Issuer) (mapper, error) {
 	if c.SubjectClaim == "" {
 		c.SubjectClaim = "sub"
 	}
-	m.subject, errs[0] = claim.ParsePath(c.SubjectClaim)
-	m.tenant, errs[1] = claim.ParsePath(c.TenantClaim)
-	m.roles, errs[2] = claim.ParsePath(c.RolesClaim)
+	m.subject, errs[0] = parsePath(c.SubjectClaim)
+	m.tenant, errs[1] = parsePath(c.TenantClaim)
+	m.roles, errs[2] = parsePath(c.RolesClaim)
 	return m, errors.Join(errs[:]...)
 }
 
@@ -104,7 +103,7 @@ func isAccessToken(claims jwt.MapClaims) error {
 }
 
 func (m mapper) subjectOf(claims jwt.MapClaims) (string, error) {
-	value, _ := m.subject.Find(claims)
+	value, _ := m.subject.find(claims)
 	s, _ := value.(string)
 	if s == "" || len(s) > maxSubject || !printable(s) {
 		return "", errors.New("its subject is missing, too long or no text")
@@ -113,13 +112,13 @@ func (m mapper) subjectOf(claims jwt.MapClaims) (string, error) {
 }
 
 func (m mapper) tenantOf(claims jwt.MapClaims) (string, error) {
-	if m.tenant.IsZero() {
+	if m.tenant.isZero() {
 		if m.cfg.Tenant != "" {
 			return m.cfg.Tenant, nil
 		}
 		return authn.DefaultTenant, nil
 	}
-	value, _ := m.tenant.Find(claims)
+	value, _ := m.tenant.find(claims)
 	t, _ := value.(string)
 	if !authn.ValidTenant(t) {
 		return "", errors.New("its tenant is missing or not usable")
@@ -132,7 +131,7 @@ func (m mapper) tenantOf(claims jwt.MapClaims) (string, error) {
 
 // rolesOf returns the roles in order, without those of Local, which no issuer gives.
 func (m mapper) rolesOf(claims jwt.MapClaims) ([]string, error) {
-	value, ok := m.roles.Find(claims)
+	value, ok := m.roles.find(claims)
 	if !ok || value == nil {
 		return nil, nil
 	}

@@ -1,11 +1,9 @@
-package claim_test
+package bearer
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/windlass-dev/windlass/libs/claim"
 )
 
 func TestPath(t *testing.T) {
@@ -33,14 +31,14 @@ func TestPath(t *testing.T) {
 		{path: `a\b`, bad: true},
 		{path: strings.Repeat("a.", 16) + "a", bad: true},
 	} {
-		p, err := claim.ParsePath(row.path)
+		p, err := parsePath(row.path)
 		if (err != nil) != row.bad {
 			t.Errorf("%q: %v", row.path, err)
 		}
 		if row.bad {
 			continue
 		}
-		value, found := p.Find(claims)
+		value, found := p.find(claims)
 		got, _ := json.Marshal(value)
 		if found != row.found || string(got) != row.want {
 			t.Errorf("%q: %s, %t", row.path, got, found)
