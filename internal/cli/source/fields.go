@@ -98,8 +98,11 @@ type part struct {
 // kinds are the kinds of sources besides MCP servers and agents.
 func (r reader) kinds() []part {
 	return []part{
-		{r.get("openapi") != "", r.document}, {r.get("graphql") != "", r.graphql}, {r.get("grpc") != "", r.grpc},
-		{len(r.list("endpoint")) > 0, r.endpoints}, {len(r.list("workflow")) > 0, r.workflows},
+		{r.get("openapi") != "", r.document},
+		{r.get("graphql") != "", r.graphql},
+		{r.get("grpc") != "", r.grpc},
+		{len(r.list("endpoint")) > 0, r.endpoints},
+		{len(r.list("workflow")) > 0, r.workflows},
 	}
 }
 

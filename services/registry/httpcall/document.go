@@ -42,14 +42,14 @@ func (d Document) Read(ctx context.Context, dialer Dialer) (document []byte, tag
 // ErrNotDocument means that the server answered, and that its answer is not a document.
 var ErrNotDocument = errors.New("not a document")
 
-// notDocument is an ErrNotDocument with a text of its own.
-type notDocument string
+// notDocumentError is an ErrNotDocument with a text of its own.
+type notDocumentError string
 
 // Error says what the answer is instead.
-func (e notDocument) Error() string { return string(e) }
+func (e notDocumentError) Error() string { return string(e) }
 
 // Is makes it an ErrNotDocument.
-func (notDocument) Is(target error) bool { return target == ErrNotDocument }
+func (notDocumentError) Is(target error) bool { return target == ErrNotDocument }
 
 // errRefused means that the access token was refused, and another request would have a new one.
 var errRefused = errors.New("the access token was refused")
@@ -92,7 +92,7 @@ func (d Document) read(ctx context.Context, dialer Dialer) (document []byte, tag
 		if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
 			return nil, "", errors.New(text)
 		}
-		return nil, "", notDocument(text)
+		return nil, "", notDocumentError(text)
 	}
 	if document, err = io.ReadAll(response.Body); err != nil {
 		return nil, "", err
@@ -102,7 +102,7 @@ func (d Document) read(ctx context.Context, dialer Dialer) (document []byte, tag
 		a.body, a.unreadable = toUTF8("", a.body)
 	}
 	if a.unreadable != "" {
-		return nil, "", notDocument("it is not text: " + a.unreadable)
+		return nil, "", notDocumentError("it is not text: " + a.unreadable)
 	}
 	return a.body, response.Header.Get("ETag"), nil
 }
