@@ -28,7 +28,7 @@ func (o *Origin) Claim(ctx context.Context, path, program, marker string) (id st
 		return "", err
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-		return "", nil //nolint:nilerr // its program creates it
+		return "", nil // its program creates it
 	}
 	db := &DB{schema: program, path: path, origin: o.ID}
 	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate"); err != nil {
