@@ -58,6 +58,7 @@ type deployment struct {
 	historyLen   int64
 	steady       *steady // nil if it was left out
 	calls        []toolcall.Row
+	commits      *commits // nil on PostgreSQL
 }
 
 // row is mesh and floor under the same conditions.
@@ -107,6 +108,9 @@ func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err
 		d.rows = append(d.rows, r)
 	}
 	if err := b.histories(ctx, m, d); err != nil {
+		return nil, err
+	}
+	if err := b.commits(ctx, m, d); err != nil {
 		return nil, err
 	}
 	return d, b.steady(ctx, m, d)

@@ -48,6 +48,12 @@ func (d *deployment) sections(timeline bool) []section {
 			"Memory", "MiB of resident memory, counted per process, including program code that several processes share.", d.memory(),
 		},
 	}...)
+	if d.commits != nil {
+		out = append(out, section{
+			"Commits", "What one turn at a time commits to each SQLite database until the mesh is idle again.",
+			d.commits.table(),
+		})
+	}
 	if d.steady != nil {
 		note := fmt.Sprintf("Open loop: turns are sent at 80 %% of the sustained rate of %d at once, for %s, regardless of whether earlier "+
 			"turns have ended. Milliseconds.", reachAt, d.steady.lasted)
