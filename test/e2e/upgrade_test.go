@@ -22,7 +22,8 @@ const earlierData = "testdata/data-0081.tgz"
 func TestDataOfAnEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, earlierData, dir)
-	c := harness.Up(t, dir, nil).Client
+	m := harness.Up(t, dir, nil)
+	c := m.Client
 	turns := map[string]harness.JSON{}
 	for _, one := range c.Must("GET", "/v1/turns", nil)["turns"].([]any) {
 		turn, _ := one.(map[string]any)
@@ -48,6 +49,12 @@ func TestDataOfAnEarlierVersion(t *testing.T) {
 	}{{pick, "picked"}, {behind, "behind"}} {
 		if end := c.Wait(want.turn.Str("id")); end.Str("status") != "completed" || end.Str("output") != want.output {
 			t.Errorf("turn %v", end)
+		}
+	}
+	workflows := m.Temporal(t)
+	for _, turn := range []harness.JSON{pick, behind} {
+		if err := workflows.GetWorkflow(t.Context(), turn.Str("id"), "").Get(t.Context(), nil); err != nil {
+			t.Errorf("the workflow of %s: %v", turn.Str("id"), err)
 		}
 	}
 	budgets, _ := c.Must("GET", "/v1/budgets", nil)["budgets"].([]any)

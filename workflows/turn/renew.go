@@ -29,6 +29,9 @@ func (w *walk) renew(decision engine.Decision) (bool, error) {
 		return false, nil
 	}
 	if !w.parks(decision) {
+		if err := w.setWaiting(false); err != nil { // the next run begins with the attributes of this one
+			return false, err
+		}
 		return true, workflow.NewContinueAsNewError(w.ctx, contract.TurnWorkflow, w.next())
 	}
 	return true, w.park(decision)

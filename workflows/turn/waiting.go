@@ -15,7 +15,8 @@ const leastWait = time.Second
 
 // await waits until changed reports true, shows whether the turn waits for people, and ends the waits whose time is up in the meantime.
 func (w *walk) await(decision engine.Decision, changed func() bool) error {
-	if decision.Waiting && len(decision.Steps) == 0 && len(w.running) == 0 {
+	// The inputs of the first histories have no park_after, and these no event for a wait.
+	if w.in.ParkAfter > 0 && decision.Waiting && len(decision.Steps) == 0 && len(w.running) == 0 {
 		if err := w.setWaiting(decision.Paused); err != nil {
 			return err
 		}
