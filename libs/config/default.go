@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // Default returns a configuration whose fields have the values of their default tags, which are written as in the environment:
@@ -30,6 +31,7 @@ func (l *loader) preset(v reflect.Value) {
 		if text := f.Tag.Get("default"); text != "" && field.CanSet() {
 			path, n, layer := []string{v.Type().String(), f.Name}, build(f.Type, nil), map[string]any{}
 			l.put(layer, path[1:], n, text, "default tag")
+			l.origins[strings.Join(path, delim)] = origin{text: "default tag"}
 			l.decode(field, n, layer[f.Name], path)
 		}
 	}

@@ -154,7 +154,11 @@ func (r *yamlReader) raw(y *yaml.Node, path []string) *yaml.Node {
 		return r.raw(y.Alias, path)
 	}
 	out := &yaml.Node{Kind: y.Kind, Tag: y.Tag, Value: y.Value, Line: y.Line}
-	for _, part := range y.Content {
+	for i, part := range y.Content {
+		if y.Kind == yaml.MappingNode && i%2 == 0 { // keys have no references
+			out.Content = append(out.Content, part)
+			continue
+		}
 		out.Content = append(out.Content, r.raw(part, path))
 	}
 	if y.Kind == yaml.ScalarNode && y.Tag == "!!str" && !r.l.opts.KeepReferences {

@@ -87,7 +87,11 @@ func (r *Reader) message(m protoreflect.Message, node *yaml.Node, prefix string)
 		seen[key.Value] = true
 		r.at(path, key.Line)
 		if text, other := r.Other[key.Value]; other && prefix == "" {
-			if text != nil {
+			switch {
+			case text == nil || val.Tag == "!!null":
+			case val.Kind != yaml.ScalarNode:
+				r.bad(val, path, "want text")
+			default:
 				*text = val.Value
 			}
 			continue
@@ -321,7 +325,7 @@ func loosen(fd protoreflect.FieldDescriptor, n *yaml.Node) {
 func wanted(fd protoreflect.FieldDescriptor) string {
 	what := map[protoreflect.Kind]string{
 		protoreflect.StringKind: "text (put numbers and true or false in quotes)", protoreflect.BoolKind: "true or false",
-		protoreflect.DoubleKind: "a number",
+		protoreflect.DoubleKind: "a number", protoreflect.BytesKind: "base64",
 	}[fd.Kind()]
 	switch {
 	case fd.IsMap() && enumOf(fd) != nil:

@@ -63,7 +63,7 @@ func TestAServerThatAnswersWithSomethingElseIsNotUnreachable(t *testing.T) {
 		},
 		{
 			"gRPC, but not Temporal", &registryv1.Source{Kind: "workflow", Temporal: &registryv1.Temporal{Address: unreflected}, Workflows: flow},
-			"invalid", "not Temporal",
+			"invalid", "not answer as Temporal",
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -78,6 +78,9 @@ sources:
 	if got[0].Tenant != "acme" || !proto.Equal(got[0].Source, want) {
 		t.Errorf("got %q %v", got[0].Tenant, got[0].Source)
 	}
+	if got, err = load(t, "sources: [{name: a, url: http://x, tenant: null}]"); err != nil || got[0].Tenant != "" {
+		t.Errorf("no tenant: %v, %v", got, err)
+	}
 	if got, err = load(t, "", `REGISTRY_SOURCES=[{name: a, url: "http://x/"}]`); err != nil || len(got) != 1 || got[0].GetUrl() != "http://x/" {
 		t.Errorf("from the environment: %v, %v", got, err)
 	}
@@ -95,6 +98,7 @@ func TestMistakesInSourcesAreNamed(t *testing.T) {
 		"a key that is twice":   {"{name: a, pin: true, pin: false}", "sources[0].pin: is a duplicate"},
 		"no fields":             {"text", "sources[0]: want keys below it"},
 		"a missing variable":    {`{name: a, url: "${env:NONE}"}`, "environment variable NONE is not set"},
+		"a tenant in a list":    {"{name: a, tenant: [acme]}", "sources[0].tenant: want text"},
 		"a tag of another kind": {"{name: a, url: !secret x}", "the tag !secret is not known"},
 	} {
 		if _, err := load(t, "\nsources:\n  - "+row.source); err == nil || !strings.Contains(err.Error(), row.want) {

@@ -6,7 +6,7 @@ import "strings"
 var colours = map[string]string{
 	"completed": "32", "ready": "32", "approved": "32", "answered": "32", "done": "32", "yes": "32",
 	"running": "36", "queued": "36", "pending": "33", "waiting": "33", "degraded": "33", "unresolved": "33", "paused": "33",
-	"failed": "31", "unreachable": "31", "denied": "31", "error": "31", "no": "31", "exhausted": "31",
+	"failed": "31", "unreachable": "31", "invalid": "31", "denied": "31", "error": "31", "no": "31", "exhausted": "31",
 	"cancelled": "90", "disabled": "90", "expired": "90", "closed": "90",
 }
 

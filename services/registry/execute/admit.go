@@ -69,10 +69,10 @@ func (a *attempt) check(ctx context.Context) (*Outcome, error) {
 	if !a.changed {
 		return nil, nil
 	}
-	if wrong, err := a.checkArguments(ctx, ""); err != nil || wrong != nil {
-		return refused(definitionChanged(a.req.Tool)), err
+	if wrong, err := a.checkArguments(ctx, ""); err != nil || wrong == nil {
+		return nil, err
 	}
-	return nil, nil
+	return refused(definitionChanged(a.req.Tool)), nil
 }
 
 // checkArguments validates the arguments against the definition with the hash, or the present one if the hash is empty or unknown. It

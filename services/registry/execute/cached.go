@@ -89,8 +89,8 @@ func (a *attempt) record(ctx context.Context, kept *turnv1.ToolResult) (*Outcome
 	return out, a.x.deps.Store.Record(ctx, row)
 }
 
-// changed drops the results of a source after a call that may have changed something there.
-func (x *Executor) changed(ctx context.Context, row store.Execution) {
+// dropResults drops the results of a source after a call that may have changed something there.
+func (x *Executor) dropResults(ctx context.Context, row store.Execution) {
 	if x.deps.Cache != nil && row.Effect != store.Read && row.State != store.Failed {
 		x.deps.Cache.Changed(ctx, row.Tenant, row.Source)
 	}

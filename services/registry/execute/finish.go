@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// trusted reports whether the results of a tool are trusted: as its source says, and the mesh's own tools as they are.
+// trusted reports whether the results of a tool are trusted: its source says so, and package builtin for the mesh's own tools.
 func trusted(t store.Tool) bool {
 	if kinds.Facts(t.Source.Kind).Own {
 		return builtin.Trusted(t.OriginalName)
@@ -71,7 +71,7 @@ func (a *attempt) finish(ctx context.Context, latency time.Duration, reply sourc
 		out.Code = fault.CodeName(faultv1.Reason_REASON_CANCELLED)
 	}
 	row.IsError, row.Code = out.Fault != nil || out.Result.GetIsError(), out.Code
-	x.changed(ctx, row)
+	x.dropResults(ctx, row)
 	a.entry.close(ctx, row)
 	faultpoint.Hit(faultpoint.ToolClosed)
 	if givenUp {

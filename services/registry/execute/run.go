@@ -134,7 +134,7 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 		if err := x.deps.Store.GiveUp(ctx, row, x.deps.Now()); err != nil {
 			return Outcome{}, err
 		}
-		x.changed(ctx, row)
+		x.dropResults(ctx, row)
 		x.deps.Log.WarnContext(ctx, "execution was orphaned", "execution_id", row.ID, "tool", row.Tool, "repeatable", row.Effect.Repeatable())
 		return Outcome{}, store.ErrChanged
 	}

@@ -28,12 +28,12 @@ var names = map[codes.Code]string{
 	codes.Unauthenticated: "UNAUTHENTICATED",
 }
 
-// Answered reports whether a server answered that cannot answer otherwise for now: it refused, or it is no gRPC server.
+// Answered reports whether a server answered, and will answer so again: it refused, or it is no gRPC server.
 func Answered(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable:
 		return strings.Contains(err.Error(), "looked like an HTTP/1.1 header") // of a server that speaks HTTP/1.1 alone
-	case codes.Canceled, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted:
+	case codes.Canceled, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted, codes.Internal:
 		return false
 	}
 	return true

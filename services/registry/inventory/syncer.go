@@ -2,7 +2,6 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,7 +187,10 @@ func (s *Syncer) syncOnce(ctx context.Context, src store.Source) (store.Diff, er
 func (s *Syncer) failed(ctx context.Context, src store.Source, err error) error {
 	state, why := store.Unreachable, "internal error, see the registry's log"
 	if f := fault.As(err); f != nil {
-		state, why = cmp.Or(f.Details[source.DetailState], state), f.Message
+		why = f.Message
+		if f.Details[source.DetailState] == store.Invalid {
+			state = store.Invalid
+		}
 	}
 	level := slog.LevelDebug
 	if src.State != state { // once per outage, not once per sync

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -176,6 +178,10 @@ const DetailState = "state"
 
 // Invalid marks the fault of a sync that reached its server, or did not have to, and lists no tools until the source or its server changes.
 func Invalid(f *fault.Error) *fault.Error {
-	f.Details = map[string]string{DetailState: store.Invalid}
-	return f.Hint("Correct the source, or what its server returns, and sync the source again.")
+	invalid := *f
+	invalid.Details = map[string]string{DetailState: store.Invalid}
+	if f.Code == codes.InvalidArgument && f.Todo != "" { // it says what to correct
+		return &invalid
+	}
+	return invalid.Hint("Correct the source, or what its server returns, and sync the source again.")
 }

@@ -38,9 +38,10 @@ func (c *Client) Probe(ctx context.Context, s store.Source, authorize func(*http
 		return "", source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: Temporal refuses the namespace %q: %s",
 			s.Name, at.namespace(), said))
 	}
-	if grpccall.Answered(err) {
-		return "", source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q: the server is not Temporal: %s",
-			s.Name, said))
+	_, unsent := errors.AsType[notSentError](err)
+	if grpccall.Answered(err) && (!unsent || status.Code(err) == codes.Unavailable) {
+		return "", source.Invalid(fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+			"source %q: the server does not answer as Temporal: %s", s.Name, said))
 	}
 	return "", unreached(s.Name, said)
 }
