@@ -3,6 +3,7 @@ package bearer
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,6 +154,13 @@ func (i *introspector) send(ctx context.Context, token string) (jwt.MapClaims, e
 		return nil, errors.New("the answer is no JSON object")
 	}
 	claims := jwt.MapClaims(object)
+	for _, name := range []string{"exp", "nbf", "iat"} { // doubles, of which 0 stands for none
+		if number, ok := claims[name].(json.Number); ok {
+			if claims[name], err = number.Float64(); err != nil {
+				return nil, fmt.Errorf("%s of the answer is out of range", name)
+			}
+		}
+	}
 	switch active, ok := claims["active"].(bool); {
 	case !ok:
 		return nil, errors.New("the answer does not say whether the token is active")

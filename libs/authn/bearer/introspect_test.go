@@ -92,9 +92,11 @@ func TestOpaqueTokensSayWhatJWTsSay(t *testing.T) {
 	if end := v.Expiry(full); end.Before(time.Now().Add(10 * time.Minute)) {
 		t.Errorf("it expires at %v", end)
 	}
-	endless := idp.Opaque("alice", jwt.MapClaims{"exp": nil, "iat": nil})
-	if _, err := v.Verify(t.Context(), endless, ""); err != nil || !v.Expiry(endless).IsZero() {
-		t.Errorf("without exp: %v, it expires at %v", err, v.Expiry(endless))
+	for _, none := range []jwt.MapClaims{{"exp": nil, "iat": nil}, {"exp": 0, "nbf": 0}} {
+		endless := idp.Opaque("alice", none)
+		if _, err := v.Verify(t.Context(), endless, ""); err != nil || !v.Expiry(endless).IsZero() {
+			t.Errorf("%v: %v, it expires at %v", none, err, v.Expiry(endless))
+		}
 	}
 	for name, change := range map[string]jwt.MapClaims{
 		"another audience": {"aud": "billing"}, "no audience": {"aud": nil}, "no subject": {"sub": nil},
@@ -132,6 +134,7 @@ func TestIssuersThatLie(t *testing.T) {
 		{name: "null", answer: says("null")},
 		{name: "nothing said", answer: says(`{}`)},
 		{name: "active as a text", answer: says(`{"active": "true"}`)},
+		{name: "a time out of range", answer: says(`{"active": true, "exp": 1e400}`)},
 		{name: "10 MB", answer: says(`{"active": true, "x": "` + strings.Repeat("x", 10<<20) + `"}`)},
 		{name: "broken off", answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
