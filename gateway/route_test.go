@@ -115,3 +115,15 @@ func TestPathsInTheSourceAreInTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestPathsBesideTheTable: what only looks like a path of the table is not served.
+func TestPathsBesideTheTable(t *testing.T) {
+	s := serveAll(t)
+	for _, path := range []string{
+		"/connect/", "/connectx", "/connect/callback/", "/connect/a/b", "/turns/", "/turns/a/b", "/mcpx", "/login/", "/temporal/ui",
+	} {
+		if a := s.do("GET", path, ""); a.status != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, a.status)
+		}
+	}
+}

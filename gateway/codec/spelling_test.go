@@ -26,7 +26,7 @@ func TestSpelling(t *testing.T) {
 		{&sessionsv1.WebhookDelivery{}, "status", "pending delivered failed"},
 		{&sessionsv1.ScheduleFire{}, "outcome", "starting started queued skipped missed failed gone"},
 		{&sessionsv1.Applied{}, "action", "created updated unchanged"},
-		{&registryv1.Source{}, "state", "pending ready unreachable"},
+		{&registryv1.Source{}, "state", "pending ready unreachable invalid"},
 		{&registryv1.Execution{}, "state", "open done failed unresolved waiting"},
 		{&policyv1.Decision{}, "kind", "tool permission secret"},
 	} {

@@ -120,7 +120,8 @@ func restartSources(c *command.Call, names []string) error {
 				return err
 			}
 		}
-		if src.GetState() != registryv1.SourceState_SOURCE_STATE_READY {
+		switch src.GetState() {
+		case registryv1.SourceState_SOURCE_STATE_UNREACHABLE, registryv1.SourceState_SOURCE_STATE_INVALID:
 			c.Note("source/%s cannot be started: %s", output.Line(d.ID), output.Line(strings.TrimSpace(src.GetLastError())))
 			continue
 		}

@@ -49,7 +49,7 @@ func requestOf(req proto.Message) (request, error) {
 	}
 	m := proto.Clone(req).ProtoReflect() // what path, header and body have is removed, and the rest is the query
 	method, pattern, body := binding(rule, m)
-	out := request{method: method}
+	out := request{method: method, query: url.Values{}}
 	for {
 		before, rest, variable := strings.Cut(pattern, "{")
 		out.path += before

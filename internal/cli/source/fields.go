@@ -215,10 +215,12 @@ func (r reader) endpoints() error {
 		if !ok || !hasPath {
 			return app.Usage("--endpoint is 'NAME=METHOD /path'")
 		}
-		path, query, hasQuery := strings.Cut(path, "?")
-		e := &registryv1.Endpoint{Name: name, Method: method, Path: path, Query: map[string]string{}}
-		for part := range strings.SplitSeq(query, "&") {
-			if name, value, _ := strings.Cut(part, "="); hasQuery && query != "" {
+		path, query, _ := strings.Cut(path, "?")
+		e := &registryv1.Endpoint{Name: name, Method: method, Path: path}
+		if query != "" {
+			e.Query = map[string]string{}
+			for part := range strings.SplitSeq(query, "&") {
+				name, value, _ := strings.Cut(part, "=")
 				e.Query[name] = value
 			}
 		}

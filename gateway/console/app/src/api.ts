@@ -1,5 +1,5 @@
 // The public REST API, as far as the pages use it.
-import { parse } from "./json";
+import { parse, pretty } from "./json";
 
 /** Failed is a problem that the server answered (RFC 9457). */
 export class Failed extends Error {
@@ -12,7 +12,7 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
   const init: RequestInit = { method, headers: {} };
   if (body !== undefined) {
     init.headers = { "Content-Type": "application/json" };
-    init.body = JSON.stringify(body);
+    init.body = pretty(body); // with numbers as they were read
   }
   const r = await fetch(path, init);
   const json = await r.text().then(parse).catch(() => ({}));

@@ -232,7 +232,8 @@ export const handlers: Record<string, Handler> = {
   "budget.exhausted": (t, e, d) => note(t, e, `The ${limit(d.use)} is used up.`, true),
 };
 
-const limit = (use: Any) => `limit of ${String(use?.what ?? "").replace("_", " ")} of the ${use?.scope ?? "turn"}`;
+const words = (name: unknown) => String(name ?? "").replaceAll("_", " ");
+const limit = (use: Any) => `limit of ${words(use?.what)} of the ${words(use?.scope ?? "turn")}`;
 
 function ask(t: TurnView, d: Any, wait: string, at: number, message: string) {
   find<Ask>(t, "ask", d.approval_id, () => ({
