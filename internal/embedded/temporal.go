@@ -80,6 +80,11 @@ func (o *Options) startTemporal(ctx context.Context, dir *datadir.Dir) (*ownTemp
 		return err
 	})
 	if err != nil {
+		if t.Server != nil { // it started, and its file could not be recorded
+			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), partTimeout)
+			defer cancel()
+			err = errors.Join(err, t.Stop(stop))
+		}
 		return nil, errors.Join(err, t.closeUI())
 	}
 	c.Address = t.Address()
