@@ -25,7 +25,7 @@ var persons = regexp.MustCompile(`\b([Nn]o|[Ss]ome|[Aa]ny|[Ee]very)body\b`)
 // personsStay are lines with such a word that are wanted.
 const personsStay = "nobody can be asked"
 
-// phrases once stood for "matches no subject", "grants nothing" and "waits for no resolution".
+// phrases once stood for "matches no subject", "has neither permissions nor tools" and "waits for no resolution".
 var phrases = regexp.MustCompile(`speaks? of (nobody|somebody)|rule %q says nothing|waits for nobody`)
 
 // withoutPersons reports whether a file may not have such words: pages that are written by hand, and the code of some trees, but not their tests.

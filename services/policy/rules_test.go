@@ -121,11 +121,11 @@ func TestTools(t *testing.T) {
 
 func TestBadRulesAreRefused(t *testing.T) {
 	for want, rule := range map[string]decide.Rule{
-		"no name":        {Subjects: []string{"*"}, Tools: []string{"*"}},
-		"duplicate":      {Name: "local", Subjects: []string{"*"}, Tools: []string{"*"}},
-		"no subject":     {Name: "x", Tools: []string{"*"}},
-		"grants nothing": {Name: "x", Roles: []string{"*"}},
-		"tools[1]":       {Name: "x", Roles: []string{"*"}, Tools: []string{"a__*", "bank__[ps]*"}, Deny: true},
+		"no name":                       {Subjects: []string{"*"}, Tools: []string{"*"}},
+		"duplicate":                     {Name: "local", Subjects: []string{"*"}, Tools: []string{"*"}},
+		"no subject":                    {Name: "x", Tools: []string{"*"}},
+		"neither permissions nor tools": {Name: "x", Roles: []string{"*"}},
+		"tools[1]":                      {Name: "x", Roles: []string{"*"}, Tools: []string{"a__*", "bank__[ps]*"}, Deny: true},
 	} {
 		cfg := policy.DefaultConfig()
 		cfg.Rules = append(cfg.Rules, rule)

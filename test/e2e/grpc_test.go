@@ -217,7 +217,7 @@ func TestGRPCByReflectionAlone(t *testing.T) {
 	id := str(turn, "id")
 	var types []string
 	err = s.read(turns, "WatchTurn", `{"turn_id":"`+id+`"}`, func(m *dynamicpb.Message) { types = append(types, str(m, "event", "type")) })
-	if err != nil || types[0] != "turn.queued" || types[len(types)-1] != "turn.completed" || !slices.Contains(types, "message.delta") {
+	if err != nil || types[0] != "turn.queued" || types[len(types)-1] != "turn.completed" || !slices.Contains(types, "message.completed") {
 		t.Errorf("watched %v, %v", types, err)
 	}
 	got, err := s.call(turns, "GetTurn", `{"turn_id":"`+id+`","wait":"30s"}`)

@@ -66,7 +66,7 @@ func NewEngine(cfg Config) (*Engine, error) {
 		case len(r.Subjects) == 0 && len(r.Roles) == 0:
 			return nil, fmt.Errorf(`policy: rule %q matches no subject or role: give subjects or roles ("*" for all)`, r.Name)
 		case len(r.Permissions) == 0 && len(r.Tools) == 0:
-			return nil, fmt.Errorf("policy: rule %q grants nothing: give permissions or tools", r.Name)
+			return nil, fmt.Errorf("policy: rule %q has neither permissions nor tools: give one of them", r.Name)
 		}
 		if err := checkTools(r.Tools); err != nil {
 			return nil, fmt.Errorf("policy: rule %q: %w", r.Name, err)

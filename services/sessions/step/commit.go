@@ -72,7 +72,7 @@ func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, c Commit, optimistic 
 }
 
 // claimAndCommit writes a step, and claims it before if the request says so. It reports whether it has written it: not if it was
-// done already, is held by somebody, or would end the turn before its newest input was read.
+// done already, is held by another worker, or would end the turn before its newest input was read.
 func (s *Service) claimAndCommit(tx *journal.Tx, t *store.Turn, c Commit, optimistic bool) (_ *Committed, written bool, err error) {
 	var step store.Step
 	late := stale(*t, c)

@@ -18,7 +18,7 @@ type Held struct {
 	Fence        uint32
 }
 
-// takeLease leases the step to the caller, who has to save it. The step is the zero value if nobody claimed it before.
+// takeLease leases the step to the caller, who has to save it. The step is the zero value if it was never claimed.
 func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim, warnings []*turnv1.BudgetWarning) (*Lease, error) {
 	previous := step.Owner
 	countLost(t, *step)

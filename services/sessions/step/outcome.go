@@ -18,7 +18,7 @@ import (
 
 // commit writes a held step of a turn whose session is locked.
 func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commit) (*Committed, error) {
-	kind, ending := step.Kind, effectiveEnding(*t, c.Ending)
+	kind := step.Kind
 	if (c.Ending != nil) != (kind == turnv1.StepKind_STEP_KIND_FINISH) {
 		return nil, fault.Invalid("ending", "belongs to the finish step, and only to it")
 	}
@@ -66,7 +66,7 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commi
 		return nil, err
 	}
 	if c.Ending != nil {
-		out.NextTurnID, err = s.deps.Turns.End(tx, t, ending)
+		out.NextTurnID, err = s.deps.Turns.End(tx, t, effectiveEnding(*t, c.Ending))
 	}
 	return out, err
 }
