@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/testpoll"
@@ -18,7 +19,9 @@ func TestStopCallOfAnotherReplica(t *testing.T) {
 }
 
 func stopElsewhere(t *testing.T, w *world) {
-	one, two := w.start(config()), w.start(config())
+	cfg := config()
+	cfg.LeaseTTL = 2 * time.Second // more than a busy machine delays a heartbeat
+	one, two := w.start(cfg), w.start(cfg)
 	one.notes()
 	told := make(chan error, 1)
 	w.bridge.set(func() {

@@ -73,7 +73,8 @@ func (r *run) sameStream(what string, w *harness.Watcher, want []harness.Event) 
 	})
 	if same := func(a, b harness.Event) bool { return a.Seq == b.Seq && a.Type == b.Type && a.TurnID == b.TurnID }; !slices.EqualFunc(got,
 		want, same) {
-		r.t.Errorf("a watcher of %s saw\n%s\nthe journal has\n%s", what, listed(got), listed(want))
+		r.t.Errorf("a watcher of %s (%d connections, newest refusal %q) saw\n%s\nthe journal has\n%s", what, w.Connects(), w.Refusal(),
+			listed(got), listed(want))
 	}
 }
 

@@ -63,8 +63,10 @@ type Watcher struct {
 	cursor  string
 	// Connects counts the connections made.
 	connects int
-	cut      context.CancelFunc
-	over     chan struct{} // closed when the connection that cut breaks is gone
+	// refusal is the status and the beginning of the newest answer that was no stream.
+	refusal string
+	cut     context.CancelFunc
+	over    chan struct{} // closed when the connection that cut breaks is gone
 }
 
 // Watch follows a path such as "/v1/turns/trn_1/events" until its end or the test's.
@@ -115,6 +117,10 @@ func (w *Watcher) connect(ctx context.Context) bool {
 		return true
 	}
 	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+		w.mu.Lock()
+		w.refusal = resp.Status + " " + string(text)
+		w.mu.Unlock()
 		return false
 	}
 	return w.read(resp.Body)
@@ -174,6 +180,13 @@ func (w *Watcher) Connects() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.connects
+}
+
+// Refusal returns the status and the beginning of the newest answer that was no stream, empty if there was none.
+func (w *Watcher) Refusal() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refusal
 }
 
 // Until waits for a matching event, and returns it.

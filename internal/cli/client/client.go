@@ -279,6 +279,13 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	return req, nil
 }
 
+// speaksAnother reports whether a server sent something else than HTTP/1, before or after it got the request. net/http has no error
+// values for it.
+func speaksAnother(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "malformed HTTP response") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
+}
+
 // unreachable returns the error for a server that does not answer, with a hint.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -287,7 +294,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without method and URL, which are in the message
 	}
-	if err != nil && strings.Contains(err.Error(), "malformed HTTP response") { // net/http has no error value for it
+	if err != nil && speaksAnother(err) {
 		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "%s does not answer as an HTTP server", c.Server()).
 			Hint("It may be the gRPC port: give the address of the HTTP API to --server or WINDLASS_SERVER.")
 	}
