@@ -324,3 +324,31 @@ func TestWatchEndsWithTheService(t *testing.T) {
 	_, err = stream.Recv()
 	wantFault(t, err, "unavailable")
 }
+
+// TestAQueuedTurnEndsWhileAMessageIsOpen: the message stays open, for those who watch and for those who resume.
+func TestAQueuedTurnEndsWhileAMessageIsOpen(t *testing.T) {
+	k := newKit(t, options{})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	w.begin()
+	l := w.lease("infer-1")
+	w.delta(l, 1, "x")
+	queued := k.turn(turn.GetSessionId(), "later")
+	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: queued.GetId()})
+	must(t, err)
+	over := k.watchTurn(queued, "")
+	ended := over[len(over)-1].GetCursor()
+	w.delta(l, 2, "y")
+	must(t, k.bus.Flush(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, req := range []*sessionsv1.WatchTurnRequest{
+		{TurnId: turn.GetId(), After: ended + ".1"}, {SessionId: turn.GetSessionId(), After: ended + ".1"},
+	} {
+		stream, err := k.turns.WatchTurn(ctx, req)
+		must(t, err)
+		if r, err := stream.Recv(); err != nil || r.GetCursor() != ended+".2" {
+			t.Errorf("resumed with %v, %v", r, err)
+		}
+	}
+}

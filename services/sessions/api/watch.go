@@ -102,7 +102,13 @@ func (s *Watcher) position(ctx context.Context, ses store.Session, after string)
 	if err != nil {
 		return at, err
 	}
-	at.Open = row.OpenSeq
+	if at.Open = row.OpenSeq; at.Open != 0 {
+		opened, err := s.store.Event(ctx, ses.Tenant, ses.ID, at.Open)
+		if err != nil {
+			return at, err
+		}
+		at.Turn = opened.TurnID
+	}
 	if at.N > 0 && at.Open == 0 {
 		return at, badCursor("cursor %s counts deltas where no message is open", after)
 	}

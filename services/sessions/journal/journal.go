@@ -168,7 +168,7 @@ func (tx *Tx) Append(from Origin, e *turnv1.Event) (uint32, error) {
 			return 0, err
 		}
 	}
-	tx.Session.LastSeq, tx.Session.OpenSeq, tx.touched = seq, Open(tx.Session.OpenSeq, full), true
+	tx.Session.LastSeq, tx.Session.OpenSeq, tx.touched = seq, Open(tx.Session.OpenSeq, tx.Session.ActiveTurnID, full), true
 	tx.rows = append(tx.rows, store.Event{
 		Seq: seq, TurnID: from.TurnID, Type: kind, OpenSeq: tx.Session.OpenSeq, Time: tx.Now(), Data: data,
 	})

@@ -116,12 +116,16 @@ func endType(s turnv1.TurnStatus) string {
 
 // Open returns the seq that deltas refer to after e, given the one that they referred to before it; 0 means that no message is
 // open. A session has one open message at most: message.started and message.reset open one; its completion, the end of its step
-// or of the turn closes it.
-func Open(before uint32, e *turnv1.Event) uint32 {
+// or of its turn closes it. turn is that of the open message, empty if it is unknown: a queued turn of the session may end meanwhile.
+func Open(before uint32, turn string, e *turnv1.Event) uint32 {
 	switch d := e.GetData().(type) {
 	case *turnv1.Event_MessageStarted, *turnv1.Event_MessageReset:
 		return e.GetSeq()
-	case *turnv1.Event_MessageCompleted, *turnv1.Event_TurnEnded:
+	case *turnv1.Event_TurnEnded:
+		if turn == "" || e.GetTurnId() == turn {
+			return 0
+		}
+	case *turnv1.Event_MessageCompleted:
 		return 0
 	case *turnv1.Event_StepFinished:
 		if d.StepFinished.GetKind() == "infer" {

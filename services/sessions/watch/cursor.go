@@ -20,6 +20,8 @@ type Position struct {
 	N uint32
 	// Open is the seq that the open message's deltas hang on, 0 when none is open. It is not part of the cursor's text.
 	Open uint32
+	// Turn is the turn of the open message, empty if it is unknown. It is not part of the text either.
+	Turn string
 }
 
 // Parse reads a cursor. Only the one canonical text of each cursor is accepted.
@@ -56,12 +58,16 @@ func (p Position) String() string {
 
 // Take moves past a durable event. An event that opens, resets or closes a message restarts the count of deltas.
 func (p *Position) Take(e *turnv1.Event) {
-	p.takeAt(e.GetSeq(), journal.Open(p.Open, e))
+	p.takeAt(e.GetSeq(), journal.Open(p.Open, p.Turn, e), e.GetTurnId())
 }
 
-func (p *Position) takeAt(seq, open uint32) {
+// takeAt moves to an event of a turn, after which open is open.
+func (p *Position) takeAt(seq, open uint32, turn string) {
 	if open != p.Open {
-		p.Open, p.N = open, 0
+		p.Open, p.N, p.Turn = open, 0, ""
+	}
+	if open == seq {
+		p.Turn = turn
 	}
 	p.Seq = seq
 }

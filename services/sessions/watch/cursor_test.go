@@ -48,8 +48,13 @@ func TestPositionCountsDeltasOfTheOpenMessage(t *testing.T) {
 	step("2.2", &turnv1.Event{Seq: 2, Delta: 2})
 	step("3.2", &turnv1.Event{Seq: 3, Data: queued}) // another turn's event in mid-message
 	step("3.3", &turnv1.Event{Seq: 2, Delta: 3})
-	step("4", &turnv1.Event{Seq: 4, Data: &turnv1.Event_MessageReset{}})
+	step("4", &turnv1.Event{Seq: 4, TurnId: "trn_1", Data: &turnv1.Event_MessageReset{}})
 	step("4", &turnv1.Event{Seq: 2, Delta: 4}) // of the attempt before
 	step("4.1", &turnv1.Event{Seq: 4, Delta: 1})
-	step("5", &turnv1.Event{Seq: 5, Data: &turnv1.Event_MessageCompleted{}})
+	step("5.1", &turnv1.Event{Seq: 5, TurnId: "trn_2", Data: &turnv1.Event_TurnEnded{}}) // a queued one
+	step("5.2", &turnv1.Event{Seq: 4, Delta: 2})
+	step("6", &turnv1.Event{Seq: 6, TurnId: "trn_1", Data: &turnv1.Event_TurnEnded{}})
+	step("7", &turnv1.Event{Seq: 7, TurnId: "trn_3", Data: &turnv1.Event_MessageStarted{}})
+	step("7.1", &turnv1.Event{Seq: 7, Delta: 1})
+	step("8", &turnv1.Event{Seq: 8, TurnId: "trn_3", Data: &turnv1.Event_MessageCompleted{}})
 }

@@ -44,12 +44,13 @@ type feed struct {
 	snap     Snapshot
 
 	// Only the feed's goroutine uses these.
-	active  bool
-	pending map[uint32]*turnv1.Event // deltas ahead of a gap
-	opened  time.Time                // when the open message, or its newest attempt, began
-	filled  time.Time                // when missing deltas were last looked for
-	fills   int                      // how often, for the open message and without success
-	recheck bool                     // deltas sent before the subscription may be kept only later: until one comes by it, they are looked for
+	active   bool
+	openTurn string                   // the turn of the open message
+	pending  map[uint32]*turnv1.Event // deltas ahead of a gap
+	opened   time.Time                // when the open message, or its newest attempt, began
+	filled   time.Time                // when missing deltas were last looked for
+	fills    int                      // how often, for the open message and without success
+	recheck  bool                     // deltas sent before the subscription may be kept only later: until one comes by it, they are looked for
 }
 
 func (f *feed) attach(ctx context.Context, want func(*turnv1.Event) bool) (*Watcher, Snapshot, error) {
@@ -150,7 +151,8 @@ func (f *feed) durable(ctx context.Context, e *turnv1.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.snap.Last = e.GetSeq()
-	if open := journal.Open(f.snap.Open, e); open != f.snap.Open {
+	if open := journal.Open(f.snap.Open, f.openTurn, e); open != f.snap.Open {
+		f.openTurn = e.GetTurnId()
 		f.snap.Open, f.snap.Deltas, f.pending, f.filled, f.fills = open, nil, nil, time.Time{}, 0
 		f.opened, f.recheck = e.GetTime().AsTime(), false
 	}

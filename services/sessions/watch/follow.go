@@ -76,7 +76,7 @@ func (f *feed) load(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("watch session %s: %w", f.key.session, err)
 		}
-		f.opened = e.Time
+		f.opened, f.openTurn = e.Time, e.TurnID
 	}
 	f.mu.Lock()
 	f.snap = Snapshot{Last: ses.LastSeq, Open: ses.OpenSeq}

@@ -114,7 +114,7 @@ func (s *stream) replay(ctx context.Context, last uint32) error {
 			s.read = row.Seq
 			if s.scope.Turn != "" && row.TurnID != s.scope.Turn {
 				if row.OpenSeq != s.at.Open { // another turn's message
-					s.at.Open, s.at.N = row.OpenSeq, 0
+					s.at.Open, s.at.N, s.at.Turn = row.OpenSeq, 0, ""
 				}
 				continue
 			}
@@ -122,7 +122,7 @@ func (s *stream) replay(ctx context.Context, last uint32) error {
 			if err := proto.Unmarshal(row.Data, e); err != nil {
 				return fmt.Errorf("event %d: %w", row.Seq, err)
 			}
-			s.at.takeAt(row.Seq, row.OpenSeq)
+			s.at.takeAt(row.Seq, row.OpenSeq, row.TurnID)
 			if err := s.give(e); err != nil || s.over {
 				return err
 			}
