@@ -87,7 +87,7 @@ func TestShields(t *testing.T) {
 			told += e.Data.Str("text")
 		}
 	}
-	if end.Str("output") != "pay with [redacted:card] today" || told != end.Str("output") ||
+	if end.Str("output") != "pay with [redacted:card] today" || told != "" && told != end.Str("output") || // a late watcher gets no deltas
 		triggered(events) != "output cards redact [card]" {
 		t.Errorf("redacted output: %v, told %q, %s", end, told, triggered(events))
 	}
