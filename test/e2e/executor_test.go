@@ -48,7 +48,7 @@ func TestAnExecutorDoesATurn(t *testing.T) {
 				t.Errorf("tools used: %v", got)
 			}
 			types := typesOf(events)
-			for _, want := range []string{"executor.attached", "tool_call.completed", "message.delta"} {
+			for _, want := range []string{"executor.attached", "tool_call.completed", "message.completed"} {
 				if !slices.Contains(types, want) {
 					t.Errorf("no %s in %v", want, types)
 				}
