@@ -2,29 +2,23 @@ package rest
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"sort"
 	"strings"
 
-	"google.golang.org/genproto/googleapis/api/annotations"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/windlass-dev/windlass/libs/httprule"
 )
 
 // Route is one HTTP binding of an RPC, as declared in proto/.
 type Route struct {
-	// Method is the HTTP method.
-	Method string
-	// Pattern is the path with plain variables: "/v1/agents/{agent.id}".
-	Pattern string
+	httprule.Binding
 	// RPC is the full method name: "/windlass.sessions.v1.AgentService/UpdateAgent".
 	RPC string
 	// Input describes the request message.
 	Input protoreflect.MessageDescriptor
-	// Body is "" (none), "*" (the whole request except the path's variables) or the field that the body holds.
-	Body string
 }
 
 // Routes lists the HTTP bindings of all linked-in RPCs of ours, by pattern and method.
@@ -58,53 +52,19 @@ func Routes() ([]Route, error) {
 }
 
 func routesOf(md protoreflect.MethodDescriptor) ([]Route, error) {
-	rule, ok := proto.GetExtension(md.Options(), annotations.E_Http).(*annotations.HttpRule)
-	if !ok || rule == nil {
-		return nil, nil
-	}
 	var out []Route
-	for _, r := range append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...) {
-		method, pattern := binding(r)
-		if method == "" {
+	for _, b := range httprule.Of(md) {
+		if b.Method == "" {
 			return nil, fmt.Errorf("%s: the HTTP rule has no method that we know", md.FullName())
 		}
-		out = append(out, Route{
-			Method: method, Pattern: pattern, RPC: fmt.Sprintf("/%s/%s", md.Parent().FullName(), md.Name()), Input: md.Input(), Body: r.GetBody(),
-		})
+		out = append(out, Route{Binding: b, RPC: fmt.Sprintf("/%s/%s", md.Parent().FullName(), md.Name()), Input: md.Input()})
 	}
 	return out, nil
 }
 
-func binding(r *annotations.HttpRule) (method, pattern string) {
-	switch p := r.GetPattern().(type) {
-	case *annotations.HttpRule_Get:
-		return http.MethodGet, p.Get
-	case *annotations.HttpRule_Put:
-		return http.MethodPut, p.Put
-	case *annotations.HttpRule_Post:
-		return http.MethodPost, p.Post
-	case *annotations.HttpRule_Delete:
-		return http.MethodDelete, p.Delete
-	case *annotations.HttpRule_Patch:
-		return http.MethodPatch, p.Patch
-	default:
-		return "", ""
-	}
-}
-
-// vars returns the names in the pattern's braces.
-func (r Route) vars() []string {
-	var out []string
-	for _, part := range strings.Split(r.Pattern, "{")[1:] {
-		name, _, _ := strings.Cut(part, "}")
-		out = append(out, name)
-	}
-	return out
-}
-
 // query returns the descriptor of a request field that may be given in the query string: one that neither path nor body holds.
 func (r Route) query(name string) protoreflect.FieldDescriptor {
-	if r.Body == "*" || name == r.Body || slices.Contains(r.vars(), name) {
+	if r.Body == "*" || name == r.Body || slices.Contains(r.Variables(), name) {
 		return nil
 	}
 	fd := r.Input.Fields().ByTextName(name)

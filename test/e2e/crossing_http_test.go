@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/gateway/rest"
+	"github.com/windlass-dev/windlass/libs/httprule"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -191,9 +192,9 @@ func routesOf(t *testing.T) map[string][]rest.Route {
 	harness.Must(t, err)
 	const watchTurn, watchEvents = "/windlass.sessions.v1.TurnService/WatchTurn", "/windlass.sessions.v1.EventService/WatchEvents"
 	all = append(all,
-		rest.Route{Method: "GET", Pattern: "/v1/turns/{turn_id}/events", RPC: watchTurn},
-		rest.Route{Method: "GET", Pattern: "/v1/sessions/{session_id}/events", RPC: watchTurn},
-		rest.Route{Method: "GET", Pattern: "/v1/events:watch", RPC: watchEvents})
+		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/turns/{turn_id}/events"}, RPC: watchTurn},
+		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/sessions/{session_id}/events"}, RPC: watchTurn},
+		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/events:watch"}, RPC: watchEvents})
 	byName := map[string][]rest.Route{}
 	for _, r := range all {
 		name := r.RPC[strings.LastIndex(r.RPC, ".")+1:]

@@ -4,52 +4,51 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/gateway/codec"
+	"github.com/windlass-dev/windlass/libs/httprule"
 )
 
 // keyField is the field of requests that is sent as the header Idempotency-Key.
 const keyField = "idempotency_key"
 
-// methodOf returns the method of the API that takes a request, nil if there is none, and its HTTP rule. Each method has a request message
-// of its own, in the package of its service.
-func methodOf(req proto.Message) (method protoreflect.MethodDescriptor, rule *annotations.HttpRule) {
+// methodOf returns the method of the API that takes a request, nil if there is none. Each method has a request message of its own, in the
+// package of its service.
+func methodOf(req proto.Message) (method protoreflect.MethodDescriptor) {
 	md := req.ProtoReflect().Descriptor()
 	protoregistry.GlobalFiles.RangeFilesByPackage(md.ParentFile().Package(), func(f protoreflect.FileDescriptor) bool {
 		for i := range f.Services().Len() {
 			methods := f.Services().Get(i).Methods()
 			for j := range methods.Len() {
-				if m := methods.Get(j); m.Input().FullName() == md.FullName() && proto.HasExtension(m.Options(), annotations.E_Http) {
-					method, rule = m, proto.GetExtension(m.Options(), annotations.E_Http).(*annotations.HttpRule)
+				if m := methods.Get(j); m.Input().FullName() == md.FullName() && len(httprule.Of(m)) > 0 {
+					method = m
 					return false
 				}
 			}
 		}
 		return true
 	})
-	return method, rule
+	return method
 }
 
 // requestOf returns the HTTP request that the rule of a method makes of its request message.
 func requestOf(req proto.Message) (request, error) {
-	_, rule := methodOf(req)
-	if rule == nil {
+	md := methodOf(req)
+	if md == nil {
 		return request{}, fmt.Errorf("the API has no method with a %s", req.ProtoReflect().Descriptor().FullName())
 	}
 	m := proto.Clone(req).ProtoReflect() // what path, header and body have is removed, and the rest is the query
-	method, pattern, body := binding(rule, m)
-	out := request{method: method, query: url.Values{}}
+	b := bindingFor(httprule.Of(md), m)
+	out, pattern := request{method: b.Method, query: url.Values{}}, b.Pattern
 	for {
 		before, rest, variable := strings.Cut(pattern, "{")
 		out.path += before
@@ -65,13 +64,13 @@ func requestOf(req proto.Message) (request, error) {
 	}
 	validText(m)
 	var err error
-	switch body {
+	switch b.Body {
 	case "":
 	case "*":
 		out.body, err = codec.MarshalSet(m.Interface())
 		return out, err
 	default:
-		fd := m.Descriptor().Fields().ByTextName(body)
+		fd := m.Descriptor().Fields().ByTextName(b.Body)
 		if out.body, err = codec.MarshalSet(m.Mutable(fd).Message().Interface()); err != nil {
 			return request{}, err
 		}
@@ -81,44 +80,15 @@ func requestOf(req proto.Message) (request, error) {
 	return out, err
 }
 
-// binding returns the first binding of a rule whose variables are set, else the first.
-func binding(rule *annotations.HttpRule, m protoreflect.Message) (method, pattern, body string) {
-	for _, r := range append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...) {
-		method, pattern = verbOf(r)
-		if !slices.ContainsFunc(variables(pattern), func(name string) bool {
+// bindingFor returns the first binding whose variables are set, else the first.
+func bindingFor(bindings []httprule.Binding, m protoreflect.Message) httprule.Binding {
+	i := slices.IndexFunc(bindings, func(b httprule.Binding) bool {
+		return !slices.ContainsFunc(b.Variables(), func(name string) bool {
 			holder, fd := fieldAt(m, name)
 			return !holder.Has(fd)
-		}) {
-			return method, pattern, r.GetBody()
-		}
-	}
-	method, pattern = verbOf(rule)
-	return method, pattern, rule.GetBody()
-}
-
-func verbOf(rule *annotations.HttpRule) (method, pattern string) {
-	switch p := rule.GetPattern().(type) {
-	case *annotations.HttpRule_Get:
-		return http.MethodGet, p.Get
-	case *annotations.HttpRule_Put:
-		return http.MethodPut, p.Put
-	case *annotations.HttpRule_Post:
-		return http.MethodPost, p.Post
-	case *annotations.HttpRule_Delete:
-		return http.MethodDelete, p.Delete
-	case *annotations.HttpRule_Patch:
-		return http.MethodPatch, p.Patch
-	}
-	return rule.GetCustom().GetKind(), rule.GetCustom().GetPath()
-}
-
-// variables returns the fields that a pattern names.
-func variables(pattern string) []string {
-	parts := strings.Split(pattern, "{")[1:]
-	for i, part := range parts {
-		parts[i], _, _ = strings.Cut(part, "}")
-	}
-	return parts
+		})
+	})
+	return bindings[max(i, 0)]
 }
 
 // fieldAt returns the message that has a field, such as "id" or "agent.id", and the field.
@@ -211,8 +181,7 @@ func flatten(out url.Values, name string, value any) {
 
 // listField returns the name of the list in the responses to a request.
 func listField(req proto.Message) string {
-	method, _ := methodOf(req)
-	fields := method.Output().Fields()
+	fields := methodOf(req).Output().Fields()
 	for i := range fields.Len() {
 		if fd := fields.Get(i); fd.IsList() {
 			return fd.TextName()
@@ -223,10 +192,9 @@ func listField(req proto.Message) string {
 
 // Named returns a copy of a request that names a resource in its path.
 func Named(req proto.Message, id string) proto.Message {
-	_, rule := methodOf(req)
-	_, pattern := verbOf(rule)
 	m := proto.Clone(req).ProtoReflect()
-	m.Set(m.Descriptor().Fields().ByTextName(variables(pattern)[0]), protoreflect.ValueOfString(id))
+	variable := httprule.Of(methodOf(req))[0].Variables()[0]
+	m.Set(m.Descriptor().Fields().ByTextName(variable), protoreflect.ValueOfString(id))
 	return m.Interface()
 }
 

@@ -2,12 +2,10 @@ package client
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/httprule"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -118,37 +117,22 @@ func TestRequestsOfOtherServices(t *testing.T) {
 
 // TestOtherBindings: the first binding whose variables are set counts, and the first of all if there is none.
 func TestOtherBindings(t *testing.T) {
-	get := func(path string) *annotations.HttpRule {
-		return &annotations.HttpRule{Pattern: &annotations.HttpRule_Get{Get: path}}
-	}
-	rule := get("/v1/sessions/{session_id}/turns")
-	rule.AdditionalBindings = []*annotations.HttpRule{
-		get("/v1/agents/{agent_id}/turns"),
-		{Pattern: &annotations.HttpRule_Custom{Custom: &annotations.CustomHttpPattern{Kind: "QUERY", Path: "/v1/labels/{order_by}"}}, Body: "*"},
+	bindings := []httprule.Binding{
+		{Method: "GET", Pattern: "/v1/sessions/{session_id}/turns"},
+		{Method: "GET", Pattern: "/v1/agents/{agent_id}/turns"},
+		{Method: "POST", Pattern: "/v1/labels/{order_by}", Body: "*"},
 	}
 	for name, tc := range map[string]struct {
 		req  *sessionsv1.ListTurnsRequest
-		want []string
+		want int
 	}{
-		"the first":  {&sessionsv1.ListTurnsRequest{SessionId: "s", AgentId: "a"}, []string{"GET", "/v1/sessions/{session_id}/turns", ""}},
-		"the second": {&sessionsv1.ListTurnsRequest{AgentId: "a"}, []string{"GET", "/v1/agents/{agent_id}/turns", ""}},
-		"the third":  {&sessionsv1.ListTurnsRequest{OrderBy: "o"}, []string{"QUERY", "/v1/labels/{order_by}", "*"}},
-		"none":       {&sessionsv1.ListTurnsRequest{}, []string{"GET", "/v1/sessions/{session_id}/turns", ""}},
+		"the first":  {&sessionsv1.ListTurnsRequest{SessionId: "s", AgentId: "a"}, 0},
+		"the second": {&sessionsv1.ListTurnsRequest{AgentId: "a"}, 1},
+		"the third":  {&sessionsv1.ListTurnsRequest{OrderBy: "o"}, 2},
+		"none":       {&sessionsv1.ListTurnsRequest{}, 0},
 	} {
-		method, pattern, body := binding(rule, tc.req.ProtoReflect())
-		if got := []string{method, pattern, body}; !reflect.DeepEqual(got, tc.want) {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
-	}
-	for _, want := range []string{"PUT", "POST", "DELETE", "PATCH"} {
-		method, path := verbOf(map[string]*annotations.HttpRule{
-			"PUT":    {Pattern: &annotations.HttpRule_Put{Put: "/x"}},
-			"POST":   {Pattern: &annotations.HttpRule_Post{Post: "/x"}},
-			"DELETE": {Pattern: &annotations.HttpRule_Delete{Delete: "/x"}},
-			"PATCH":  {Pattern: &annotations.HttpRule_Patch{Patch: "/x"}},
-		}[want])
-		if method != want || path != "/x" {
-			t.Errorf("%s: %s %s", want, method, path)
+		if got := bindingFor(bindings, tc.req.ProtoReflect()); got != bindings[tc.want] {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
