@@ -1,4 +1,4 @@
-package main
+package wal_test
 
 import (
 	"database/sql"
@@ -6,7 +6,12 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"github.com/windlass-dev/windlass/bench/wal"
+	"github.com/windlass-dev/windlass/libs/testmain"
 )
+
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestCommitsAreCountedInTheLog(t *testing.T) {
 	dir := t.TempDir()
@@ -23,27 +28,28 @@ func TestCommitsAreCountedInTheLog(t *testing.T) {
 		}
 	}
 	exec("CREATE TABLE t (n INTEGER)")
-	c, err := watchCommits(dir)
+	first, later := map[string]wal.Sum{}, map[string]wal.Sum{}
+	c, err := wal.Watch(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	exec("INSERT INTO t VALUES (1)")
 	exec("BEGIN; INSERT INTO t VALUES (2); INSERT INTO t VALUES (3); COMMIT")
-	if err := c.count(c.awaited); err != nil {
+	if err := c.Count(first); err != nil {
 		t.Fatal(err)
 	}
 	exec("PRAGMA wal_checkpoint(TRUNCATE)")
-	if err := c.count(c.later); err != nil {
+	if err := c.Count(later); err != nil {
 		t.Fatal(err)
 	}
 	exec("INSERT INTO t VALUES (4)") // in another log
-	if err := c.count(c.later); err != nil {
+	if err := c.Count(later); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.awaited["one"].commits; got != 2 {
+	if got := first["one"].Commits; got != 2 {
 		t.Errorf("%d commits before the checkpoint, want 2", got)
 	}
-	if got := c.later["one"].commits; got != 1 {
+	if got := later["one"].Commits; got != 1 {
 		t.Errorf("%d commits after it, want 1", got)
 	}
 }
