@@ -46,7 +46,7 @@ func TestS10PinnedSource(t *testing.T) {
 	}
 	sent := len(w.bridge.seen())
 	if s := r.call(t.Context(), call); s.completed.GetCode() != "definition_changed" ||
-		!strings.Contains(s.text(), "nobody has accepted") {
+		!strings.Contains(s.text(), "no operator has accepted") {
 		t.Errorf("called: %+v", s)
 	}
 	if n := len(w.bridge.seen()); n != sent {

@@ -60,8 +60,8 @@ func TestSomebodySaysWhatBecameOfACall(t *testing.T) {
 	}{
 		{"it was done", wasDone, "it is there", false, "done", "done", 1},
 		{"it was not", notDone, "ok", false, "done", "not_done", 2},
-		{"nobody knows", givenUp, "nobody could find out", true, "unresolved", "given_up", 1},
-		{"nobody said so in time", turnv1.Verdict_VERDICT_EXPIRED, "nobody could find out", true, "unresolved", "given_up", 1},
+		{"nobody knows", givenUp, "could not be found out", true, "unresolved", "given_up", 1},
+		{"nobody said so in time", turnv1.Verdict_VERDICT_EXPIRED, "could not be found out", true, "unresolved", "given_up", 1},
 	} {
 		test := func(t *testing.T, w *world) {
 			r, req := lost(t, w)

@@ -28,7 +28,7 @@ func NewDisk(t testing.TB, megabytes int) *Disk {
 	return mounted(t, "-t", "tmpfs", "-o", "size="+strconv.Itoa(megabytes)+"m,mode=0777", "none")
 }
 
-// NewVolume mounts the file system in an image for a test. What nobody flushes stays out of the image
+// NewVolume mounts the file system in an image for a test. What is not flushed stays out of the image
 // until the kernel writes it back: data after half a minute, metadata after an hour.
 func NewVolume(t testing.TB, image string) *Disk {
 	t.Helper()

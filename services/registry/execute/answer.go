@@ -105,6 +105,6 @@ func outcomeUnknown(tool, comment string) *fault.Error {
 		said = ": " + comment
 	}
 	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
-		"it is not known whether the call of %q took effect; nobody could find out, and it was not repeated%s", tool, said).
+		"it is not known whether the call of %q took effect; it could not be found out, and the call was not repeated%s", tool, said).
 		Hint("Do not call it again with the same aim; tell the user that the outcome is unknown.")
 }

@@ -81,10 +81,10 @@ func nearestTools(name string, names []string) []string {
 	})
 }
 
-// definitionHeld is the fault of a tool of a pinned source whose changed definition nobody has accepted.
+// definitionHeld is the fault of a tool of a pinned source whose changed definition no operator has accepted.
 func definitionHeld(tool string) *fault.Error {
 	return fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_DEFINITION_CHANGED,
-		"the source of the tool %q changed its definition, which nobody has accepted yet; it was not called", tool).
+		"the source of the tool %q changed its definition, which no operator has accepted yet; it was not called", tool).
 		Hint("Go on without it, and tell the user that an operator has to accept the new definition.")
 }
 

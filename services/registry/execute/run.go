@@ -31,7 +31,7 @@ func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Out
 		}
 		out, err := f.follow(ctx, emit)
 		if errors.Is(err, errAbandoned) && ctx.Err() == nil {
-			continue // it was cancelled, since nobody waited, just before we joined
+			continue // it was cancelled, since no caller waited, just before we joined
 		}
 		if err == nil && !leader && (out.Approval != nil || out.Input != nil || out.Unresolved) && r.brings(f.req) {
 			continue // we have the answer that the joined call lacked

@@ -64,7 +64,7 @@ type Caller struct {
 	SessionID string
 }
 
-// User is whose login a request is made with; the zero value is nobody's.
+// User is whose login a request is made with; the zero value is no user's.
 type User struct {
 	// Subject is the user, and Token the token of the login.
 	Subject string
