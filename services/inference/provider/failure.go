@@ -51,6 +51,11 @@ type Failure struct {
 	RetryAfter time.Duration
 }
 
+// RefusedError is the error of a request that the server answered with an error status.
+type RefusedError struct{ Failure }
+
+func (r *RefusedError) Error() string { return "refused: " + r.Message }
+
 // Fault returns the error for callers of the inference service.
 func (id Identity) Fault(model string, f Failure) *fault.Error {
 	text := id.text(f.Message)

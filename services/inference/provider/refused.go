@@ -9,11 +9,6 @@ import (
 	"time"
 )
 
-// RefusedError is the error of a request that the server answered with an error status.
-type RefusedError struct{ Failure }
-
-func (r *RefusedError) Error() string { return "refused: " + r.Message }
-
 // Refusals is a middleware for the clients of SDKs: any response with an error status becomes a *RefusedError, whatever its body is. The
 // SDKs take a body that they cannot read for a lost connection.
 func Refusals(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
