@@ -158,3 +158,15 @@ func (w *OnWrite) Write(p []byte) (int, error) {
 	}
 	return w.Writer.Write(p)
 }
+
+// InTurn is a Hook that answers each request with the next body, and those after the last with 404.
+func InTurn(bodies ...string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, _ *http.Request) bool {
+		if len(bodies) == 0 {
+			return false
+		}
+		_, _ = w.Write([]byte(bodies[0]))
+		bodies = bodies[1:]
+		return true
+	}
+}

@@ -189,9 +189,12 @@ func readDraft(a *app.App, name string) (map[string]any, error) {
 		defer func() { _ = file.Close() }()
 		in = file
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxDraft))
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(in, maxDraft+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read the draft: %w", err)
+	case len(text) > maxDraft:
+		return nil, fmt.Errorf("the draft in %s is larger than %d bytes", name, maxDraft)
 	}
 	var draft map[string]any
 	if err := yaml.Unmarshal(text, &draft); err != nil {

@@ -74,9 +74,12 @@ func change(c *command.Call, p *policyv1.AccessPolicy) (*fieldmaskpb.FieldMask, 
 	if err != nil {
 		return nil, err
 	}
+	if !c.Cmd.Flag("match").Changed {
+		return changed, nil
+	}
 	matches, _ := c.Cmd.Flags().GetStringArray("match") // the flag exists
 	if len(matches) == 0 {
-		return changed, nil
+		matches = []string{""} // as it is given, which is not the same as none
 	}
 	all, err := matchers(matches)
 	if err != nil {
@@ -113,7 +116,7 @@ func matchers(texts []string) ([]matcher, error) {
 
 func create(c *command.Call) error {
 	p := &policyv1.AccessPolicy{Name: c.Args[0], Effect: policyv1.AccessEffect_ACCESS_EFFECT_ALLOW}
-	if c.Cmd.Flag("deny").Changed {
+	if c.Bool("deny") {
 		p.Effect = policyv1.AccessEffect_ACCESS_EFFECT_DENY
 	}
 	if _, err := change(c, p); err != nil {
@@ -128,7 +131,7 @@ func update(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	switch deny, allow := c.Cmd.Flag("deny").Changed, c.Cmd.Flag("allow").Changed; {
+	switch deny, allow := c.Bool("deny"), c.Bool("allow"); {
 	case deny && allow:
 		return app.Usage("--allow and --deny exclude each other")
 	case deny:
