@@ -20,8 +20,12 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// maxValue is the largest value that the server takes, in bytes.
-const maxValue = 64 << 10
+const (
+	// maxValue is the largest value that the server takes, in bytes.
+	maxValue = 64 << 10
+	// maxInput is more than any text of such a value has: what is cut there is too large, and refused.
+	maxInput = len(app.Mark) + maxValue + len("\r\n") + 1
+)
 
 // Command returns "windlass secret".
 func Command(r *command.Runner) *cobra.Command {
@@ -70,7 +74,7 @@ func read(a *app.App, name string) (string, error) {
 		text, err = term.ReadPassword(int(in.Fd()))
 		fmt.Fprintln(a.Err)
 	} else {
-		text, err = io.ReadAll(io.LimitReader(a.In, maxValue+2))
+		text, err = io.ReadAll(io.LimitReader(a.In, int64(maxInput)))
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the value: %w", err)
