@@ -9,7 +9,10 @@ import (
 )
 
 // restCall is a call of the REST API as hints of the server write it, with a body in some.
-var restCall = regexp.MustCompile(`(GET|POST|PATCH|PUT|DELETE) /(?:openapi\.json|v1/([a-z]+)(?:/([\w-]+))?(?::([a-z]+))?(?:\?([\w=&-]+))?)( \{[^}]*\})?`)
+var restCall = regexp.MustCompile(`(GET|POST|PATCH|PUT|DELETE) /(?:openapi\.json|v1/([a-z-]+)(?:/([\w-]+))?(?::([a-z]+))?(?:\?([\w=&-]+))?)( \{[^}]*\})?`)
+
+// nouns are those that are not called as in the API.
+var nouns = map[string]string{"access-policies": "policy", "tool-groups": "group"}
 
 // Commands replaces REST calls in an error of a server by the commands that make them.
 func Commands(err error) error {
@@ -27,6 +30,11 @@ func command(rest string) string {
 	m := restCall.FindStringSubmatch(rest)
 	method, path, id, verb, query := m[1], m[2], m[3], m[4], m[5]
 	noun := strings.TrimSuffix(path, "s")
+	if strings.Contains(path, "-") {
+		if noun = nouns[path]; noun == "" {
+			return rest
+		}
+	}
 	var words []string
 	switch {
 	case path == "":
