@@ -18,19 +18,20 @@ import (
 	"github.com/windlass-dev/windlass/internal/issuer/token"
 )
 
+// wrongCode returns the error of a code that was not made for the client, has expired, or was used before.
+func wrongCode() error {
+	return oidc.ErrInvalidGrant().WithDescription("the code is not valid, or no longer")
+}
+
 // CodeExchange implements op.Server.
 func (s *server) CodeExchange(ctx context.Context, r *op.ClientRequest[oidc.AccessTokenRequest]) (*op.Response, error) {
 	c := s.client(r.Client)
 	code, err := s.flows.Redeem(r.Data.Code, c.ID)
-	if errors.Is(err, flow.ErrReplayed) {
-		s.log.WarnContext(ctx, "an authorization code was used twice; its login has been ended", "client", c.ID)
-		if err := s.grants.End(code.Grant); err != nil {
-			return nil, oidc.ErrServerError().WithParent(err)
-		}
-	}
 	switch {
+	case errors.Is(err, flow.ErrReplayed):
+		return nil, s.replayed(ctx, c, code.Grant)
 	case err != nil:
-		return nil, oidc.ErrInvalidGrant().WithDescription("the code is not valid, or no longer")
+		return nil, wrongCode()
 	case r.Data.RedirectURI != code.Redirect:
 		return nil, oidc.ErrInvalidGrant().WithDescription("redirect_uri is not that of the request")
 	case !oidc.VerifyCodeChallenge(&oidc.CodeChallenge{Challenge: code.Challenge, Method: oidc.CodeChallengeMethodS256}, r.Data.CodeVerifier):
@@ -44,9 +45,20 @@ func (s *server) CodeExchange(ctx context.Context, r *op.ClientRequest[oidc.Acce
 	if err != nil {
 		return nil, err
 	}
-	s.flows.Redeemed(r.Data.Code, g.ID)
+	if err := s.flows.Redeemed(r.Data.Code, g.ID); err != nil {
+		return nil, s.replayed(ctx, c, g.ID)
+	}
 	g.Audience = audience // of this token; the login keeps its own
 	return s.answer(c, g, refresh, g.Scopes, code.Nonce)
+}
+
+// replayed ends the login of an authorization code that was used twice, and returns the error of that use.
+func (s *server) replayed(ctx context.Context, c client, login string) error {
+	s.log.WarnContext(ctx, "an authorization code was used twice; its login has been ended", "client", c.ID)
+	if err := s.grants.End(login); err != nil {
+		return oidc.ErrServerError().WithParent(err)
+	}
+	return wrongCode()
 }
 
 // DeviceAuthorization implements op.Server.

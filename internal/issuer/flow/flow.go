@@ -62,9 +62,10 @@ type Code struct {
 	Subject  string
 	AuthTime time.Time
 	// Grant is the login that was made with it.
-	Grant   string
-	used    bool
-	expires time.Time
+	Grant    string
+	used     bool
+	replayed bool
+	expires  time.Time
 }
 
 // Store holds flows. It is safe for concurrent use.
@@ -141,19 +142,27 @@ func (s *Store) Redeem(code, client string) (Code, error) {
 		return Code{}, ErrUnknown
 	}
 	if c.used {
+		c.replayed = true
 		return *c, ErrReplayed
 	}
 	c.used = true
 	return *c, nil
 }
 
-// Redeemed records the login that was made with a code.
-func (s *Store) Redeemed(code, grant string) {
+// Redeemed records the login that was made with a code. It returns ErrReplayed, and the login has to be ended, if the code was used again
+// meanwhile: the second use found no login to end.
+func (s *Store) Redeemed(code, grant string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c, ok := s.codes[code]; ok {
-		c.Grant = grant
+	c, ok := s.codes[code]
+	if !ok {
+		return nil
 	}
+	c.Grant = grant
+	if c.replayed {
+		return ErrReplayed
+	}
+	return nil
 }
 
 // sweep removes what has expired.
