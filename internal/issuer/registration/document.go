@@ -104,16 +104,17 @@ func (s *Store) fetch(ctx context.Context, id string) (m Metadata, age time.Dura
 
 // ageOf returns how long a response may be kept.
 func ageOf(control string) time.Duration {
+	age := defaultAge
 	for part := range strings.SplitSeq(control, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(strings.ToLower(part)), "=")
 		switch name {
 		case "no-store", "no-cache":
 			return minAge
 		case "max-age":
-			if n, err := strconv.Atoi(value); err == nil {
-				return min(max(time.Duration(n)*time.Second, minAge), maxAge)
+			if n, err := strconv.Atoi(strings.Trim(value, `"`)); err == nil {
+				age = time.Duration(min(max(n, int(minAge/time.Second)), int(maxAge/time.Second))) * time.Second
 			}
 		}
 	}
-	return defaultAge
+	return age
 }
