@@ -94,6 +94,8 @@ func (t *tail) failure() error {
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.keep(strings.TrimSpace(string(t.part))) // a line that the child did not end
+	t.part = nil
 	if len(t.lines) == 0 {
 		return "it ended without a word"
 	}
