@@ -75,6 +75,20 @@ func fileConfig(path string) *config.SQL {
 	}
 }
 
+// dsn returns the name by which Temporal's plugin opens the database.
+func dsn(cfg *config.SQL) string {
+	query := url.Values{"_time_format": {"sqlite"}}
+	for key, value := range cfg.ConnectAttributes {
+		switch key {
+		case "mode", "cache":
+			query.Set(key, value)
+		default:
+			query.Add("_pragma", key+"="+value)
+		}
+	}
+	return "file:" + cfg.DatabaseName + "?" + query.Encode()
+}
+
 // uriPath escapes characters that are special in the URI that Temporal's SQLite plugin builds around the name.
 func uriPath(path string) string {
 	path = filepath.ToSlash(path)

@@ -37,6 +37,9 @@ func ensureNamespaces(ctx context.Context, cfg *config.SQL, names []string, attr
 		return fmt.Errorf("open the database: %w", err)
 	}
 	defer db.Close()
+	if err := keepStatements(ctx, db, dsn(cfg)); err != nil {
+		return err
+	}
 	for _, name := range names {
 		rows, err := db.SelectFromNamespace(ctx, sqlplugin.NamespaceFilter{Name: &name})
 		if err == nil && len(rows) == 1 {

@@ -23,4 +23,6 @@ func WithRegion(string) Option { return Option{} }
 func WithClientLogMode(aws.ClientLogMode) Option { return Option{} }
 
 // LoadDefaultConfig refuses.
-func LoadDefaultConfig(context.Context, ...Option) (aws.Config, error) { return aws.Config{}, aws.ErrAbsent }
+func LoadDefaultConfig(context.Context, ...Option) (aws.Config, error) {
+	return aws.Config{}, aws.ErrAbsent
+}
