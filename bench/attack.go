@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/bench/hostile"
+	"github.com/windlass-dev/windlass/bench/model"
 	"github.com/windlass-dev/windlass/libs/backoff"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -47,7 +48,7 @@ func besiege(ctx context.Context, m *mesh, f *hostile.Server) (*besieged, error)
 	if b.grpc, err = grpc.NewClient(m.grpc, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
 		return nil, fmt.Errorf("dial gRPC: %w", err)
 	}
-	if b.session, err = b.newSession(ctx, instant); err != nil {
+	if b.session, err = b.newSession(ctx, model.Instant); err != nil {
 		return nil, err
 	}
 	for id, schema := range hostile.Agents() {
@@ -238,7 +239,7 @@ func (b *besieged) hook(ctx context.Context, name string) (outcome string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, call(ctx, b.mesh.http, http.MethodDelete, url+"/"+made.ID, nil, nil)) }()
-	if _, err := b.turn(ctx, instant, nil); err != nil {
+	if _, err := b.turn(ctx, model.Instant, nil); err != nil {
 		return "", err
 	}
 	for {

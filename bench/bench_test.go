@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/bench/model"
 	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
@@ -38,42 +39,6 @@ func TestQuantile(t *testing.T) {
 		if got := quantile(row.sorted, row.q); got != row.want {
 			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
 		}
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	const rest = " S 12 1 1 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 9 0 100 1000000 256 18446744073709551615 1"
-	got, err := parseStat("77 (odd ) (name)" + rest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.pid != 77 || got.parent != 12 || got.usage.cpu != 2*time.Second || got.usage.rss == 0 || got.usage.rss%256 != 0 {
-		t.Errorf("got %+v", got)
-	}
-	for _, bad := range []string{"", "77 name S 1", "77 (name) S 12 1", "x (name)" + rest} {
-		if _, err := parseStat(bad); err == nil {
-			t.Errorf("%q is no process status but was read", bad)
-		}
-	}
-}
-
-func TestProcessesAreGrouped(t *testing.T) {
-	all := map[int]stat{}
-	for pid, parent := range map[int]int{1: 0, 10: 1, 11: 10, 12: 10, 13: 12, 20: 1, 30: 1} {
-		all[pid] = stat{pid: pid, parent: parent, usage: usage{cpu: time.Second, rss: int64(pid)}}
-	}
-	got := grouped(all, map[int]string{10: groupWindlass, 11: groupTemporal, 20: groupTools})
-	for group, want := range map[string]usage{
-		groupWindlass: {cpu: time.Second, rss: 10},
-		groupTemporal: {cpu: time.Second, rss: 11},
-		groupTools:    {cpu: 3 * time.Second, rss: 12 + 13 + 20}, // what windlass started, and what was started for it
-	} {
-		if got[group] != want {
-			t.Errorf("%s: got %+v, want %+v", group, got[group], want)
-		}
-	}
-	if len(got) != 3 {
-		t.Errorf("got %v", got)
 	}
 }
 
@@ -117,23 +82,23 @@ func tool(t *testing.T, session string) *httptest.Server {
 }
 
 func TestFloorMakesTheSameCalls(t *testing.T) {
-	m, err := newModel(5, pace{first: time.Millisecond, next: time.Millisecond})
+	m, err := model.New(5, model.Pace{First: time.Millisecond, Next: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := newHTTP()
 	defer c.CloseIdleConnections()
 	defer func() {
-		if err := m.close(); err != nil {
+		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	if _, err := newFloor(t.Context(), m, paced, 1, "unused"); err == nil {
+	if _, err := newFloor(t.Context(), m, model.Paced, 1, "unused"); err == nil {
 		t.Error("a floor without requests to repeat")
 	}
 	ask(t, c, m, "What is 3 + 4?", 0)
 	ask(t, c, m, "What is 3 + 4?", 1)
-	f, err := newFloor(t.Context(), m, paced, 1, tool(t, "s1").URL)
+	f, err := newFloor(t.Context(), m, model.Paced, 1, tool(t, "s1").URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,59 +112,15 @@ func TestFloorMakesTheSameCalls(t *testing.T) {
 	}
 }
 
-// ask makes one model call with the given number of tool results after the question, and returns the response's stream.
-func ask(t *testing.T, c *http.Client, m *model, question string, results int) string {
-	messages := []message{{Role: "user", Content: question}}
+// ask makes one model call with the given number of tool results after the question.
+func ask(t *testing.T, c *http.Client, m *model.Server, question string, results int) {
+	messages := []map[string]any{{"role": "user", "content": question}}
 	for range results {
-		messages = append(messages, message{Role: "assistant"}, message{Role: "tool", Content: "7"})
+		messages = append(messages, map[string]any{"role": "assistant"}, map[string]any{"role": "tool", "content": "7"})
 	}
-	body, err := json.Marshal(request{Model: paced, Messages: messages})
-	if err != nil {
+	body := map[string]any{"model": model.Paced, "messages": messages}
+	if err := call(t.Context(), c, http.MethodPost, m.URL+"/chat/completions", body, nil); err != nil {
 		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.url+"/chat/completions", strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := c.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("status %d, %v", resp.StatusCode, err)
-	}
-	return string(raw)
-}
-
-func TestModelAsksForTheToolThenAnswers(t *testing.T) {
-	m, err := newModel(3, pace{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newHTTP()
-	defer c.CloseIdleConnections()
-	defer func() { _ = m.close() }()
-	first, second := ask(t, c, m, "What is 3 + 4?", 0), ask(t, c, m, "What is 3 + 4?", 1)
-	if strings.Count(first, `"content"`) != 2 || !strings.Contains(first, `{\"expression\":\"3 + 4\"}`) ||
-		!strings.Contains(first, "tool_calls\"}") {
-		t.Errorf("first answer:\n%s", first)
-	}
-	if strings.Count(second, `"content"`) != 3 || strings.Contains(second, "expression") || !strings.Contains(second, `"stop"`) {
-		t.Errorf("second answer:\n%s", second)
-	}
-	if again := ask(t, c, m, "What is 3 + 4? Calculate in 2 rounds.", 1); !strings.Contains(again, `{\"expression\":\"3 + 4 + 1\"}`) {
-		t.Errorf("second round:\n%s", again)
-	}
-	err = frames(strings.NewReader(first), func(_ string, data []byte) error {
-		if string(data) != "[DONE]" && !json.Valid(data) {
-			t.Errorf("no JSON: %s", data)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -227,7 +148,7 @@ func TestClientNotesWhenThingsCome(t *testing.T) {
 			mux.HandleFunc("GET /v1/turns/trn_1/events", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, row.stream) })
 			server := httptest.NewServer(mux)
 			defer server.Close()
-			c := &client{mesh: &mesh{url: server.URL, http: newHTTP()}, agent: instant}
+			c := &client{mesh: &mesh{url: server.URL, http: newHTTP()}, agent: model.Instant}
 			defer c.mesh.http.CloseIdleConnections()
 			if err := c.prepare(t.Context(), 2); err != nil {
 				t.Fatal(err)

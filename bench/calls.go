@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/bench/process"
 	"github.com/windlass-dev/windlass/bench/toolcall"
 )
 
@@ -42,15 +43,15 @@ func (b *bench) toolCalls(ctx context.Context, m *mesh, d *deployment) error {
 
 // cpu returns the processor time of Windlass, and of each of its processes if there are several.
 func (m *mesh) cpu() map[string]time.Duration {
-	out, all := map[string]time.Duration{}, processes("/proc")
+	out, all := map[string]time.Duration{}, process.All("/proc")
 	for _, p := range m.procs {
-		if m.groups[p.pid()] != groupWindlass {
+		if m.groups[p.PID()] != process.Windlass {
 			continue
 		}
-		used := all[p.pid()].usage.cpu
-		out[groupWindlass] += used
-		if p.name != groupWindlass {
-			out[p.name] += used
+		used := all[p.PID()].Usage.CPU
+		out[process.Windlass] += used
+		if p.Name != process.Windlass {
+			out[p.Name] += used
 		}
 	}
 	return out
@@ -108,7 +109,7 @@ func (d *deployment) callTable() *table {
 		}
 		t.add(fmt.Sprintf("%s, %d", r.Way, r.Callers), fmt.Sprint(r.Calls), micros(r.Direct.P50), micros(r.Direct.P99), micros(r.Through.P50),
 			micros(r.Through.P99), micros(r.Through.P50-r.Direct.P50), fmt.Sprintf("%.0f", r.Direct.Rate), fmt.Sprintf("%.0f", r.Through.Rate),
-			fmt.Sprintf("%.2f", r.Through.Rate/r.Direct.Rate), micros(r.CPU[groupWindlass]), ofBridge)
+			fmt.Sprintf("%.2f", r.Through.Rate/r.Direct.Rate), micros(r.CPU[process.Windlass]), ofBridge)
 	}
 	return t
 }

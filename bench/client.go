@@ -82,7 +82,8 @@ func (c *client) turn(ctx context.Context) (sample, error) {
 
 // open creates a turn and opens its event stream: with one request, or with two as an EventSource needs.
 func (c *client) open(ctx context.Context, session string, input any, s *sample) (*http.Response, error) {
-	url := c.mesh.url + "/v1/sessions/" + session + "/turns"
+	gateway := c.mesh.gateway()
+	url := gateway + "/v1/sessions/" + session + "/turns"
 	if c.apart {
 		var made struct {
 			ID string `json:"id"`
@@ -91,7 +92,7 @@ func (c *client) open(ctx context.Context, session string, input any, s *sample)
 			return nil, err
 		}
 		s.turn, s.accepted = made.ID, time.Since(s.begin)
-		return openStream(ctx, c.mesh.http, http.MethodGet, c.mesh.url+"/v1/turns/"+s.turn+"/events", nil)
+		return openStream(ctx, c.mesh.http, http.MethodGet, gateway+"/v1/turns/"+s.turn+"/events", nil)
 	}
 	resp, err := openStream(ctx, c.mesh.http, http.MethodPost, url, input)
 	if err == nil {

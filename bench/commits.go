@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/windlass-dev/windlass/bench/model"
 	"github.com/windlass-dev/windlass/bench/wal"
 )
 
@@ -24,7 +25,7 @@ func (b *bench) commits(ctx context.Context, m *mesh, d *deployment) error {
 		return nil
 	}
 	b.say("%s: counting commits", d.name)
-	c := &client{mesh: m, agent: instant, rounds: 1, apart: b.options.apart}
+	c := &client{mesh: m, agent: model.Instant, rounds: 1, apart: b.options.apart}
 	if err := c.prepare(ctx, countedTurns); err != nil {
 		return err
 	}
@@ -56,11 +57,18 @@ func (c *commits) table() *table {
 		per := func(n int) string { return fmt.Sprintf("%.2f", float64(n)/countedTurns) }
 		t.add(name, per(awaited.Commits), per(later.Commits), per(awaited.Add(later).Pages))
 	}
-	var awaited, later wal.Sum
 	for _, name := range slices.Sorted(maps.Keys(c.later)) {
 		add(name, c.awaited[name], c.later[name])
-		awaited, later = awaited.Add(c.awaited[name]), later.Add(c.later[name])
 	}
+	awaited, later := c.sums()
 	add("all", awaited, later)
 	return t
+}
+
+// sums adds up the databases.
+func (c *commits) sums() (awaited, later wal.Sum) {
+	for name := range c.later {
+		awaited, later = awaited.Add(c.awaited[name]), later.Add(c.later[name])
+	}
+	return awaited, later
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/figures"
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 )
 
 // comparison compares two builds of the mesh. Both run all the time and alternate, one by one where turns are made one at a
 // time and in blocks where many are made at once, so that a machine that is busy for a while hits both alike.
 type comparison struct {
-	machine machine
+	machine figures.Machine
 	builds  [2]*deployment // the build to compare with, then that of -bin
 	// loss is how much worse a row of the second may be, in parts of one; 0 = a person judges.
 	loss float64
@@ -23,12 +26,17 @@ type variant struct {
 	options          options
 }
 
-// variants returns what is compared: two builds, or one with and without its security.
+// variants returns what is compared: two builds, or one without and with something.
 func (o options) variants() (out [2]variant) {
-	if o.secured {
-		open := o
-		open.open = true
-		return [2]variant{{"security off", splitMesh, open}, {"security on", splitMesh, o}}
+	without := o
+	without.open, without.postgres = true, ""
+	switch {
+	case o.secured:
+		return [2]variant{{"security off", splitMesh, without}, {"security on", splitMesh, o}}
+	case o.identity:
+		return [2]variant{{"local user", embeddedMesh, without}, {"tokens and policies", embeddedMesh, o}}
+	case o.replicas > 0:
+		return [2]variant{{"windlass up", embeddedMesh, without}, {fmt.Sprintf("%d replicas", o.replicas), replicatedMesh, o}}
 	}
 	for i, bin := range []string{o.against, o.bin} {
 		of := o
@@ -46,11 +54,11 @@ const blocksOfLoad = 6
 
 // compare measures the build of -against, then that of -bin.
 func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
-	if b.model, err = newModel(b.options.tokens, b.options.pace); err != nil {
+	if b.model, err = model.New(b.options.tokens, b.options.pace); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.model.close()) }()
-	c := &comparison{machine: describeMachine(ctx)}
+	defer func() { err = errors.Join(err, b.model.Close()) }()
+	c := &comparison{machine: figures.Describe(ctx)}
 	var meshes [2]*mesh
 	defer func() {
 		for _, m := range meshes {
@@ -63,12 +71,8 @@ func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
 		c.loss = maxLoss
 	}
 	for i, v := range b.options.variants() {
-		var verbose io.Writer
-		if b.options.verbose {
-			verbose = b.progress
-		}
 		b.say("%s: starting", v.name)
-		m, err := startMesh(ctx, v.deployment, v.options, b.model.url, verbose)
+		m, err := startMesh(ctx, v.deployment, v.options, b.model.URL, b.verbose())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.name, err)
 		}
@@ -98,7 +102,7 @@ func (b *bench) compareRow(ctx context.Context, meshes [2]*mesh, c *comparison, 
 	var rows [2]row
 	for i, m := range meshes {
 		clients[i] = &client{mesh: m, agent: p.model, rounds: p.rounds, apart: b.options.apart}
-		rows[i] = row{model: p.model, concurrency: p.concurrency, rounds: p.rounds, rest: p.rest, turns: p.turns, used: usages{}}
+		rows[i] = row{model: p.model, concurrency: p.concurrency, rounds: p.rounds, rest: p.rest, turns: p.turns, used: process.Usages{}}
 		if err := clients[i].prepare(ctx, p.turns); err != nil {
 			return err
 		}
@@ -112,7 +116,7 @@ func (b *bench) compareRow(ctx context.Context, meshes [2]*mesh, c *comparison, 
 	if p.concurrency > 1 {
 		blocks = blocksOfLoad
 	}
-	before := [2]usages{meshes[0].usage(), meshes[1].usage()}
+	before := [2]process.Usages{meshes[0].usage(), meshes[1].usage()}
 	for block := range blocks {
 		for k := range meshes {
 			i := (block + k) % len(meshes)
@@ -137,7 +141,7 @@ func (b *bench) compareRow(ctx context.Context, meshes [2]*mesh, c *comparison, 
 		if err := m.settle(ctx, c.builds[i].idleCores); err != nil {
 			return err
 		}
-		rows[i].used = m.usage().since(before[i])
+		rows[i].used = m.usage().Since(before[i])
 		c.builds[i].turns += p.turns
 		c.builds[i].peak = m.usage()
 		c.builds[i].rows = append(c.builds[i].rows, rows[i])
@@ -165,15 +169,17 @@ func (c *comparison) table() *table {
 			add(name, "turns/s", "", before.mesh.rate(), after.mesh.rate(), noise(outcome.rate, before, after))
 			add(name, "sustained turns/s", "", before.sustained(), after.sustained(), "")
 		}
-		for _, group := range []string{groupWindlass, groupTemporal} {
-			each := func(r row) float64 { return in(r.used[group].cpu) / float64(r.turns) }
+		for _, group := range []string{process.Windlass, process.Temporal} {
+			each := func(r row) float64 { return in(r.used[group].CPU) / float64(r.turns) }
 			add(name, "processor time, "+group, " ms", each(before), each(after), "")
 		}
 	}
 	for _, at := range []struct {
 		name string
-		of   func(*deployment) usages
-	}{{"started", func(d *deployment) usages { return d.idle }}, {"at the end", func(d *deployment) usages { return d.peak }}} {
+		of   func(*deployment) process.Usages
+	}{
+		{"started", func(d *deployment) process.Usages { return d.idle }}, {"at the end", func(d *deployment) process.Usages { return d.peak }},
+	} {
 		memory := func(d *deployment) float64 { return float64(stack(at.of(d))) / (1 << 20) }
 		add(at.name, "memory", " MiB", memory(c.builds[0]), memory(c.builds[1]), "")
 	}
@@ -185,11 +191,10 @@ func (c *comparison) table() *table {
 func noise(figure func(outcome) float64, builds ...row) string {
 	largest := 0.0
 	for _, r := range builds {
-		a, b := figure(r.halves[0]), figure(r.halves[1])
-		if min(a, b) <= 0 {
+		if min(figure(r.halves[0]), figure(r.halves[1])) <= 0 {
 			return ""
 		}
-		largest = max(largest, max(a, b)/min(a, b)-1)
+		largest = max(largest, difference(figure, r.halves))
 	}
 	return fmt.Sprintf("±%.1f %%", 100*largest)
 }
@@ -212,7 +217,7 @@ func change(before, after float64) string {
 
 func (c *comparison) text() string {
 	m := c.machine
-	return fmt.Sprintf("%s, %s, %s, %s, load %s at the start\nbefore: %s, after: %s\n\n%s", m.processor, m.memory, m.system, m.golang, m.load,
+	return fmt.Sprintf("%s, %s, %s, %s, load %s at the start\nbefore: %s, after: %s\n\n%s", m.Processor, m.Memory, m.System, m.Go, m.Load,
 		c.builds[0].name, c.builds[1].name, c.table().text())
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/model"
 )
 
 // mcpVersion is the protocol revision that the floor uses.
@@ -29,10 +31,10 @@ type floor struct {
 }
 
 // newFloor opens an MCP session and copies the requests that the mesh sent to a model.
-func newFloor(ctx context.Context, m *model, name string, rounds int, toolURL string) (*floor, error) {
-	f := &floor{http: newHTTP(), modelURL: m.url + "/chat/completions", toolURL: toolURL}
+func newFloor(ctx context.Context, m *model.Server, name string, rounds int, toolURL string) (*floor, error) {
+	f := &floor{http: newHTTP(), modelURL: m.URL + "/chat/completions", toolURL: toolURL}
 	for results := range rounds + 1 {
-		body, err := m.body(step{model: name, rounds: rounds, results: results})
+		body, err := m.Body(model.Step{Model: name, Rounds: rounds, Results: results})
 		if err != nil {
 			return nil, err
 		}

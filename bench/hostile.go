@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,7 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/bench/figures"
 	"github.com/windlass-dev/windlass/bench/hostile"
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 )
 
 // Goals for one hostile input, and for concurrent turns.
@@ -38,7 +40,7 @@ func (s stricken) missed() bool { return s.cpu > hostileCPU || s.grew > hostileB
 // siege holds all results of hostile inputs.
 type siege struct {
 	options options
-	machine machine
+	machine figures.Machine
 	date    time.Time
 	rows    []stricken
 	// alone and beside are turns without and with concurrent hostile inputs; sent is the number of inputs.
@@ -48,17 +50,17 @@ type siege struct {
 
 // hostile sends hostile inputs one by one, then runs turns without and with them.
 func (b *bench) hostile(ctx context.Context) (_ *siege, err error) {
-	if b.model, err = newModel(b.options.tokens, b.options.pace); err != nil {
+	if b.model, err = model.New(b.options.tokens, b.options.pace); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.model.close()) }()
+	defer func() { err = errors.Join(err, b.model.Close()) }()
 	f, err := hostile.NewServer()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	b.options.foe = f.URL
-	s := &siege{options: b.options, machine: describeMachine(ctx), date: time.Now()}
+	s := &siege{options: b.options, machine: figures.Describe(ctx), date: time.Now()}
 	for _, part := range []func(context.Context, *besieged, *siege) error{b.oneByOne, b.beside} {
 		if err := b.onMesh(ctx, f, func(mesh *besieged) error { return part(ctx, mesh, s) }); err != nil {
 			return nil, err
@@ -69,11 +71,7 @@ func (b *bench) hostile(ctx context.Context) (_ *siege, err error) {
 
 func (b *bench) onMesh(ctx context.Context, f *hostile.Server, run func(*besieged) error) (err error) {
 	b.say("starting")
-	var verbose io.Writer
-	if b.options.verbose {
-		verbose = b.progress
-	}
-	m, err := startMesh(ctx, embeddedMesh, b.options, b.model.url, verbose)
+	m, err := startMesh(ctx, embeddedMesh, b.options, b.model.URL, b.verbose())
 	if err != nil {
 		return err
 	}
@@ -88,7 +86,7 @@ func (b *bench) onMesh(ctx context.Context, f *hostile.Server, run func(*besiege
 
 // oneByOne sends each input alone to a mesh at rest.
 func (b *bench) oneByOne(ctx context.Context, mesh *besieged, s *siege) error {
-	for _, agent := range []string{instant, "line-feeds"} { // so that one-time loading is not measured
+	for _, agent := range []string{model.Instant, "line-feeds"} { // so that one-time loading is not measured
 		if _, err := mesh.turn(ctx, agent, nil); err != nil {
 			return err
 		}
@@ -125,13 +123,13 @@ func (m *besieged) strike(ctx context.Context, a attack) (stricken, error) {
 	if err := m.mesh.settle(ctx, 0); err != nil {
 		return stricken{}, err
 	}
-	used := m.mesh.usage().since(before)[groupWindlass]
-	return stricken{entrance: a.entrance, name: a.name, outcome: outcome, cpu: used.cpu, grew: max(peak(pid)-held, 0)}, nil
+	used := m.mesh.usage().Since(before)[process.Windlass]
+	return stricken{entrance: a.entrance, name: a.name, outcome: outcome, cpu: used.CPU, grew: max(peak(pid)-held, 0)}, nil
 }
 
 // beside runs turns in blocks, alternating without and with a stream of hostile inputs.
 func (b *bench) beside(ctx context.Context, mesh *besieged, s *siege) error {
-	c := &client{mesh: mesh.mesh, agent: paced, rounds: 1}
+	c := &client{mesh: mesh.mesh, agent: model.Paced, rounds: 1}
 	turns := max(int(b.options.load/time.Second)*hostileTurns, 3*hostileTurns)
 	if err := c.prepare(ctx, (2*rounds+1)*turns); err != nil {
 		return err
@@ -184,8 +182,8 @@ func (m *besieged) stream(ctx context.Context) (stop func() int) {
 // pid returns the process id of the mesh.
 func (m *mesh) pid() int {
 	for _, p := range m.procs {
-		if m.groups[p.pid()] == groupWindlass {
-			return p.pid()
+		if m.groups[p.PID()] == process.Windlass {
+			return p.PID()
 		}
 	}
 	return 0
@@ -202,7 +200,7 @@ func resetPeak(pid int) error {
 // peak returns a process's peak memory since resetPeak, in bytes.
 func peak(pid int) int64 {
 	var kib int64
-	if _, err := fmt.Sscanf(field(filepath.Join("/proc", strconv.Itoa(pid), "status"), "VmHWM"), "%d kB", &kib); err != nil {
+	if _, err := fmt.Sscanf(figures.Field(filepath.Join("/proc", strconv.Itoa(pid), "status"), "VmHWM"), "%d kB", &kib); err != nil {
 		return 0
 	}
 	return kib << 10

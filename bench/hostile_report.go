@@ -60,7 +60,7 @@ func (s *siege) text() string {
 	if missed := s.missed(); len(missed) > 0 {
 		verdict = "missed: " + strings.Join(missed, "; ")
 	}
-	return fmt.Sprintf("%s, %s, load %s at the start\n\n%s\n%s\n%s\n", s.machine.processor, s.machine.memory, s.machine.load,
+	return fmt.Sprintf("%s, %s, load %s at the start\n\n%s\n%s\n%s\n", s.machine.Processor, s.machine.Memory, s.machine.Load,
 		s.inputs().text(), s.turns().text(), verdict)
 }
 

@@ -34,10 +34,17 @@ type moment struct {
 type outcome struct {
 	samples []sample
 	elapsed time.Duration
+	// cpu is the processor time of the mesh, if it was measured.
+	cpu time.Duration
 }
 
-// rate is turns per second.
-func (o outcome) rate() float64 { return float64(len(o.samples)) / o.elapsed.Seconds() }
+// rate is turns per second; 0 without turns.
+func (o outcome) rate() float64 {
+	if o.elapsed <= 0 {
+		return 0
+	}
+	return float64(len(o.samples)) / o.elapsed.Seconds()
+}
 
 // loop runs count turns, concurrency at a time: a worker that finishes one starts the next. The first error ends it.
 func loop(ctx context.Context, concurrency, count int, turn func(context.Context) (sample, error)) (outcome, error) {

@@ -51,9 +51,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		}
 	}
 	if o.check {
-		return report.check()
+		if err := report.check(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return b.recorded(report, out)
 }
 
 // result is the result of a benchmark.
@@ -65,13 +67,17 @@ type result interface {
 }
 
 func (b *bench) result(ctx context.Context) (result, error) {
-	if b.options.hostile {
+	o := b.options
+	switch {
+	case o.hostile:
 		return b.hostile(ctx)
-	}
-	if b.options.session > 0 {
+	case o.session > 0:
 		return b.session(ctx)
-	}
-	if b.options.against != "" || b.options.secured {
+	case o.long > 0:
+		return b.long(ctx)
+	case o.watchers > 0:
+		return b.watchers(ctx)
+	case o.compares():
 		return b.compare(ctx)
 	}
 	return b.measure(ctx)

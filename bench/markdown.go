@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/model"
 )
 
 // markdown formats the report as docs/reference/performance.md. It omits a database's address, which may hold a password.
@@ -18,7 +20,7 @@ func (r *report) markdown() string {
 		"The benchmark writes this page. Do not edit it; run the benchmark:\n\n")
 	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", args)
 	b.WriteString("## How it is measured\n\n")
-	fmt.Fprintf(&b, how, r.options.tokens, milliseconds(r.options.pace.first), milliseconds(r.options.pace.next), milliseconds(r.options.rest))
+	fmt.Fprintf(&b, how, r.options.tokens, milliseconds(r.options.pace.First), milliseconds(r.options.pace.Next), milliseconds(r.options.rest))
 	b.WriteString("\n## Where and when\n\n" + r.where())
 	for _, d := range r.deployments {
 		fmt.Fprintf(&b, "\n## %s\n", d.heading())
@@ -69,12 +71,12 @@ func (r *report) where() string {
 	var b strings.Builder
 	for _, line := range [][2]string{
 		{"Date", r.date.UTC().Format(time.DateOnly)},
-		{"Machine", m.processor},
-		{"Memory", m.memory},
-		{"System", m.system},
-		{"Go", m.golang},
-		{"Commit", m.commit},
-		{"Load average before", m.load},
+		{"Machine", m.Processor},
+		{"Memory", m.Memory},
+		{"System", m.System},
+		{"Go", m.Go},
+		{"Commit", m.Commit},
+		{"Load average before", m.Load},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "- %s: %s\n", line[0], line[1])
@@ -102,7 +104,7 @@ func (r *report) reading() []string {
 		}
 		out = append(out, line)
 		for _, row := range d.rows {
-			if row.concurrency == 1 && row.model == paced {
+			if row.concurrency == 1 && row.model == model.Paced {
 				floor, mesh := spreadOf(row.floor.samples, totalOf).p50, spreadOf(row.mesh.samples, totalOf).p50
 				out = append(out,
 					fmt.Sprintf("With the paced model, a turn takes %s instead of %s: %s. Real models take seconds, so the ratio is closer to 1.",
@@ -114,10 +116,10 @@ func (r *report) reading() []string {
 		out = append(out, d.tails()...)
 	}
 	var load float64
-	if _, err := fmt.Sscan(r.machine.load, &load); err == nil && load > 0.5 {
+	if _, err := fmt.Sscan(r.machine.Load, &load); err == nil && load > 0.5 {
 		out = append(out,
 			fmt.Sprintf("The machine was not idle (load %s before the start), so the figures include other programs. Measure again on an idle "+
-				"machine before you quote them.", r.machine.load))
+				"machine before you quote them.", r.machine.Load))
 	}
 	return append(out,
 		"With model time zero the ratio is large because the floor does almost no work. Look at the difference, which is the cost of a "+

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windlass-dev/windlass/bench/figures"
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 	"github.com/windlass-dev/windlass/bench/toolcall"
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
@@ -16,7 +19,7 @@ import (
 type bench struct {
 	options  options
 	progress io.Writer
-	model    *model
+	model    *model.Server
 }
 
 // rounds is how often mesh and floor alternate within a row, so that a busy machine affects both.
@@ -25,13 +28,21 @@ const rounds = 4
 // say reports progress.
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
 
+// verbose gets what the mesh says; nil = nobody wants it.
+func (b *bench) verbose() io.Writer {
+	if !b.options.verbose {
+		return nil
+	}
+	return b.progress
+}
+
 // measure runs all deployments.
 func (b *bench) measure(ctx context.Context) (_ *report, err error) {
-	if b.model, err = newModel(b.options.tokens, b.options.pace); err != nil {
+	if b.model, err = model.New(b.options.tokens, b.options.pace); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.model.close()) }()
-	r := &report{options: b.options, machine: describeMachine(ctx), date: time.Now()}
+	defer func() { err = errors.Join(err, b.model.Close()) }()
+	r := &report{options: b.options, machine: figures.Describe(ctx), date: time.Now()}
 	for _, name := range b.options.deployments {
 		d, err := b.deployment(ctx, name)
 		if err != nil {
@@ -49,7 +60,7 @@ type deployment struct {
 	// idleCores is the mesh's processor use without requests; idle and busy are its memory after the start and after all rows, peak the
 	// maximum seen.
 	idleCores  float64
-	idle, peak usages
+	idle, peak process.Usages
 	// turns is the total number of turns when peak was taken.
 	turns        int
 	rows         []row
@@ -68,20 +79,17 @@ type row struct {
 	rounds        int // tool calls per turn
 	rest          time.Duration
 	mesh, floor   outcome
-	used          usages        // by the mesh's turns
-	worked        time.Duration // of the mesh: until it was idle again
+	used          process.Usages // by the mesh's turns
+	worked        time.Duration  // of the mesh: until it was idle again
 	turns, floors int
-	halves        [2]outcome // of mesh in a comparison: of every other block
+	// halves and floorHalves are of every other block of mesh and floor.
+	halves, floorHalves [2]outcome
 }
 
 func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err error) {
 	b.say("%s: starting", name)
 	begin := time.Now()
-	var verbose io.Writer
-	if b.options.verbose {
-		verbose = b.progress
-	}
-	m, err := startMesh(ctx, name, b.options, b.model.url, verbose)
+	m, err := startMesh(ctx, name, b.options, b.model.URL, b.verbose())
 	if err != nil {
 		return nil, err
 	}
@@ -131,23 +139,23 @@ const manyRounds = 9
 func (b *bench) plan(rate float64) []planned {
 	o := b.options
 	out := []planned{
-		{model: instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone, rest: o.rest},
-		{model: paced, rounds: 1, concurrency: 1, turns: o.alonePaced, floors: o.alonePaced, rest: o.rest},
-		{model: instant, rounds: manyRounds, concurrency: 1, turns: max(o.alone/4, 1), floors: max(o.alone/4, 1), rest: o.rest},
+		{model: model.Instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone, rest: o.rest},
+		{model: model.Paced, rounds: 1, concurrency: 1, turns: o.alonePaced, floors: o.alonePaced, rest: o.rest},
+		{model: model.Instant, rounds: manyRounds, concurrency: 1, turns: max(o.alone/4, 1), floors: max(o.alone/4, 1), rest: o.rest},
 	}
 	if o.rest > 0 {
-		out = append(out, planned{model: instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone})
+		out = append(out, planned{model: model.Instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone})
 	}
-	alone := (o.pace.first + time.Duration(o.tokens-1)*o.pace.next) * 2
-	for _, name := range []string{instant, paced} {
+	alone := (o.pace.First + time.Duration(o.tokens-1)*o.pace.Next) * 2
+	for _, name := range []string{model.Instant, model.Paced} {
 		for _, c := range o.concurrency {
 			n := rate * o.load.Seconds()
-			if name == paced {
+			if name == model.Paced {
 				n = min(n, float64(c)*o.load.Seconds()/alone.Seconds())
 			}
 			turns := max(int(n), 6*c)
 			floors := 8 * turns
-			if name == paced {
+			if name == model.Paced {
 				floors = 4 * c
 			}
 			out = append(out, planned{model: name, rounds: 1, concurrency: c, turns: turns, floors: floors})
@@ -167,14 +175,14 @@ func (b *bench) warmUp(ctx context.Context, m *mesh, d *deployment) (outcome, er
 		return outcome{}, err
 	}
 	d.idle = m.usage()
-	used := d.idle.since(before)
-	d.idleCores = (used[groupWindlass].cpu + used[groupTemporal].cpu).Seconds() / rest.Seconds()
+	used := d.idle.Since(before)
+	d.idleCores = (used[process.Windlass].CPU + used[process.Temporal].CPU).Seconds() / rest.Seconds()
 	b.say("%s: warming up", d.name)
-	slow := &client{mesh: m, agent: paced, apart: b.options.apart}
+	slow := &client{mesh: m, agent: model.Paced, apart: b.options.apart}
 	if _, err := b.turns(ctx, d, slow, 1, 2); err != nil {
 		return outcome{}, err
 	}
-	quick := &client{mesh: m, agent: instant, apart: b.options.apart}
+	quick := &client{mesh: m, agent: model.Instant, apart: b.options.apart}
 	if _, err := b.turns(ctx, d, quick, 8, b.options.warmUp); err != nil {
 		return outcome{}, err
 	}
@@ -191,7 +199,7 @@ func (b *bench) turns(ctx context.Context, d *deployment, c *client, concurrency
 	return loop(ctx, concurrency, n, c.turn)
 }
 
-// row measures mesh and floor in alternating blocks if turns run one at a time, else one after the other.
+// row measures mesh and floor in alternating blocks.
 func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row, error) {
 	b.say("%s: model %s, %d at once, %d turns of %d tool calls", d.name, p.model, p.concurrency, p.turns, p.rounds)
 	c := &client{mesh: m, agent: p.model, rounds: p.rounds, timeline: p.concurrency == 1, apart: b.options.apart}
@@ -208,13 +216,16 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 	if _, err := loop(ctx, p.concurrency, 2*p.concurrency, f.turn); err != nil { // opens the connections
 		return row{}, fmt.Errorf("floor: %w", err)
 	}
-	r := row{model: p.model, concurrency: p.concurrency, rounds: p.rounds, rest: p.rest, turns: p.turns, floors: p.floors, used: usages{}}
-	blocks := 1
-	if p.concurrency == 1 {
-		blocks = min(rounds, p.turns)
+	r := row{
+		model: p.model, concurrency: p.concurrency, rounds: p.rounds, rest: p.rest, turns: p.turns, floors: p.floors, used: process.Usages{},
+	}
+	blocks := min(rounds, p.turns)
+	if p.concurrency > 1 {
+		blocks = len(r.halves)
 	}
 	for i := range blocks {
-		if err := r.floorBlock(ctx, f, share(p.floors, blocks, i)); err != nil {
+		half := i % len(r.halves)
+		if err := r.floorBlock(ctx, f, half, share(p.floors, blocks, i)); err != nil {
 			return row{}, fmt.Errorf("floor: %w", err)
 		}
 		if err := c.prepare(ctx, share(p.turns, blocks, i)); err != nil {
@@ -223,7 +234,7 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 		if err := m.settle(ctx, d.idleCores); err != nil {
 			return row{}, err
 		}
-		if err := r.meshBlock(ctx, m, d, c, share(p.turns, blocks, i)); err != nil {
+		if err := r.meshBlock(ctx, m, d, c, half, share(p.turns, blocks, i)); err != nil {
 			return row{}, err
 		}
 	}
@@ -247,14 +258,14 @@ func resting(turn func(context.Context) (sample, error), rest time.Duration) fun
 // share splits n into parts that differ by one at most.
 func share(n, parts, i int) int { return (i+1)*n/parts - i*n/parts }
 
-func (r *row) floorBlock(ctx context.Context, f *floor, n int) error {
+func (r *row) floorBlock(ctx context.Context, f *floor, half, n int) error {
 	got, err := loop(ctx, r.concurrency, n, resting(f.turn, r.rest))
-	r.floor = r.floor.plus(got)
+	r.floor, r.floorHalves[half] = r.floor.plus(got), r.floorHalves[half].plus(got)
 	return err
 }
 
 // meshBlock measures what the mesh's processes use until they are idle again: some work is done after clients have their answers.
-func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, n int) error {
+func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, half, n int) error {
 	before, begin := m.usage(), time.Now()
 	got, err := loop(ctx, r.concurrency, n, resting(c.turn, r.rest))
 	if err != nil {
@@ -265,11 +276,13 @@ func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, 
 	if err != nil {
 		return err
 	}
+	used := m.usage().Since(before)
+	got.cpu = used[process.Windlass].CPU + used[process.Temporal].CPU
 	r.worked += at.Sub(begin)
-	r.mesh = r.mesh.plus(got)
+	r.mesh, r.halves[half] = r.mesh.plus(got), r.halves[half].plus(got)
 	d.turns += n
-	for group, u := range m.usage().since(before) {
-		r.used[group] = r.used[group].add(u)
+	for group, u := range used {
+		r.used[group] = r.used[group].Add(u)
 	}
 	if d.peak == nil || stack(busy) > stack(d.peak) {
 		d.peak = busy
@@ -281,11 +294,11 @@ func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, 
 func (r row) sustained() float64 { return float64(r.turns) / r.worked.Seconds() }
 
 func (o outcome) plus(more outcome) outcome {
-	return outcome{samples: append(o.samples, more.samples...), elapsed: o.elapsed + more.elapsed}
+	return outcome{samples: append(o.samples, more.samples...), elapsed: o.elapsed + more.elapsed, cpu: o.cpu + more.cpu}
 }
 
 // stack is the memory of everything that windlass up runs, except tool servers.
-func stack(u usages) int64 { return u[groupWindlass].rss + u[groupTemporal].rss }
+func stack(u process.Usages) int64 { return u[process.Windlass].RSS + u[process.Temporal].RSS }
 
 // histories measures the size of some turns' workflow histories.
 func (b *bench) histories(ctx context.Context, m *mesh, d *deployment) error {

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 )
 
 // Goals for a turn: one at a time, and 64 at once.
@@ -37,18 +40,14 @@ func (d *deployment) reaches() []reach {
 		case r.concurrency == 1 && r.rounds > 1:
 			out = append(out, d.roundReach(r)...)
 		case r.concurrency == 1:
-			model := "model time zero"
-			if r.model == paced {
-				model = "model time paced"
-			}
-			model += r.hurry()
+			time := "model time " + modelTitle(r.model) + r.hurry()
 			first, total := r.addedFirst().p50, r.addedTotal().p50
 			out = append(out,
-				reach{"added time to first token, p50, " + model, "≤ 3 ms", millis(first) + " ms", float64(first) / float64(reachFirst), 16},
-				reach{"added turn time, p50, " + model, "≤ 5 ms", millis(total) + " ms", float64(total) / float64(reachTurn), 18},
+				reach{"added time to first token, p50, " + time, "≤ 3 ms", millis(first) + " ms", float64(first) / float64(reachFirst), 16},
+				reach{"added turn time, p50, " + time, "≤ 5 ms", millis(total) + " ms", float64(total) / float64(reachTurn), 18},
 			)
-		case r.concurrency == reachAt && r.model == instant:
-			cpu := (r.used[groupWindlass].cpu + r.used[groupTemporal].cpu) / time.Duration(max(r.turns, 1))
+		case r.concurrency == reachAt && r.model == model.Instant:
+			cpu := (r.used[process.Windlass].CPU + r.used[process.Temporal].CPU) / time.Duration(max(r.turns, 1))
 			out = append(out,
 				reach{"turns per second, 64 at once", "≥ 100", fmt.Sprintf("%.0f", r.mesh.rate()), reachRate / r.mesh.rate(), 6},
 				reach{"processor time of a turn, 64 at once", "≤ 15 ms", millis(cpu) + " ms", float64(cpu) / float64(reachCPU), 4},
@@ -78,15 +77,23 @@ func (r row) hurry() string {
 	return ", without pause"
 }
 
-// roundReach compares turns of many rounds with those of one.
-func (d *deployment) roundReach(many row) []reach {
+// eachRound is what the mesh adds to a turn for each round after the first; false for turns of one round.
+func (d *deployment) eachRound(many row) (time.Duration, bool) {
 	i := slices.IndexFunc(d.rows, func(r row) bool {
 		return r.model == many.model && r.concurrency == 1 && r.rounds == 1 && r.rest == many.rest
 	})
-	if i < 0 {
+	if i < 0 || many.rounds < 2 {
+		return 0, false
+	}
+	return (many.addedTotal().p50 - d.rows[i].addedTotal().p50) / time.Duration(many.rounds-1), true
+}
+
+// roundReach compares turns of many rounds with those of one.
+func (d *deployment) roundReach(many row) []reach {
+	each, ok := d.eachRound(many)
+	if !ok {
 		return nil
 	}
-	each := (many.addedTotal().p50 - d.rows[i].addedTotal().p50) / time.Duration(many.rounds-1)
 	return []reach{{
 		"added turn time per further round, p50, model time zero", "≤ 2.5 ms", millis(each) + " ms",
 		float64(each) / float64(reachRound), 10,

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/figures"
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 )
 
 // report holds all results.
 type report struct {
 	options     options
-	machine     machine
+	machine     figures.Machine
 	date        time.Time
 	deployments []*deployment
 }
@@ -59,7 +63,7 @@ func (d *deployment) sections(timeline bool) []section {
 			"turns have ended. Milliseconds.", reachAt, d.steady.lasted)
 		out = append(out, section{"Steady load", note, d.steady.table()})
 	}
-	for _, model := range []string{instant, paced} {
+	for _, model := range []string{model.Instant, model.Paced} {
 		if !timeline {
 			break
 		}
@@ -81,7 +85,7 @@ func (d *deployment) reachTable() *table {
 }
 
 func modelTitle(name string) string {
-	if name == paced {
+	if name == model.Paced {
 		return "paced"
 	}
 	return "zero"
@@ -130,28 +134,28 @@ func (d *deployment) throughput() *table {
 }
 
 func (d *deployment) processor() *table {
-	t := &table{head: []string{"model time, at once", groupWindlass, groupTemporal, "both", groupTools, groupBench}}
+	t := &table{head: []string{"model time, at once", process.Windlass, process.Temporal, "both", process.Tools, process.Bench}}
 	for _, r := range d.rows {
 		each := func(groups ...string) string {
 			var sum time.Duration
 			for _, g := range groups {
-				sum += r.used[g].cpu
+				sum += r.used[g].CPU
 			}
 			return millis(sum / time.Duration(r.turns))
 		}
 		t.add(r.title(),
-			each(groupWindlass), each(groupTemporal), each(groupWindlass, groupTemporal), each(groupTools), each(groupBench))
+			each(process.Windlass), each(process.Temporal), each(process.Windlass, process.Temporal), each(process.Tools), each(process.Bench))
 	}
 	return t
 }
 
 func (d *deployment) memory() *table {
-	t := &table{head: []string{"when", groupWindlass, groupTemporal, "both", groupTools}}
+	t := &table{head: []string{"when", process.Windlass, process.Temporal, "both", process.Tools}}
 	for _, at := range []struct {
 		name string
-		u    usages
+		u    process.Usages
 	}{{"after start, idle", d.idle}, {fmt.Sprintf("maximum, in %d turns", d.turns), d.peak}} {
-		t.add(at.name, mebi(at.u[groupWindlass].rss), mebi(at.u[groupTemporal].rss), mebi(stack(at.u)), mebi(at.u[groupTools].rss))
+		t.add(at.name, mebi(at.u[process.Windlass].RSS), mebi(at.u[process.Temporal].RSS), mebi(stack(at.u)), mebi(at.u[process.Tools].RSS))
 	}
 	return t
 }
@@ -182,7 +186,7 @@ func (d *deployment) facts() []string {
 func (r *report) text() string {
 	var b strings.Builder
 	m := r.machine
-	fmt.Fprintf(&b, "%s, %s, %s, %s, load %s at the start\n", m.processor, m.memory, m.system, m.golang, m.load)
+	fmt.Fprintf(&b, "%s, %s, %s, %s, load %s at the start\n", m.Processor, m.Memory, m.System, m.Go, m.Load)
 	for _, d := range r.deployments {
 		fmt.Fprintf(&b, "\n== %s, %s\n", d.name, d.database)
 		for _, s := range d.sections(r.options.timeline) {

@@ -5,15 +5,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 )
 
 // found returns a report with one turn in each row.
 func found(first, total time.Duration, rss int64) *report {
 	mesh := outcome{samples: []sample{{first: first, total: total, turn: "trn_1"}}, elapsed: 20 * time.Millisecond}
 	floor := outcome{samples: []sample{{first: time.Millisecond, total: 2 * time.Millisecond}}, elapsed: 2 * time.Millisecond}
-	used := usages{groupWindlass: {cpu: 7 * time.Millisecond}, groupTemporal: {cpu: 11 * time.Millisecond}}
+	used := process.Usages{process.Windlass: {CPU: 7 * time.Millisecond}, process.Temporal: {CPU: 11 * time.Millisecond}}
 	var rows []row
-	for _, p := range []planned{{model: instant, concurrency: 1}, {model: paced, concurrency: 1}, {model: instant, concurrency: 64}} {
+	for _, p := range []planned{
+		{model: model.Instant, concurrency: 1}, {model: model.Paced, concurrency: 1}, {model: model.Instant, concurrency: 64},
+	} {
 		rows = append(rows, row{
 			model: p.model, concurrency: p.concurrency, rounds: 1, rest: time.Millisecond, mesh: mesh, floor: floor,
 			used: used, turns: 1, floors: 1,
@@ -23,8 +28,8 @@ func found(first, total time.Duration, rss int64) *report {
 		options: options{tokens: 20, args: []string{"-quick"}}, date: time.Unix(0, 0),
 		deployments: []*deployment{{
 			name: embeddedMesh, database: "SQLite", rows: rows, turns: 3, historyBytes: 3500, historyLen: 25,
-			idle: usages{}, peak: usages{groupWindlass: {rss: rss}},
-			timelines: map[string][]moment{instant: {{name: "turn.queued", at: time.Millisecond}}},
+			idle: process.Usages{}, peak: process.Usages{process.Windlass: {RSS: rss}},
+			timelines: map[string][]moment{model.Instant: {{name: "turn.queued", at: time.Millisecond}}},
 		}},
 	}
 }
@@ -34,7 +39,7 @@ func TestReportSaysWhatWasFound(t *testing.T) {
 	r.options.timeline = true
 	d := r.deployments[0]
 	d.rows = append(d.rows, row{
-		model: instant, concurrency: 1, rounds: manyRounds, rest: time.Millisecond, turns: 1, floors: 1, used: d.rows[0].used,
+		model: model.Instant, concurrency: 1, rounds: manyRounds, rest: time.Millisecond, turns: 1, floors: 1, used: d.rows[0].used,
 		floor: d.rows[0].floor,
 		mesh:  outcome{samples: []sample{{first: 20 * time.Millisecond, total: 116 * time.Millisecond}}, elapsed: time.Second},
 	})

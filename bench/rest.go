@@ -11,8 +11,10 @@ import (
 )
 
 // newHTTP returns a client that keeps as many connections as turns run at once.
-func newHTTP() *http.Client {
-	return &http.Client{Transport: &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, DisableCompression: true}}
+func newHTTP() *http.Client { return &http.Client{Transport: newTransport()} }
+
+func newTransport() *http.Transport {
+	return &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, DisableCompression: true}
 }
 
 // call makes one request with a JSON body (nil means none) and decodes the answer into out (nil drops it).

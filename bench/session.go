@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/figures"
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 )
 
 // sessionBlock is the number of turns of a session that are measured together: processor times come in hundredths of a second.
@@ -14,7 +16,7 @@ const sessionBlock = 20
 
 // session is the result of many turns in one session: what they cost while the conversation grows.
 type session struct {
-	machine machine
+	machine figures.Machine
 	turns   int
 	blocks  []block
 }
@@ -23,50 +25,36 @@ type session struct {
 type block struct {
 	first, last int
 	turn        spread
-	used        usages
+	used        process.Usages
 }
 
 // session makes turns in one session, and measures the first ones and every fifth of the others.
 func (b *bench) session(ctx context.Context) (_ *session, err error) {
-	if b.model, err = newModel(b.options.tokens, b.options.pace); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.model.close()) }()
-	var verbose io.Writer
-	if b.options.verbose {
-		verbose = b.progress
-	}
-	m, err := startMesh(ctx, b.options.deployments[0], b.options, b.model.url, verbose)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, m.stop()) }()
-	d := &deployment{name: b.options.deployments[0]}
-	if _, err := b.warmUp(ctx, m, d); err != nil {
-		return nil, err
-	}
-	out := &session{machine: describeMachine(ctx), turns: b.options.session}
-	c := &client{mesh: m, agent: instant, apart: b.options.apart}
-	if err := c.prepare(ctx, 1); err != nil {
-		return nil, err
-	}
-	id := c.sessions[0]
-	every := max(out.turns/5, sessionBlock)
-	for made := 0; made < out.turns; {
-		n := min(sessionBlock, out.turns-made)
-		if made > 0 {
-			n = min(every, out.turns-made)
+	out := &session{machine: figures.Describe(ctx), turns: b.options.session}
+	err = b.alone(ctx, func(m *mesh, d *deployment) error {
+		c := &client{mesh: m, agent: model.Instant, apart: b.options.apart}
+		if err := c.prepare(ctx, 1); err != nil {
+			return err
 		}
-		b.say("turns %d to %d", made+1, made+n)
-		part, err := b.sessionTurns(ctx, m, d, c, id, n)
-		if err != nil {
-			return nil, err
+		id := c.sessions[0]
+		every := max(out.turns/5, sessionBlock)
+		for made := 0; made < out.turns; {
+			n := min(sessionBlock, out.turns-made)
+			if made > 0 {
+				n = min(every, out.turns-made)
+			}
+			b.say("turns %d to %d", made+1, made+n)
+			part, err := b.sessionTurns(ctx, m, d, c, id, n)
+			if err != nil {
+				return err
+			}
+			part.last += made
+			part.first += made
+			out.blocks, made = append(out.blocks, part), made+n
 		}
-		part.last += made
-		part.first += made
-		out.blocks, made = append(out.blocks, part), made+n
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // sessionTurns makes n turns, and measures the last ones.
@@ -92,14 +80,14 @@ func (b *bench) sessionTurns(ctx context.Context, m *mesh, d *deployment, c *cli
 	if err := m.settle(ctx, d.idleCores); err != nil {
 		return block{}, err
 	}
-	return block{first: n - measured + 1, last: n, turn: spreadOf(made.samples, totalOf), used: m.usage().since(before)}, nil
+	return block{first: n - measured + 1, last: n, turn: spreadOf(made.samples, totalOf), used: m.usage().Since(before)}, nil
 }
 
 func (s *session) table() *table {
 	t := &table{head: []string{"turns of the session", "processor of a turn, windlass", "temporal", "turn p50", "p99"}}
 	for _, b := range s.blocks {
-		each := func(group string) string { return millis(b.used[group].cpu / time.Duration(b.last-b.first+1)) }
-		t.add(fmt.Sprintf("%d to %d", b.first, b.last), each(groupWindlass), each(groupTemporal), millis(b.turn.p50), millis(b.turn.p99))
+		each := func(group string) string { return millis(b.used[group].CPU / time.Duration(b.last-b.first+1)) }
+		t.add(fmt.Sprintf("%d to %d", b.first, b.last), each(process.Windlass), each(process.Temporal), millis(b.turn.p50), millis(b.turn.p99))
 	}
 	return t
 }

@@ -7,7 +7,11 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 	"github.com/windlass-dev/windlass/internal/devserver"
 	"github.com/windlass-dev/windlass/libs/secret"
 )
@@ -22,33 +26,22 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 	if err != nil {
 		return err
 	}
-	take := func() string { a := free[0]; free = free[1:]; return a }
 	listen := map[string]string{}
-	for _, r := range roles {
-		listen[r] = take()
+	for i, r := range roles {
+		listen[r] = free[i]
 	}
-	busAddr, web, temporal, ui, served := take(), take(), take(), take(), take()
-	database := "sqlite:" + m.dir
-	if m.options.postgres != "" {
-		database = m.options.postgres
-	}
-	cfg := map[string]any{
-		"mesh":      map[string]any{"key": "a-key-for-benchmarks-that-is-long-enough-01234", "listen": listen, "targets": listen},
-		"database":  map[string]any{"url": database},
-		"bus":       map[string]any{"url": "nats://" + busAddr, "listen": busAddr, "dir": filepath.Join(m.dir, "bus")},
-		"temporal":  map[string]any{"address": temporal, "ui": "http://" + ui},
-		"gateway":   map[string]any{"addr": web},
-		"identity":  map[string]any{"loopback": "local"},
-		"inference": m.inferenceConfig(modelURL),
-		"telemetry": map[string]any{"log_level": "warn"}, // as windlass up
-	}
-	m.url, m.ui = "http://"+web, "http://"+ui
+	free = free[len(roles):]
+	at := addresses{bus: free[0], temporal: free[1], ui: free[2]}
+	served := free[3]
+	cfg := m.daemonConfig(modelURL, at)
+	m.listenOn(cfg, listen, listen, free[4])
+	m.url = "http://" + free[4]
 	var trust []string
 	switch {
 	case m.options.open:
 		m.unsecure(cfg)
 	case m.options.secured: // not in comparisons with other builds, whose programs may have no such flags
-		if trust, err = m.secureTemporal(cfg, ui, served); err != nil {
+		if trust, err = m.secureTemporal(cfg, at.ui, served); err != nil {
 			return err
 		}
 	}
@@ -56,15 +49,86 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.startTemporal(ctx, temporal, ui, trust...); err != nil {
+	if err := m.startTemporal(ctx, at.temporal, at.ui, trust...); err != nil {
 		return err
 	}
 	for _, r := range append([]string{"bus"}, roles...) {
-		if _, err := m.start(ctx, r, groupWindlass, "windlassd", r, "--config", file); err != nil {
+		if _, err := m.start(ctx, r, process.Windlass, "windlassd", r, "--config", file); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// startReplicas starts processes that have all roles each, the bus, and the Temporal dev server.
+func (m *mesh) startReplicas(ctx context.Context, modelURL string) error {
+	roles := append(services(), "worker", "gateway")
+	free, err := freeAddresses(3 + m.options.replicas*(len(roles)+1))
+	if err != nil {
+		return err
+	}
+	at := addresses{bus: free[0], temporal: free[1], ui: free[2]}
+	free = free[3:]
+	listen, targets := make([]map[string]string, m.options.replicas), map[string]string{}
+	for i := range listen {
+		listen[i] = map[string]string{}
+		for k, r := range roles {
+			listen[i][r] = free[i*len(roles)+k]
+			targets[r] = strings.TrimPrefix(targets[r]+","+listen[i][r], ",")
+		}
+	}
+	free = free[len(listen)*len(roles):]
+	if err := m.startTemporal(ctx, at.temporal, at.ui); err != nil {
+		return err
+	}
+	for i := range listen {
+		cfg := m.daemonConfig(modelURL, at)
+		m.listenOn(cfg, listen[i], targets, free[i])
+		file, err := m.writeConfig(cfg)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			if _, err := m.start(ctx, "bus", process.Windlass, "windlassd", "bus", "--config", file); err != nil {
+				return err
+			}
+		}
+		args := slices.Concat(roles, []string{"--config", file})
+		if _, err := m.start(ctx, fmt.Sprintf("replica %d", i+1), process.Windlass, "windlassd", args...); err != nil {
+			return err
+		}
+		m.gateways = append(m.gateways, "http://"+free[i])
+	}
+	m.url = m.gateways[0]
+	return nil
+}
+
+// addresses are those of what the processes of a mesh share.
+type addresses struct{ bus, temporal, ui string }
+
+// daemonConfig returns the configuration of windlassd but for where its roles listen.
+func (m *mesh) daemonConfig(modelURL string, at addresses) map[string]any {
+	database := "sqlite:" + m.dir
+	if m.options.postgres != "" {
+		database = m.options.postgres
+	}
+	m.ui = "http://" + at.ui
+	return map[string]any{
+		"mesh":      map[string]any{"key": "a-key-for-benchmarks-that-is-long-enough-01234"},
+		"database":  map[string]any{"url": database},
+		"bus":       map[string]any{"url": "nats://" + at.bus, "listen": at.bus, "dir": filepath.Join(m.dir, "bus")},
+		"temporal":  map[string]any{"address": at.temporal, "ui": "http://" + at.ui},
+		"identity":  map[string]any{"loopback": "local"},
+		"inference": m.inferenceConfig(modelURL),
+		"telemetry": map[string]any{"log_level": "warn"}, // as windlass up
+	}
+}
+
+// listenOn sets where the roles of a process listen, and where all roles are.
+func (*mesh) listenOn(cfg map[string]any, listen, targets map[string]string, web string) {
+	mesh, _ := cfg["mesh"].(map[string]any)
+	mesh["listen"], mesh["targets"] = listen, targets
+	cfg["gateway"] = map[string]any{"addr": web}
 }
 
 // unsecure has processes call each other in clear text, and store payloads in Temporal in clear.
@@ -81,11 +145,11 @@ func (*mesh) unsecure(cfg map[string]any) {
 func (m *mesh) policies(ctx context.Context) error {
 	for i := range 20 {
 		p := map[string]any{
-			"name": fmt.Sprintf("department-%d", i), "effect": "allow", "tools": []string{toolName}, "permissions": []string{"sessions.*"},
+			"name": fmt.Sprintf("department-%d", i), "effect": "allow", "tools": []string{model.Tool}, "permissions": []string{"sessions.*"},
 			"matchers": []any{map[string]any{"path": "department", "operator": "equals", "values": []string{fmt.Sprintf("d%d", i)}}},
 		}
 		if i == 0 {
-			p["matchers"] = []any{map[string]any{"path": "department", "operator": "not_equals", "values": []string{"d0"}}}
+			p["matchers"] = []any{map[string]any{"path": "$subject", "operator": "matches", "values": []string{".*"}}}
 		}
 		if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/access-policies", p, nil); err != nil {
 			return err
@@ -121,7 +185,7 @@ func (m *mesh) startTemporal(ctx context.Context, addr, ui string, flags ...stri
 	if err != nil {
 		return fmt.Errorf("temporal UI's address: %w", err)
 	}
-	_, err = m.start(ctx, "temporal", groupTemporal, "windlass-temporal", append([]string{
+	_, err = m.start(ctx, "temporal", process.Temporal, "windlass-temporal", append([]string{
 		"--ip", host, "--port", port, "--ui-ip", uiHost, "--ui-port", uiPort, "--db-filename", filepath.Join(m.dir, "temporal.db"),
 	}, flags...)...)
 	return err

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/bench/model"
+	"github.com/windlass-dev/windlass/bench/process"
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
@@ -21,19 +23,19 @@ type steady struct {
 	turns       int
 	first, last spread // of the turns in the first and in the last third
 	left        int64  // running turns when the last one was sent
-	used        usages
+	used        process.Usages
 }
 
 // steady offers the mesh a fraction of its sustainable rate, as measured with most turns at once, and checks whether they pile up.
 func (b *bench) steady(ctx context.Context, m *mesh, d *deployment) error {
-	i := slices.IndexFunc(d.rows, func(r row) bool { return r.model == instant && r.concurrency == reachAt })
+	i := slices.IndexFunc(d.rows, func(r row) bool { return r.model == model.Instant && r.concurrency == reachAt })
 	if b.options.steady <= 0 || i < 0 {
 		return nil
 	}
 	s := &steady{rate: steadyShare * d.rows[i].sustained(), lasted: b.options.steady}
 	s.turns = int(s.rate * s.lasted.Seconds())
-	b.say("%s: model %s, %.0f turns each second, %d turns", d.name, instant, s.rate, s.turns)
-	c := &client{mesh: m, agent: instant, rounds: 1, apart: b.options.apart}
+	b.say("%s: model %s, %.0f turns each second, %d turns", d.name, model.Instant, s.rate, s.turns)
+	c := &client{mesh: m, agent: model.Instant, rounds: 1, apart: b.options.apart}
 	if err := c.prepare(ctx, s.turns); err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (b *bench) steady(ctx context.Context, m *mesh, d *deployment) error {
 	if err := m.settle(ctx, d.idleCores); err != nil {
 		return err
 	}
-	s.used = m.usage().since(before)
+	s.used = m.usage().Since(before)
 	if d.turns += s.turns; stack(busy) > stack(d.peak) {
 		d.peak = busy
 	}
@@ -101,8 +103,8 @@ func (s *steady) table() *table {
 		"turns/s offered", "turns", "turn p50, first third", "p99", "last third", "p99", "in progress at the end",
 		"processor, windlass", "temporal",
 	}}
-	each := func(group string) string { return millis(s.used[group].cpu / time.Duration(max(s.turns, 1))) }
+	each := func(group string) string { return millis(s.used[group].CPU / time.Duration(max(s.turns, 1))) }
 	t.add(fmt.Sprintf("%.0f", s.rate), fmt.Sprint(s.turns), millis(s.first.p50), millis(s.first.p99), millis(s.last.p50), millis(s.last.p99),
-		fmt.Sprint(s.left), each(groupWindlass), each(groupTemporal))
+		fmt.Sprint(s.left), each(process.Windlass), each(process.Temporal))
 	return t
 }

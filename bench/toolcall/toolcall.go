@@ -36,6 +36,8 @@ type Row struct {
 	Direct, Through Times
 	// CPU is the processor time by group for a call through Windlass.
 	CPU map[string]time.Duration
+	// Noise is by which part the rate of calls through Windlass differs between every other block.
+	Noise float64
 }
 
 // Times are the median and the 99th percentile of calls, and their rate per second.
@@ -138,7 +140,8 @@ func (m *measurement) row(ctx context.Context, w way, callers int) (Row, error) 
 	}
 	row := Row{Way: w.name, Callers: callers, Calls: n, CPU: map[string]time.Duration{}}
 	var direct, through samples
-	for range blocks {
+	var elapsed [2]time.Duration
+	for i := range blocks {
 		got, err := m.block(ctx, m.direct, callers, n/blocks)
 		if err != nil {
 			return Row{}, fmt.Errorf("direct calls: %w", err)
@@ -149,6 +152,7 @@ func (m *measurement) row(ctx context.Context, w way, callers int) (Row, error) 
 			return Row{}, err
 		}
 		through = through.plus(got)
+		elapsed[i%len(elapsed)] += got.elapsed
 		for group, used := range m.cfg.CPU() {
 			row.CPU[group] += used - before[group]
 		}
@@ -157,6 +161,7 @@ func (m *measurement) row(ctx context.Context, w way, callers int) (Row, error) 
 		row.CPU[group] /= time.Duration(len(through.took))
 	}
 	row.Direct, row.Through = direct.times(), through.times()
+	row.Noise = float64(max(elapsed[0], elapsed[1]))/float64(min(elapsed[0], elapsed[1])) - 1
 	return row, nil
 }
 

@@ -1,4 +1,5 @@
-package main
+// Package model is a model server for benchmarks.
+package model
 
 import (
 	"context"
@@ -19,31 +20,40 @@ import (
 
 // Names of the server's two models, and of the agents that use them.
 const (
-	instant = "instant"
-	paced   = "paced"
+	Instant = "instant"
+	Paced   = "paced"
 )
 
-// toolName is the tool that the model calls.
-const toolName = "calc__evaluate"
+// Tool is the tool that the models call.
+const Tool = "calc__evaluate"
 
-// model is an OpenAI-compatible server. It answers a user message with some words and a call of the calculator, in as many rounds as the
-// message asks for, and the last tool result with words only. It keeps the last request of each kind, so that the floor can send exactly
-// the same.
-type model struct {
-	tokens int
-	pace   pace
-	server *http.Server
-	url    string
-
-	mu   sync.Mutex
-	seen map[step][]byte
+// Pace is how fast a model answers.
+type Pace struct {
+	// First is the time until the first token, Next for each further one.
+	First, Next time.Duration
 }
 
-// step is one model call of a turn.
-type step struct {
-	model string
-	// rounds is the number of tool calls in the turn, results the number of results in this request.
-	rounds, results int
+// Server is an OpenAI-compatible server. It answers a user message with some words and a call of the calculator, in as many rounds as the
+// message asks for, and the last tool result with words only. It keeps the last request of each kind, so that the floor can send exactly
+// the same.
+type Server struct {
+	// URL is where it is served.
+	URL string
+
+	tokens int
+	pace   Pace
+	server *http.Server
+
+	mu   sync.Mutex
+	seen map[Step][]byte
+}
+
+// Step is one model call of a turn.
+type Step struct {
+	// Model is its name.
+	Model string
+	// Rounds is the number of tool calls in the turn, Results the number of results in this request.
+	Rounds, Results int
 }
 
 // request holds the fields of a request that the server reads.
@@ -57,13 +67,13 @@ type message struct {
 	Content any    `json:"content"`
 }
 
-// newModel serves on its own port until close.
-func newModel(tokens int, p pace) (*model, error) {
+// New serves on its own port until Close. Each answer has the given number of tokens.
+func New(tokens int, p Pace) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("model server: %w", err)
 	}
-	m := &model{tokens: tokens, pace: p, url: "http://" + l.Addr().String() + "/v1", seen: map[step][]byte{}}
+	m := &Server{tokens: tokens, pace: p, URL: "http://" + l.Addr().String() + "/v1", seen: map[Step][]byte{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", m.serve)
 	m.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
@@ -71,24 +81,25 @@ func newModel(tokens int, p pace) (*model, error) {
 	return m, nil
 }
 
-func (m *model) close() error {
+// Close ends the server.
+func (m *Server) Close() error {
 	if err := m.server.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close the model server: %w", err)
 	}
 	return nil
 }
 
-// body returns the last request of a kind.
-func (m *model) body(s step) ([]byte, error) {
+// Body returns the last request of a kind.
+func (m *Server) Body(s Step) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.seen[s] == nil {
-		return nil, fmt.Errorf("no request of model %s was seen yet", s.model)
+		return nil, fmt.Errorf("no request of model %s was seen yet", s.Model)
 	}
 	return m.seen[s], nil
 }
 
-func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+func (m *Server) serve(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	raw, err := io.ReadAll(r.Body)
 	var req request
@@ -100,17 +111,17 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	question, results := req.turn()
-	s := step{model: req.Model, rounds: roundsOf(question), results: results}
+	s := Step{Model: req.Model, Rounds: roundsOf(question), Results: results}
 	m.mu.Lock()
 	m.seen[s] = raw
 	m.mu.Unlock()
 
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := &stream{ctx: r.Context(), w: w, rc: http.NewResponseController(w), start: begin}
-	if req.Model == paced {
+	if req.Model == Paced {
 		out.pace = m.pace
 	}
-	if s.results >= s.rounds {
+	if s.Results >= s.Rounds {
 		out.words(m.tokens)
 		out.finish("stop", m.tokens)
 		return
@@ -166,7 +177,7 @@ type stream struct {
 	ctx   context.Context // of the request that is answered
 	w     http.ResponseWriter
 	rc    *http.ResponseController
-	pace  pace
+	pace  Pace
 	start time.Time
 	sent  int
 }
@@ -187,7 +198,7 @@ func (s *stream) call(expr string, round int) {
 		panic(err) // a string has a JSON form
 	}
 	id := strings.ReplaceAll(expr, " + ", "_")
-	s.chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%s","type":"function","function":{"name":%q,"arguments":%s}}]}`, id, toolName,
+	s.chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%s","type":"function","function":{"name":%q,"arguments":%s}}]}`, id, Tool,
 		args), "null")
 }
 
@@ -201,7 +212,7 @@ func (s *stream) finish(reason string, tokens int) {
 }
 
 func (s *stream) chunk(delta, finish string) {
-	due := s.pace.first + time.Duration(s.sent)*s.pace.next
+	due := s.pace.First + time.Duration(s.sent)*s.pace.Next
 	s.sent++
 	if wait := time.Until(s.start.Add(due)); wait > 0 {
 		if backoff.Sleep(s.ctx, wait) != nil {

@@ -1,4 +1,5 @@
-package main
+// Package process runs the programs of a benchmark.
+package process
 
 import (
 	"bufio"
@@ -20,9 +21,11 @@ const (
 	stopPatience  = 25 * time.Second
 )
 
-// process is a running program that printed its JSON ready line.
-type process struct {
-	name  string
+// Process is a running program that printed its JSON ready line.
+type Process struct {
+	// Name is what it was started as.
+	Name string
+
 	cmd   *exec.Cmd
 	ready map[string]any
 	stdin io.Closer
@@ -34,11 +37,11 @@ type process struct {
 // passed lists the variables that programs inherit from us. CPU_PROFILE is for those of `make profile`.
 var passed = []string{"PATH", "HOME", "CPU_PROFILE"}
 
-// spawn starts a program with a minimal environment, and waits for its ready line. Its output goes to verbose, and its last lines into
+// Start starts a program with a minimal environment, and waits for its ready line. Its output goes to verbose, and its last lines into
 // errors.
-func spawn(ctx context.Context, name string, verbose io.Writer, path string, args ...string) (*process, error) {
-	p := &process{name: name, done: make(chan struct{}), tail: &tail{to: verbose, name: name}}
-	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, args...) // stopped by stop, in order
+func Start(ctx context.Context, name string, verbose io.Writer, path string, args ...string) (*Process, error) {
+	p := &Process{Name: name, done: make(chan struct{}), tail: &tail{to: verbose, name: name}}
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, args...) // stopped by Stop, in order
 	for _, name := range passed {
 		p.cmd.Env = append(p.cmd.Env, name+"="+os.Getenv(name))
 	}
@@ -70,7 +73,7 @@ func spawn(ctx context.Context, name string, verbose io.Writer, path string, arg
 }
 
 // wait reads the ready line, forwards the rest and waits for the end.
-func (p *process) wait(out io.Reader, line chan<- map[string]any) {
+func (p *Process) wait(out io.Reader, line chan<- map[string]any) {
 	defer close(p.done)
 	sc := bufio.NewScanner(out)
 	for sc.Scan() {
@@ -84,16 +87,23 @@ func (p *process) wait(out io.Reader, line chan<- map[string]any) {
 	p.err = p.cmd.Wait()
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// PID returns the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// text returns a field of the ready line.
-func (p *process) text(key string) string {
+// Text returns a text of the ready line.
+func (p *Process) Text(key string) string {
 	s, _ := p.ready[key].(string)
 	return s
 }
 
-// stop asks the program to end, and kills it if it does not.
-func (p *process) stop() error {
+// Number returns a number of the ready line; 0 if it has none.
+func (p *Process) Number(key string) int {
+	n, _ := p.ready[key].(float64)
+	return int(n)
+}
+
+// Stop asks the program to end, and kills it if it does not.
+func (p *Process) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // may already be gone
 	select {
 	case <-p.done:
@@ -102,7 +112,7 @@ func (p *process) stop() error {
 	}
 	_ = p.cmd.Process.Kill() // as above
 	<-p.done
-	return fmt.Errorf("%s did not stop in %s and was killed", p.name, stopPatience)
+	return fmt.Errorf("%s did not stop in %s and was killed", p.Name, stopPatience)
 }
 
 // tail keeps the last lines that a program wrote.
