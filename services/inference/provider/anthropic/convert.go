@@ -124,16 +124,20 @@ func content(parts []*turnv1.ContentPart) []any {
 
 // assistant has the reasoning only as the provider sent it, with its signatures, and only beside calls: there it is wanted back.
 func (c *call) assistant(m *turnv1.Message) []any {
-	calls := make([]any, 0, len(m.GetToolCalls()))
-	for _, tc := range m.GetToolCalls() {
-		calls = append(calls, contentBlock{
-			Type: "tool_use", ID: c.ids.Call(tc), Name: c.names.Wire(tc.GetTool()), Input: provider.ArgumentsObject(tc.GetArgumentsJson()),
-		})
-	}
-	if blocks := c.returns(m, calls); blocks != nil {
+	if blocks := c.returns(m); blocks != nil {
 		return blocks
 	}
-	return append(content(m.GetContent()), calls...)
+	blocks := content(m.GetContent())
+	for _, tc := range m.GetToolCalls() {
+		blocks = append(blocks, c.toolUse(tc))
+	}
+	return blocks
+}
+
+func (c *call) toolUse(tc *turnv1.ToolCall) contentBlock {
+	return contentBlock{
+		Type: "tool_use", ID: c.ids.Call(tc), Name: c.names.Wire(tc.GetTool()), Input: provider.ArgumentsObject(tc.GetArgumentsJson()),
+	}
 }
 
 // result keeps images; everything else is text.

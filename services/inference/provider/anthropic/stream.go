@@ -88,7 +88,7 @@ type stream struct {
 	usage  usage
 	name   string
 	reason string
-	back   collector
+	back   provider.Layout
 }
 
 // block is a tool call being received.
@@ -174,13 +174,13 @@ func (s *stream) start(index int, raw json.RawMessage) error {
 		b := &block{index: s.calls, input: begun.Input}
 		s.blocks[index] = b
 		s.calls++
-		s.back.called()
+		s.back.Call(nil)
 		return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, ID: begun.ID, Tool: s.names.Own(begun.Name)}})
 	case "text":
-		s.back.said(string(begun.Text))
+		s.back.Text(string(begun.Text), nil)
 		return s.emit(provider.Delta{Text: string(begun.Text)})
 	case "thinking", "redacted_thinking":
-		s.back.begin(index, raw)
+		s.back.Begin(index, raw)
 		return s.emit(provider.Delta{Reasoning: string(begun.Thinking)})
 	default:
 		return s.emit(provider.Delta{})
@@ -191,13 +191,13 @@ func (s *stream) delta(ev event) error {
 	d := ev.Delta
 	switch d.Type {
 	case "text_delta":
-		s.back.said(string(d.Text))
+		s.back.Text(string(d.Text), nil)
 		return s.emit(provider.Delta{Text: string(d.Text)})
 	case "thinking_delta":
-		s.back.more(ev.Index, "thinking", d.Thinking)
+		s.back.More(ev.Index, "thinking", d.Thinking)
 		return s.emit(provider.Delta{Reasoning: string(d.Thinking)})
 	case "signature_delta":
-		s.back.more(ev.Index, "signature", d.Signature)
+		s.back.More(ev.Index, "signature", d.Signature)
 		return s.emit(provider.Delta{})
 	case "input_json_delta":
 		b := s.blocks[ev.Index]
@@ -213,7 +213,7 @@ func (s *stream) delta(ev event) error {
 
 // stop ends a block. Arguments that arrived with its start are emitted now.
 func (s *stream) stop(index int) error {
-	s.back.end(index)
+	s.back.End(index)
 	b := s.blocks[index]
 	if b == nil || b.some || len(b.input) == 0 || string(b.input) == "null" || string(b.input) == "{}" {
 		return s.emit(provider.Delta{})
@@ -228,7 +228,7 @@ func (s *stream) Finish() (provider.Finished, error) {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
 	}
 	return provider.Finished{
-		Reason: s.reason, Model: s.name, Usage: s.usage.domain(), Verbatim: s.back.verbatim(s.provider.issuer),
+		Reason: s.reason, Model: s.name, Usage: s.usage.domain(), Verbatim: s.back.Verbatim(s.provider.issuer),
 	}, nil
 }
 
