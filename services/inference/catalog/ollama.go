@@ -2,36 +2,34 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/egress"
-	"github.com/windlass-dev/windlass/services/inference/provider/openai"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/ollama"
 )
 
 // Settings of a local Ollama.
 const (
-	ollama        = "ollama"
 	ollamaPort    = "11434"
 	ollamaTimeout = 300 * time.Millisecond
 )
 
 // ollama looks for an Ollama with a model, on this machine or at OLLAMA_HOST. It is added without a check if it has the default model.
 func (d *detector) ollama(ctx context.Context) error {
-	if d.has(ollama) {
+	if d.has(ollama.Name) {
 		return nil
 	}
 	base := ollamaAddress(d.deps.Getenv("OLLAMA_HOST"))
 	models := d.ollamaModels(ctx, base)
-	if len(models) == 0 && !strings.HasPrefix(d.cfg.DefaultModel, ollama+"/") {
+	if len(models) == 0 && !strings.HasPrefix(d.cfg.DefaultModel, ollama.Name+"/") {
 		return nil
 	}
-	p := ProviderConfig{Name: ollama, Kind: openai.Kind{}.Traits().Name, BaseURL: base + "/v1"} // its models come and go: ask it
+	p := ProviderConfig{Name: ollama.Name, Kind: ollama.Name, BaseURL: base} // its models come and go: ask it
 	if err := p.check(); err != nil {
 		return fmt.Errorf("OLLAMA_HOST: %w", err)
 	}
@@ -64,28 +62,12 @@ func ollamaAddress(host string) string {
 func (d *detector) ollamaModels(ctx context.Context, base string) []string {
 	ctx, cancel := context.WithTimeout(ctx, ollamaTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/tags", nil)
+	p, err := ollama.Kind{}.New(provider.Config{
+		Identity: provider.Identity{Name: ollama.Name}, BaseURL: base, HTTP: d.deps.Egress.Client(egress.Options{MaxResponseBytes: 1 << 20}),
+	})
 	if err != nil {
 		return nil
 	}
-	resp, err := d.deps.Egress.Client(egress.Options{MaxResponseBytes: 1 << 20}).Do(req)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
-	var listed struct {
-		Models []struct {
-			Name string `json:"name"`
-		} `json:"models"`
-	}
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&listed) != nil {
-		return nil
-	}
-	var names []string
-	for _, m := range listed.Models {
-		if m.Name != "" {
-			names = append(names, m.Name)
-		}
-	}
+	names, _ := p.Models(ctx) // one that does not answer is none
 	return names
 }

@@ -55,13 +55,16 @@ type Receiver interface {
 	Finish(a *Answer) error
 }
 
-// Generate makes one model call. It sets the model and the key of the request. Failures are those that InferenceService.Generate lists.
+// Generate makes one model call. It sets the model, its window and the key of the request. Failures are those that
+// InferenceService.Generate lists.
 func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Request, to Receiver) error {
 	key, callers, err := c.catalog.Key(ctx, m, req.TurnID)
 	if err != nil {
 		return err
 	}
 	req.Model, req.APIKey = m.Name, key
+	window, _ := c.catalog.Window(m)
+	req.ContextWindow = int(window)
 	call := &conversation{
 		caller: c, model: m, callers: callers, req: req, to: to, answer: newCollector(min(int(c.limits.MaxResponse), maxAnswer)),
 	}

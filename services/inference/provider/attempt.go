@@ -66,8 +66,11 @@ func receive(ctx context.Context, id Identity, model string, resp *http.Response
 	return end, err
 }
 
-// Failed returns the error of a request that an SDK sent.
+// Failed returns the error of a request that an SDK or a Client sent.
 func (id Identity) Failed(ctx context.Context, model string, err error) error {
+	if f := fault.As(err); f != nil {
+		return f
+	}
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return id.Fault(model, refused.Failure)
 	}

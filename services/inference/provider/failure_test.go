@@ -40,6 +40,7 @@ func TestFailuresAreMapped(t *testing.T) {
 	anthropicError := func(kind, message string) string {
 		return `{"type":"error","error":{"type":"` + kind + `","message":"` + message + `"},"request_id":"req_1"}`
 	}
+	asked := map[string]int{"ollama": 1} // before a call
 	in := time.Now().Add(30 * time.Minute).UTC().Format(http.TimeFormat)
 	for _, row := range []struct {
 		name, kind string
@@ -251,8 +252,41 @@ func TestFailuresAreMapped(t *testing.T) {
 			name: "Anthropic pings are no first token", kind: "anthropic", answer: stream(events(begin, ping, textBlock, ping), hold), want: late,
 			says: "did not begin", change: noPatience,
 		},
+		{name: "Ollama 404", kind: "ollama", answer: refuse(404, `{"error":"model 'model-1' not found"}`), want: rejected, says: "no model"},
+		{
+			name: "Ollama 400", kind: "ollama", answer: refuse(400, `{"error":"registry.ollama.ai/library/model-1 does not support tools"}`),
+			want: rejected, says: "does not support tools",
+		},
+		{
+			name: "Ollama context", kind: "ollama", answer: refuse(400, `{"error":"the input length exceeds the context length"}`), want: tooLong,
+			says: "longer than",
+		},
+		{name: "Ollama 503", kind: "ollama", answer: refuse(503, `{"error":"server busy, please try again"}`), want: unavailable, says: "busy"},
+		{
+			name: "Ollama in the stream", kind: "ollama", answer: ndjson(lines(writesLine("Hi"), `{"error":"llama runner has terminated"}`)),
+			want: unavailable, says: "llama runner",
+		},
+		{name: "Ollama without an end", kind: "ollama", answer: ndjson(lines(writesLine("Hi"))), want: broken, says: "stopped before its end"},
+		{
+			name: "Ollama with nothing", kind: "ollama", answer: ndjson(lines(lastLine("stop"))), want: broken, says: "neither text nor a tool call",
+		},
+		{name: "Ollama garbage", kind: "ollama", answer: ndjson(lines(writesLine("Hi"), `{"message":{`)), want: broken, says: "no piece"},
+		{name: "Ollama not UTF-8", kind: "ollama", answer: ndjson("{\"message\":{\"content\":\"\xff\"}}\n"), want: broken, says: "UTF-8"},
+		{name: "Ollama cut", kind: "ollama", answer: ndjson(lines(writesLine("Hi")), cut), want: broken, says: "hung up in the middle"},
+		{
+			name: "another server than Ollama", kind: "ollama", answer: stream(data(says("Hi"))), want: broken,
+			says: "text/event-stream instead of a stream",
+		},
+		{name: "a call of Ollama without a name", kind: "ollama", want: broken, says: "without a name", answer: ndjson(lines(
+			line(`"tool_calls":[{"function":{"arguments":{}}}]`), lastLine("stop")))},
+		{
+			name: "Ollama loads for long", kind: "ollama", answer: ndjson(hold), want: late, says: "did not begin", change: noPatience,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			if row.kind == "ollama" {
+				row.answer = ollama([]string{"completion"}, row.answer)
+			}
 			f := newFake(t, row.answer)
 			var change []func(*inference.Config)
 			if row.change != nil {
@@ -275,7 +309,7 @@ func TestFailuresAreMapped(t *testing.T) {
 			if got.Retry < row.wait[0] || got.Retry > row.wait[1] {
 				t.Errorf("retry after %s", got.Retry)
 			}
-			if n := len(f.seen()); n != 1 {
+			if n := len(f.seen()) - asked[row.kind]; n != 1 {
 				t.Errorf("%d requests: the worker retries, not we", n)
 			}
 		})

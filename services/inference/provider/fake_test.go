@@ -68,17 +68,21 @@ func (f *fake) seen() []seen {
 func stream(pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		for _, p := range pieces {
-			switch p {
-			case hold:
-				<-r.Context().Done()
-				return
-			case cut:
-				panic(http.ErrAbortHandler)
-			}
-			_, _ = io.WriteString(w, p)
-			w.(http.Flusher).Flush()
+		play(w, r, pieces)
+	}
+}
+
+func play(w http.ResponseWriter, r *http.Request, pieces []string) {
+	for _, p := range pieces {
+		switch p {
+		case hold:
+			<-r.Context().Done()
+			return
+		case cut:
+			panic(http.ErrAbortHandler)
 		}
+		_, _ = io.WriteString(w, p)
+		w.(http.Flusher).Flush()
 	}
 }
 

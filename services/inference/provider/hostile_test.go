@@ -66,6 +66,17 @@ type zipped struct {
 
 func (z zipped) Write(b []byte) (int, error) { return z.z.Write(b) }
 
+// typed writes another media type than its handler.
+type typed struct {
+	http.ResponseWriter
+	media string
+}
+
+func (w typed) Write(b []byte) (int, error) {
+	w.Header().Set("Content-Type", w.media)
+	return w.ResponseWriter.Write(b)
+}
+
 // TestHostileAnswersAreBounded plays hostile responses of a model server. Each ends the call with one failure, and what is read, stored and
 // reported is limited.
 func TestHostileAnswersAreBounded(t *testing.T) {
@@ -135,9 +146,25 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 				60*mib, ""), "too many events",
 		},
 		{"Anthropic, deep JSON", "anthropic", again("data: ", `{"message":`, 7*mib, "\n\n"), "more than 100000 values"},
+		{"Ollama, a line of 60 MB", "ollama", again("", strings.Repeat("x", 1000), 60*mib, "\n"), "too long"},
+		{"Ollama, a million empty lines", "ollama", again("", "\n", 60*mib, ""), "too many events"},
+		{"Ollama, a million pieces", "ollama", again("", lines(`{"message":{"content":"a"}}`), 60*mib, ""), "too many events"},
+		{"Ollama, deep JSON", "ollama", again("", `{"message":`, 7*mib, "\n"), "more than 100000 values"},
+		{"Ollama, large numbers", "ollama", again(`{"eval_count":1`, "0", 7*mib, "}\n"), "no piece"},
+		{
+			"Ollama, calls", "ollama", again(`{"message":{"tool_calls":[`, `{"function":{"name":"x"}},`, mib/2, `{"function":{"name":"x"}}]}}`+"\n"),
+			"128 tool calls",
+		},
+		{"Ollama, compressed zeros", "ollama", bomb(again("", strings.Repeat("\x00", mib), 2000*mib, "")), "too long"},
 		{"Anthropic, large numbers", "anthropic", again(`data: {"index":1`, "0", 7*mib, "}\n\n"), "no event"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			if row.kind == "ollama" {
+				answer := row.answer
+				row.answer = ollama([]string{"completion"}, func(w http.ResponseWriter, r *http.Request) {
+					answer(typed{w, "application/x-ndjson"}, r)
+				})
+			}
 			f := newFake(t, row.answer)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

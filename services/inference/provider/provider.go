@@ -46,6 +46,8 @@ type Request struct {
 	Tools []*inferencev1.ToolDefinition
 	// MaxOutputTokens limits the answer; 0 means the provider's default.
 	MaxOutputTokens int
+	// ContextWindow is the number of tokens that the model can read and write together; 0 if that is unknown.
+	ContextWindow int
 	// Temperature is nil for the provider's default.
 	Temperature *float64
 	// APIKey replaces the provider's own key; zero does not.

@@ -21,6 +21,36 @@ const MaxCalls = 128
 // answers limits the events of an answer. Comments count as keep-alives.
 var answers = sse.Config{MaxEvent: 8 << 20, MaxEvents: 180_000, MaxLines: 1_000_000, Comments: true, Unfinished: true}
 
+// Frames are the events of an answer.
+type Frames interface {
+	// More reports whether the end of the next event is already buffered, so that Next will not block.
+	More() bool
+	// Next returns the next event, whose data are valid until the next call; io.EOF at the end. A limit is sse.ErrTooLong or sse.ErrTooMany.
+	Next() (sse.Event, error)
+}
+
+// Framing is how an API separates the events of its answers.
+type Framing struct {
+	// Media is the media type of the answers.
+	Media string
+	// Open returns the events of an answer.
+	Open func(r io.Reader) Frames
+}
+
+// Framed is a Reader of answers that are no server-sent events.
+type Framed interface {
+	// Framing returns the framing of the answer. It is constant.
+	Framing() Framing
+}
+
+// framingOf returns the framing of what a reader reads.
+func framingOf(r Reader) Framing {
+	if f, ok := r.(Framed); ok {
+		return f.Framing()
+	}
+	return Framing{Media: "text/event-stream", Open: func(r io.Reader) Frames { return sse.NewReader(r, answers) }}
+}
+
 // maxErrorBody limits what is read of a body that is not a stream.
 const maxErrorBody = 64 << 10
 
@@ -29,8 +59,9 @@ const maxErrorBody = 64 << 10
 func (id Identity) events(ctx context.Context, resp *http.Response, model string, batch *Batch, r Reader) (err error) {
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
 	defer func() { err = cmp.Or(err, batch.Flush()) }()
+	framing := framingOf(r)
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if media != "text/event-stream" && media != "" {
+	if media != framing.Media && media != "" {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		if f, ok := r.Failure(body); ok && err == nil {
 			return id.Fault(model, f)
@@ -38,7 +69,7 @@ func (id Identity) events(ctx context.Context, resp *http.Response, model string
 		return Broken("%s answered %s instead of a stream of events", id.Name, media).
 			Hint("Check that base_url is the address of the API (most end in /v1), and try again.")
 	}
-	events := sse.NewReader(resp.Body, answers)
+	events := framing.Open(resp.Body)
 	for {
 		if !events.More() {
 			if err := batch.Flush(); err != nil {

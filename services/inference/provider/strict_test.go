@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -54,10 +55,24 @@ type vendor struct {
 	// call streams an answer with one call, and say one with a text.
 	call func(id, name, arguments string) string
 	say  string
+	// messages is the name of the conversation in a request, if it is not "messages".
+	messages string
+	// play responds with an answer, if it is no stream of events.
+	play func(pieces ...string) http.HandlerFunc
+	// other responds to requests that are no calls.
+	other map[string]http.HandlerFunc
 }
 
 func (v *vendor) serve(t *testing.T, calls *int) http.HandlerFunc {
+	respond, conversation := v.play, cmp.Or(v.messages, "messages")
+	if respond == nil {
+		respond = stream
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
+		if other := v.other[r.URL.Path]; other != nil {
+			other(w, r)
+			return
+		}
 		var body map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
@@ -67,14 +82,15 @@ func (v *vendor) serve(t *testing.T, calls *int) http.HandlerFunc {
 			refuse(400, fmt.Sprintf(`{"error":{"type":"invalid_request_error","message":%q}}`, wrong))(w, r)
 			return
 		}
-		last, _ := json.Marshal(body["messages"].([]any)[len(body["messages"].([]any))-1])
+		messages := list(body[conversation])
+		last, _ := json.Marshal(messages[len(messages)-1])
 		if !strings.Contains(string(last), "turn ") { // a result
-			stream(v.say)(w, r)
+			respond(v.say)(w, r)
 			return
 		}
 		name := invented[*calls%len(invented)]
 		*calls++
-		stream(v.call(fmt.Sprintf("call_%d", *calls%7), name, `{"text":"\ud83d\ude80","id":`+bigID+`}`))(w, r)
+		respond(v.call(fmt.Sprintf("call_%d", *calls%7), name, `{"text":"\ud83d\ude80","id":`+bigID+`}`))(w, r)
 	}
 }
 

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +45,16 @@ func vendors() map[string]*vendor {
 	}
 	anthropicSay := events(begin, textBlock, writes(`ship it \ud83d`), ping, writes(`\ude80!`), stop0, ends("end_turn"), over)
 	thinks := openaiCall(`,"reasoning_content":"I should \ud83d\ude80."`)
+	ollamaCall := func(id, name, arguments string) string {
+		return lines(line(`"content":"","thinking":"I \ud83d"`), line(`"content":"","thinking":"\ude80"`), line(fmt.Sprintf(
+			`"content":"","tool_calls":[{"id":%q,"function":{"index":0,"name":%q,"arguments":%s}}]`, id, name, arguments)), lastLine("stop"))
+	}
+	ollamaSay := lines(line(`"content":"ship it \ud83d"`), line(`"content":""`), line(`"content":"\ude80!"`), lastLine("stop"))
 	return map[string]*vendor{
+		"Ollama": {
+			kind: "ollama", model: "qwen3", check: checkOllama, call: ollamaCall, say: ollamaSay, play: ndjson,
+			other: map[string]http.HandlerFunc{"/api/show": ollama([]string{"completion", "tools", "thinking"}, nil)},
+		},
 		"OpenAI":    {kind: "openai", model: "gpt-x", check: checkOpenAI, call: openaiCall(""), say: openaiSay},
 		"DeepSeek":  {kind: "openai", model: "deepseek-x", check: checkDeepSeek, call: thinks, say: openaiSay},
 		"Gemini":    {kind: "openai", model: "gemini-x", check: checkGemini, call: signed, say: openaiSay},
@@ -322,6 +332,44 @@ func checkMessages(body map[string]any) string {
 					return fmt.Sprintf("messages.%d: unexpected `tool_use_id`", i)
 				}
 			}
+		}
+	}
+	return ""
+}
+
+// checkOllama has the rules of Ollama's types: a value of another type is refused, and an unknown keyword of a schema is lost.
+func checkOllama(body map[string]any) string {
+	for i, t := range list(body["tools"]) {
+		schema := at(t, "function", "parameters")
+		if at(schema, "type") != "object" || at(schema, "properties") == nil {
+			return fmt.Sprintf("tools[%d]: json: cannot unmarshal parameters", i)
+		}
+		if wrong := googleFault(schema); wrong != "" {
+			return fmt.Sprintf("tools[%d]: %s", i, wrong)
+		}
+	}
+	open := map[string]bool{}
+	for i, m := range list(body["messages"]) {
+		calls := list(at(m, "tool_calls"))
+		if len(calls) > 0 && at(m, "thinking") != "I 🚀" {
+			return fmt.Sprintf("messages[%d]: the thinking is missing: %v", i, m)
+		}
+		if _, ok := at(m, "content").(string); !ok {
+			return fmt.Sprintf("messages[%d]: json: cannot unmarshal content", i)
+		}
+		for _, c := range calls {
+			if _, ok := at(c, "function", "arguments").(map[string]any); !ok {
+				return fmt.Sprintf("messages[%d]: json: cannot unmarshal string into arguments", i)
+			}
+			id, _ := at(c, "id").(string)
+			open[id] = true
+		}
+		if at(m, "role") == "tool" {
+			id, _ := at(m, "tool_call_id").(string)
+			if name, _ := at(m, "tool_name").(string); !open[id] || !geminiName.MatchString(name) {
+				return fmt.Sprintf("messages[%d]: a result without a call: %v", i, m)
+			}
+			delete(open, id)
 		}
 	}
 	return ""
