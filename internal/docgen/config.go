@@ -42,6 +42,7 @@ func writeConfig(w *writer, _ string) error {
 		{"WINDLASS_TOOL_*", "Secrets of tool servers: sources can refer to these as `${env:NAME}`, see `mcpbridge.env_allow`."},
 		{"OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL", "Define a provider named `openai`, if `inference.detect` is on."},
 		{"ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL", "Define a provider named `anthropic`, if `inference.detect` is on."},
+		{"GEMINI_API_KEY, GEMINI_BASE_URL, GEMINI_MODEL", "Define a provider named `gemini`, if `inference.detect` is on."},
 		{"OLLAMA_HOST", "Address of Ollama, if `inference.detect` is on."},
 	} {
 		w.line("| %s | %s |", code(row[0]), row[1])

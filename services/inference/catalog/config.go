@@ -15,7 +15,7 @@ import (
 type Config struct {
 	DefaultModel string           `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first one found."`
 	Providers    []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
-	Detect       bool             `yaml:"detect" default:"true" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY and a local Ollama where they are found."`
+	Detect       bool             `yaml:"detect" default:"true" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY and a local Ollama where they are found."`
 	Prices       []PriceConfig    `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies; a model without a match counts as free."`
 	Models       []ModelConfig    `yaml:"models" doc:"Limits of models. The first entry that matches a model applies, before what is known for its family. A conversation that outgrows the window is compacted."`
 	Currency     string           `yaml:"currency" default:"USD" doc:"Currency of prices, costs and money budgets, three letters."`
@@ -24,7 +24,7 @@ type Config struct {
 // ProviderConfig is one provider.
 type ProviderConfig struct {
 	Name       string                  `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
-	Kind       string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of vLLM and many others), anthropic, ollama, or scripted."`
+	Kind       string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of vLLM and many others), anthropic, gemini (also of Vertex AI), ollama, or scripted."`
 	BaseURL    string                  `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:8000/v1. Empty: the public one of this kind."`
 	APIKey     secret.Value            `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
 	Tenant     string                  `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`

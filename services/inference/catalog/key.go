@@ -36,7 +36,7 @@ func (c *Catalog) callersKey(ctx context.Context, m Model, turnID string) (secre
 	}
 	key, ok := d.Text(from)
 	switch {
-	case ok && !httpguts.ValidHeaderFieldValue(key.Reveal()):
+	case ok && !m.Provider.validKey(key.Reveal()):
 		return secret.Value{}, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
 			"the value of the key %q in the header %s is no API key", from, providerdata.Header)
 	case ok && !key.IsZero():
@@ -61,8 +61,13 @@ func (c *Catalog) storedKey(p *Provider) (secret.Value, error) {
 	case len(r.Wrong) > 0:
 		return secret.Value{}, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the key of provider %q: %s", p.Name,
 			r.Wrong[0].Message)
-	case !httpguts.ValidHeaderFieldValue(key):
+	case !p.validKey(key):
 		return secret.Value{}, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the key of provider %q is no API key", p.Name)
 	}
 	return secret.New(key), nil
+}
+
+// validKey reports whether a text can be a key.
+func (p *Provider) validKey(key string) bool {
+	return p.Kind.KeyDocument || httpguts.ValidHeaderFieldValue(key)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/provider/anthropic"
+	"github.com/windlass-dev/windlass/services/inference/provider/gemini"
 	"github.com/windlass-dev/windlass/services/inference/provider/ollama"
 	"github.com/windlass-dev/windlass/services/inference/provider/openai"
 	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
@@ -15,6 +16,7 @@ import (
 var kinds = []provider.Kind{
 	openai.Kind{},
 	anthropic.Kind{},
+	gemini.Kind{},
 	ollama.Kind{},
 	scripted.Kind{},
 }

@@ -59,6 +59,8 @@ func families() []ModelConfig {
 		{"*/gemini-1.5-*", 1_048_576, 8_192},
 		{"*/gemini-2.0-*", 1_048_576, 8_192},
 		{"*/gemini-2.5-*", 1_048_576, 65_536},
+		{"*/gemini-3*", 1_048_576, 65_536},
+		{"*/gemini-flash*", 1_048_576, 65_536},
 		{"mistral/mistral-large*", 128_000, 0},
 		{"deepseek/deepseek-*", 128_000, 8_192},
 	}

@@ -7,6 +7,7 @@ import (
 	"html"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/canon"
 )
@@ -89,6 +90,7 @@ func (f *Failure) object(o map[string]any, depth int) string {
 	if param, ok := members["param"].(string); ok {
 		f.Param = param
 	}
+	f.details(members["details"])
 	text := ""
 	for _, key := range messageKeys {
 		if text = f.read(members[key], depth+1); text != "" {
@@ -109,6 +111,22 @@ func (f *Failure) object(o map[string]any, depth int) string {
 		}
 	}
 	return text
+}
+
+// details reads the parts of Google's errors that say more than the message: how long to wait, and that the key is meant.
+func (f *Failure) details(v any) {
+	list, _ := v.([]any)
+	for _, e := range list[:min(len(list), maxErrorItems)] {
+		o, _ := e.(map[string]any)
+		if reason, _ := o["reason"].(string); reason == "API_KEY_INVALID" {
+			f.Kind += " invalid_api_key"
+		}
+		if delay, ok := o["retryDelay"].(string); ok {
+			if wait, err := time.ParseDuration(delay); err == nil {
+				f.RetryAfter = max(0, min(wait, maxRetryAfter))
+			}
+		}
+	}
 }
 
 var (

@@ -280,6 +280,60 @@ func TestFailuresAreMapped(t *testing.T) {
 		{name: "a call of Ollama without a name", kind: "ollama", want: broken, says: "without a name", answer: ndjson(lines(
 			line(`"tool_calls":[{"function":{"arguments":{}}}]`), lastLine("stop")))},
 		{
+			name: "Gemini's key", kind: "gemini", answer: refuse(400, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.",`+
+				`"status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`),
+			want: rejected, says: "refused the key",
+		},
+		{
+			name: "Gemini 403", kind: "gemini", answer: refuse(403, `{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}`), want: rejected,
+			says: "does not let this key use",
+		},
+		{
+			name: "Gemini 404", kind: "gemini", answer: refuse(404, `{"error":{"code":404,"message":"models/model-1 is not found","status":"NOT_FOUND"}}`),
+			want: rejected, says: "no model",
+		},
+		{
+			name: "Gemini 429", kind: "gemini", answer: refuse(429, `{"error":{"code":429,"message":"You exceeded your current quota","status":`+
+				`"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"35s"}]}}`), want: limited,
+			wait: [2]time.Duration{35 * time.Second, 35 * time.Second},
+		},
+		{
+			name: "Gemini context", kind: "gemini", want: tooLong, says: "longer than", answer: refuse(400, `[{"error":{"code":400,"message":`+
+				`"The input token count (314175) exceeds the maximum number of tokens allowed (131072).","status":"INVALID_ARGUMENT"}}]`),
+		},
+		{
+			name: "Gemini overloaded", kind: "gemini", answer: refuse(503, `{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`),
+			want: unavailable, says: "overloaded",
+		},
+		{
+			name: "Gemini overloaded in the stream", kind: "gemini", want: unavailable, says: "overloaded",
+			answer: stream(data(saysPart("Hi"), `{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`)),
+		},
+		{
+			name: "Gemini with status 200", kind: "gemini", want: unavailable, says: "internal",
+			answer: refuse(200, `[{"error":{"code":500,"message":"internal","status":"INTERNAL"}}]`),
+		},
+		{
+			name: "Gemini's broken call", kind: "gemini", answer: stream(data(finishes("MALFORMED_FUNCTION_CALL"))), want: broken,
+			says: "MALFORMED_FUNCTION_CALL",
+		},
+		{name: "Gemini without an end", kind: "gemini", answer: stream(data(saysPart("Hi"))), want: broken, says: "stopped before its end"},
+		{name: "Gemini with nothing", kind: "gemini", answer: stream(data(finishes("STOP"))), want: broken, says: "neither text nor a tool call"},
+		{name: "Gemini cut", kind: "gemini", answer: stream(data(saysPart("Hi")), cut), want: broken, says: "hung up in the middle"},
+		{
+			name: "Gemini with a part that nobody reads", kind: "gemini", want: broken, says: "cannot be read",
+			answer: stream(data(parts(`{"inlineData":{"mimeType":"image/png","data":"cG5n"}}`), finishes("STOP"))),
+		},
+		{
+			name: "Gemini's text is a number", kind: "gemini", answer: stream(data(parts(`{"text":7}`), finishes("STOP"))), want: broken, says: "no part",
+		},
+		{name: "Gemini garbage", kind: "gemini", answer: stream(data(saysPart("Hi"), `{"candidates":[`)), want: broken, says: "no event"},
+		{
+			name: "a call of Gemini without a name", kind: "gemini", want: broken, says: "without a name",
+			answer: stream(data(parts(`{"functionCall":{"args":{}}}`), finishes("STOP"))),
+		},
+		{name: "Gemini thinks for long", kind: "gemini", answer: stream(hold), want: late, says: "did not begin", change: noPatience},
+		{
 			name: "Ollama loads for long", kind: "ollama", answer: ndjson(hold), want: late, says: "did not begin", change: noPatience,
 		},
 	} {

@@ -156,6 +156,17 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 			"128 tool calls",
 		},
 		{"Ollama, compressed zeros", "ollama", bomb(again("", strings.Repeat("\x00", mib), 2000*mib, "")), "too long"},
+		{"Gemini, a million events", "gemini", again("", "data:{}\n\n", 60*mib, ""), "too many events"},
+		{"Gemini, parts", "gemini", again(`data: {"candidates":[{"content":{"parts":[`, `{"text":"a"},`, 7*mib, "]}}]}\n\n"), "more than 100000 values"},
+		{"Gemini, deep JSON", "gemini", again("data: ", `{"candidates":[`, 7*mib, "\n\n"), "more than 100000 values"},
+		{"Gemini, a large signature", "gemini", stream(data(parts(`{"text":"a","thoughtSignature":"`+strings.Repeat("x", 4*mib)+`"}`),
+			finishes("STOP"))), ""},
+		{
+			"Gemini, calls", "gemini", again(`data: {"candidates":[{"content":{"parts":[`, `{"functionCall":{"name":"x"}},`, mib/2,
+				`{"functionCall":{"name":"x"}}]}}]}`+"\n\n"), "128 tool calls",
+		},
+		{"Gemini, large numbers", "gemini", again(`data: {"usageMetadata":{"promptTokenCount":1`, "0", 7*mib, "}}\n\n"), "no event"},
+		{"Gemini, compressed events", "gemini", bomb(again("", data(saysPart(strings.Repeat("a", 1000))), 2000*mib, "")), "larger than"},
 		{"Anthropic, large numbers", "anthropic", again(`data: {"index":1`, "0", 7*mib, "}\n\n"), "no event"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -22,6 +22,8 @@ type Traits struct {
 	DefaultModel string
 	// EnvPrefix is the beginning of the variables PREFIX_API_KEY, PREFIX_MODEL and PREFIX_BASE_URL that providers are detected by; "" = none.
 	EnvPrefix string
+	// KeyDocument allows keys that are no values of a header, such as JSON.
+	KeyDocument bool
 	// BuiltIn providers run in this process: they have no address, no key and only the default model.
 	BuiltIn bool
 }

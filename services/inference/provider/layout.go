@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/json"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -105,6 +106,9 @@ func (l *Layout) Begin(index int, raw json.RawMessage) {
 	l.size += len(raw)
 }
 
+// Begun reports whether a block began that has not ended.
+func (l *Layout) Begun(index int) bool { return l.open[index] != nil }
+
 // More adds a piece of a field of a block.
 func (l *Layout) More(index int, field string, piece Fragment) {
 	if b := l.open[index]; b != nil && l.size <= maxOpaque {
@@ -136,15 +140,13 @@ func (l *Layout) End(index int) {
 	}
 }
 
-// Text adds a piece of text, and what came with it; pieces with nothing are joined.
+// Text adds a piece of text, and what came with it; pieces with the same are joined.
 func (l *Layout) Text(text string, with json.RawMessage) {
 	switch n := len(l.parts) - 1; {
-	case with != nil:
-		l.with(Part{Text: len(text), With: with})
-	case n >= 0 && l.parts[n].Text > 0 && l.parts[n].With == nil:
+	case n >= 0 && l.parts[n].Text > 0 && bytes.Equal(l.parts[n].With, with):
 		l.parts[n].Text += len(text)
-	case text != "":
-		l.parts = append(l.parts, Part{Text: len(text)})
+	case text != "" || with != nil:
+		l.with(Part{Text: len(text), With: with})
 	}
 }
 

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -19,7 +20,7 @@ func Refusals(req *http.Request, next func(*http.Request) (*http.Response, error
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	f := ReadFailure(body)
-	f.Status, f.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())
+	f.Status, f.RetryAfter = resp.StatusCode, cmp.Or(RetryAfter(resp.Header, time.Now()), f.RetryAfter)
 	return nil, &RefusedError{f}
 }
 

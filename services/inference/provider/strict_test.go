@@ -63,11 +63,16 @@ type vendor struct {
 	other map[string]http.HandlerFunc
 }
 
-func (v *vendor) serve(t *testing.T, calls *int) http.HandlerFunc {
-	respond, conversation := v.play, cmp.Or(v.messages, "messages")
-	if respond == nil {
-		respond = stream
+// respond responds with an answer.
+func (v *vendor) respond(pieces ...string) http.HandlerFunc {
+	if v.play != nil {
+		return v.play(pieces...)
 	}
+	return stream(pieces...)
+}
+
+func (v *vendor) serve(t *testing.T, calls *int) http.HandlerFunc {
+	conversation := cmp.Or(v.messages, "messages")
 	return func(w http.ResponseWriter, r *http.Request) {
 		if other := v.other[r.URL.Path]; other != nil {
 			other(w, r)
@@ -85,12 +90,12 @@ func (v *vendor) serve(t *testing.T, calls *int) http.HandlerFunc {
 		messages := list(body[conversation])
 		last, _ := json.Marshal(messages[len(messages)-1])
 		if !strings.Contains(string(last), "turn ") { // a result
-			respond(v.say)(w, r)
+			v.respond(v.say)(w, r)
 			return
 		}
 		name := invented[*calls%len(invented)]
 		*calls++
-		respond(v.call(fmt.Sprintf("call_%d", *calls%7), name, `{"text":"\ud83d\ude80","id":`+bigID+`}`))(w, r)
+		v.respond(v.call(fmt.Sprintf("call_%d", *calls%7), name, `{"text":"\ud83d\ude80","id":`+bigID+`}`))(w, r)
 	}
 }
 

@@ -50,7 +50,15 @@ func vendors() map[string]*vendor {
 			`"content":"","tool_calls":[{"id":%q,"function":{"index":0,"name":%q,"arguments":%s}}]`, id, name, arguments)), lastLine("stop"))
 	}
 	ollamaSay := lines(line(`"content":"ship it \ud83d"`), line(`"content":""`), line(`"content":"\ude80!"`), lastLine("stop"))
+	geminiCall := func(id, name, arguments string) string {
+		return data(parts(`{"text":"I \ud83d","thought":true}`), parts(`{"text":"\ude80","thought":true}`), parts(fmt.Sprintf(
+			`{"functionCall":{"id":%q,"name":%q,"args":%s},"thoughtSignature":"c2ln"}`, id, name, arguments)), finishes("STOP"))
+	}
+	geminiSay := data(parts(`{"text":"ship it \ud83d"}`), parts(`{"text":""}`), parts(`{"text":"\ude80!"}`), finishes("STOP"))
 	return map[string]*vendor{
+		"Gemini's own API": {
+			kind: "gemini", model: "gemini-3-pro", check: checkGenerateContent, call: geminiCall, say: geminiSay, messages: "contents",
+		},
 		"Ollama": {
 			kind: "ollama", model: "qwen3", check: checkOllama, call: ollamaCall, say: ollamaSay, play: ndjson,
 			other: map[string]http.HandlerFunc{"/api/show": ollama([]string{"completion", "tools", "thinking"}, nil)},
@@ -371,6 +379,52 @@ func checkOllama(body map[string]any) string {
 			}
 			delete(open, id)
 		}
+	}
+	return ""
+}
+
+// checkGenerateContent has the rules of the Gemini API.
+func checkGenerateContent(body map[string]any) string {
+	for i, t := range list(at(body, "tools", 0, "functionDeclarations")) {
+		if wrong := googleFault(at(t, "parameters")); wrong != "" {
+			return fmt.Sprintf("tools[0].function_declarations[%d].parameters: %s", i, wrong)
+		}
+		if name, _ := at(t, "name").(string); !geminiName.MatchString(name) {
+			return fmt.Sprintf("tools[0].function_declarations[%d].name: Invalid function name", i)
+		}
+	}
+	before, open := "model", []string(nil) // of the content before, its calls
+	for i, c := range list(body["contents"]) {
+		role, _ := at(c, "role").(string)
+		var calls, results []string
+		for n, p := range list(at(c, "parts")) {
+			if call := at(p, "functionCall"); call != nil {
+				name, _ := at(call, "name").(string)
+				id, _ := at(call, "id").(string)
+				switch {
+				case !geminiName.MatchString(name):
+					return fmt.Sprintf("contents[%d].parts[%d].function_call.name: Invalid", i, n)
+				case len(calls) == 0 && at(p, "thoughtSignature") != "c2ln":
+					return "Function call is missing a thought_signature in functionCall parts"
+				case !strings.Contains(fmt.Sprint(at(call, "args")), "🚀"):
+					return fmt.Sprintf("contents[%d].parts[%d].function_call.args: %v", i, n, at(call, "args"))
+				}
+				calls = append(calls, id+" "+name)
+			}
+			if result := at(p, "functionResponse"); result != nil {
+				results = append(results, fmt.Sprint(at(result, "id"), " ", at(result, "name")))
+			}
+			if at(p, "thought") != nil {
+				return "thoughts are not returned"
+			}
+		}
+		switch {
+		case !slices.Equal(open, results):
+			return fmt.Sprintf("contents[%d]: the function response parts %q are not equal to the function call parts %q", i, results, open)
+		case len(calls) > 0 && (role != "model" || before != "user"):
+			return "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+		}
+		before, open = role, calls
 	}
 	return ""
 }

@@ -33,7 +33,9 @@ func called(t *testing.T, client inferencev1.InferenceServiceClient, req *infere
 
 // TestWhatAProviderSentGoesBackToItAlone goes on with a conversation at a server that has not sent its reasoning and signatures.
 func TestWhatAProviderSentGoesBackToItAlone(t *testing.T) {
-	for name, mark := range map[string]string{"DeepSeek": "I should", "Gemini": "c2ln", "Anthropic": "EqQB"} {
+	for name, mark := range map[string]string{
+		"DeepSeek": "I should", "Gemini": "c2ln", "Anthropic": "EqQB", "Ollama": "thinking", "Gemini's own API": "c2ln",
+	} {
 		t.Run(name, func(t *testing.T) {
 			v, calls, read := vendors()[name], 0, ""
 			first := httptest.NewServer(v.serve(t, &calls))
@@ -44,7 +46,7 @@ func TestWhatAProviderSentGoesBackToItAlone(t *testing.T) {
 					t.Error(err)
 				}
 				read = string(raw)
-				stream(v.say)(w, r)
+				v.respond(v.say)(w, r)
 			}))
 			t.Cleanup(other.Close)
 			req := &inferencev1.GenerateRequest{

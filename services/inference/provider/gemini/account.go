@@ -1,0 +1,85 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/jwt"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/truncate"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+// scope is that of the tokens of Vertex AI.
+const scope = "https://www.googleapis.com/auth/cloud-platform"
+
+// maxMessage is the maximum length of Google's words in an error, in characters.
+const maxMessage = 200
+
+// account is the key of a service account, as Google writes it.
+type account struct {
+	Type       string `json:"type"`
+	Email      string `json:"client_email"`
+	PrivateKey string `json:"private_key"`
+	KeyID      string `json:"private_key_id"`
+	TokenURL   string `json:"token_uri"`
+}
+
+// isAccount reports whether a key is that of a service account.
+func isAccount(key secret.Value) bool { return strings.HasPrefix(strings.TrimSpace(key.Reveal()), "{") }
+
+// accounts gets tokens for service accounts, and keeps those of the account that was used last.
+type accounts struct {
+	http *http.Client
+
+	mu     sync.Mutex
+	key    secret.Value
+	tokens oauth2.TokenSource
+}
+
+func newAccounts(client *http.Client) *accounts { return &accounts{http: client} }
+
+// sign adds a token to a request.
+func (a *accounts) sign(r *http.Request, key secret.Value) error {
+	tokens, err := a.of(key)
+	if err != nil {
+		return err
+	}
+	token, err := tokens.Token()
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil && refused.Response.StatusCode < 500 {
+		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "Google refused the service account: %s",
+			truncate.Chars(provider.ReadFailure(refused.Body).Message, maxMessage)).Hint("Check its key, and that the account exists.")
+	}
+	if err != nil {
+		return err
+	}
+	token.SetAuthHeader(r)
+	return nil
+}
+
+func (a *accounts) of(key secret.Value) (oauth2.TokenSource, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tokens != nil && a.key.Equal(key) {
+		return a.tokens, nil
+	}
+	var read account
+	if json.Unmarshal([]byte(key.Reveal()), &read) != nil || read.Type != "service_account" || read.Email == "" || read.PrivateKey == "" ||
+		read.TokenURL == "" {
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is no key of a service account").
+			Hint("Write a key of the Gemini API, or the JSON of a service account's key.")
+	}
+	cfg := jwt.Config{
+		Email: read.Email, PrivateKey: []byte(read.PrivateKey), PrivateKeyID: read.KeyID, Scopes: []string{scope}, TokenURL: read.TokenURL,
+	}
+	a.key, a.tokens = key, cfg.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, a.http))
+	return a.tokens, nil
+}
