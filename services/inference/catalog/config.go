@@ -24,7 +24,7 @@ type Config struct {
 // ProviderConfig is one provider.
 type ProviderConfig struct {
 	Name       string                  `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
-	Kind       string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of vLLM and many others), anthropic, gemini (also of Vertex AI), ollama, or scripted."`
+	Kind       string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of vLLM and many others), openai-responses, anthropic, gemini (also of Vertex AI), ollama, or scripted."`
 	BaseURL    string                  `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:8000/v1. Empty: the public one of this kind."`
 	APIKey     secret.Value            `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
 	Tenant     string                  `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`

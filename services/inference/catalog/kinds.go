@@ -9,12 +9,14 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/gemini"
 	"github.com/windlass-dev/windlass/services/inference/provider/ollama"
 	"github.com/windlass-dev/windlass/services/inference/provider/openai"
+	"github.com/windlass-dev/windlass/services/inference/provider/responses"
 	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
 )
 
 // kinds lists the kinds of providers, in the order in which they are detected.
 var kinds = []provider.Kind{
 	openai.Kind{},
+	responses.Kind{},
 	anthropic.Kind{},
 	gemini.Kind{},
 	ollama.Kind{},

@@ -87,6 +87,23 @@ func (c Client) Read(ctx context.Context, method, path string, body []byte, out 
 	return nil
 }
 
+// AzureKey is the header of Azure's keys.
+const AzureKey = "Api-Key"
+
+// IsAzure reports whether a host is Azure's, which serves the APIs of OpenAI.
+func IsAzure(host string) bool { return strings.HasSuffix(host, ".azure.com") }
+
+// OpenAIKey adds a key as OpenAI's APIs take it.
+func OpenAIKey(r *http.Request, key secret.Value, body []byte) error {
+	if !IsAzure(r.URL.Hostname()) {
+		return Bearer(r, key, body)
+	}
+	if !key.IsZero() {
+		r.Header.Set(AzureKey, key.Reveal())
+	}
+	return nil
+}
+
 // Bearer adds a key as a token.
 func Bearer(r *http.Request, key secret.Value, _ []byte) error {
 	if !key.IsZero() {

@@ -334,6 +334,53 @@ func TestFailuresAreMapped(t *testing.T) {
 		},
 		{name: "Gemini thinks for long", kind: "gemini", answer: stream(hold), want: late, says: "did not begin", change: noPatience},
 		{
+			name: "responses 401", kind: "openai-responses", want: rejected, says: "api_key",
+			answer: refuse(401, openaiError("invalid_request_error", `"invalid_api_key"`, "Incorrect API key provided: "+inferencetest.Key)),
+		},
+		{
+			name: "responses context", kind: "openai-responses", want: tooLong, says: "longer than", answer: stream(events(created,
+				`{"type":"error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}`)),
+		},
+		{
+			name: "responses failed", kind: "openai-responses", want: unavailable, says: "try again", answer: stream(events(created, textAt(0, "Hi"),
+				`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Please try again."}}}`)),
+		},
+		{
+			name: "responses limited", kind: "openai-responses", want: limited, answer: stream(events(created,
+				`{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow"}}}`)),
+		},
+		{
+			name: "responses with another error", kind: "openai-responses", want: unavailable, says: "gateway broke",
+			answer: stream(data(`{"error":{"message":"gateway broke"}}`)),
+		},
+		{name: "responses with status 200", kind: "openai-responses", want: rejected, says: "no credit", answer: refuse(200,
+			`{"error":{"message":"No credit","code":402}}`)},
+		{
+			name: "responses without an end", kind: "openai-responses", answer: stream(events(created, textAt(0, "Hi"))), want: broken,
+			says: "stopped before its end",
+		},
+		{
+			name: "responses with nothing", kind: "openai-responses", answer: stream(events(created, completes())), want: broken,
+			says: "neither text nor a tool call",
+		},
+		{
+			name: "responses with arguments alone", kind: "openai-responses", want: broken,
+			answer: stream(events(argumentsAt(0, "{}"), completes())),
+			says:   "out of order",
+		},
+		{
+			name: "responses with a number for text", kind: "openai-responses", want: broken, says: "no event",
+			answer: stream(events(`{"type":"response.output_text.delta","delta":7}`, completes())),
+		},
+		{
+			name: "responses cut", kind: "openai-responses", answer: stream(events(textAt(0, "Hi")), cut), want: broken,
+			says: "hung up in the middle",
+		},
+		{
+			name: "responses think for long", kind: "openai-responses", answer: stream(events(created), hold), want: late, says: "did not begin",
+			change: noPatience,
+		},
+		{
 			name: "Ollama loads for long", kind: "ollama", answer: ndjson(hold), want: late, says: "did not begin", change: noPatience,
 		},
 	} {

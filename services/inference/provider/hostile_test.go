@@ -167,6 +167,22 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 		},
 		{"Gemini, large numbers", "gemini", again(`data: {"usageMetadata":{"promptTokenCount":1`, "0", 7*mib, "}}\n\n"), "no event"},
 		{"Gemini, compressed events", "gemini", bomb(again("", data(saysPart(strings.Repeat("a", 1000))), 2000*mib, "")), "larger than"},
+		{"responses, a million events", "openai-responses", again("", "data:{\"type\":\"x\"}\n\n", 60*mib, ""), "too many events"},
+		{
+			"responses, items", "openai-responses", again("", "data: "+`{"type":"response.output_item.added","output_index":%d,"item":`+
+				`{"type":"function_call","call_id":"a","name":"x"}}`+"\n\n", 60*mib, ""), "128 tool calls",
+		},
+		{
+			"responses, items of no type", "openai-responses",
+			again("", `data: {"type":"response.output_item.done","output_index":%d,"item":{"type":"x"}}`+"\n\n", 60*mib, ""), "too many",
+		},
+		{
+			"responses, output", "openai-responses", again(`data: {"type":"response.completed","response":{"output":[`, "{},", 7*mib, "{}]}}\n\n"),
+			"more than 100000 values",
+		},
+		{"responses, deep JSON", "openai-responses", again("data: ", `{"item":`, 7*mib, "\n\n"), "more than 100000 values"},
+		{"responses, large numbers", "openai-responses", again(`data: {"output_index":1`, "0", 7*mib, "}\n\n"), "no event"},
+		{"responses, compressed zeros", "openai-responses", bomb(again("data: ", strings.Repeat("\x00", mib), 2000*mib, "")), "too long"},
 		{"Anthropic, large numbers", "anthropic", again(`data: {"index":1`, "0", 7*mib, "}\n\n"), "no event"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

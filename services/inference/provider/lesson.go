@@ -122,7 +122,7 @@ func (l *Lessons) worked(req Request, m *Manner) {
 }
 
 // returned are words for what a provider gets back.
-var returned = []string{"reasoning", "thinking", "thought", "signature"}
+var returned = []string{"reasoning", "thinking", "thought", "signature", "encrypted"}
 
 // raise avoids the next form of tools, up to a limit. It reports whether that changes anything.
 func (l *Lessons) raise(req Request, names []string, most lesson) (changed bool) {

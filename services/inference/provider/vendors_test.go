@@ -55,7 +55,17 @@ func vendors() map[string]*vendor {
 			`{"functionCall":{"id":%q,"name":%q,"args":%s},"thoughtSignature":"c2ln"}`, id, name, arguments)), finishes("STOP"))
 	}
 	geminiSay := data(parts(`{"text":"ship it \ud83d"}`), parts(`{"text":""}`), parts(`{"text":"\ude80!"}`), finishes("STOP"))
+	responsesCall := func(id, name, arguments string) string {
+		half := len(arguments) / 2
+		return events(created, itemDone(0, thought), added(1, callItem(id, name, "")),
+			argumentsAt(1, arguments[:half]), argumentsAt(1, arguments[half:]),
+			itemDone(1, callItem(id, name, arguments)), completes(thought, callItem(id, name, arguments)))
+	}
+	responsesSay := events(created, textAt(0, `ship it \ud83d`), textAt(0, ""), textAt(0, `\ude80!`), completes())
 	return map[string]*vendor{
+		"OpenAI's responses": {
+			kind: "openai-responses", model: "gpt-x", check: checkResponses, call: responsesCall, say: responsesSay, messages: "input",
+		},
 		"Gemini's own API": {
 			kind: "gemini", model: "gemini-3-pro", check: checkGenerateContent, call: geminiCall, say: geminiSay, messages: "contents",
 		},
@@ -425,6 +435,55 @@ func checkGenerateContent(body map[string]any) string {
 			return "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
 		}
 		before, open = role, calls
+	}
+	return ""
+}
+
+// checkResponses has the rules of the responses API.
+func checkResponses(body map[string]any) string {
+	for _, t := range list(body["tools"]) {
+		called, _ := at(t, "name").(string)
+		description, _ := at(t, "description").(string)
+		switch {
+		case !openaiName.MatchString(called):
+			return "Invalid 'tools[0].name': " + called
+		case len([]rune(description)) > 1024:
+			return "description too long for function " + called
+		case at(t, "strict") != false:
+			return "In strict mode, each property must be required: " + called
+		}
+		if wrong := schemaFault(at(t, "parameters"), true); wrong != "" {
+			return "Invalid schema for function '" + called + "': " + wrong
+		}
+	}
+	if body["store"] != false {
+		return "the conversation would be stored"
+	}
+	open, before := map[string]bool{}, ""
+	for i, item := range list(body["input"]) {
+		id, _ := at(item, "call_id").(string)
+		switch kind, _ := at(item, "type").(string); {
+		case before == "reasoning" && kind != "function_call":
+			return fmt.Sprintf("input[%d]: a reasoning item was provided without its required following item", i)
+		case kind == "reasoning" && (at(item, "encrypted_content") != "gAAA" || at(item, "summary", 0, "text") != "hm"):
+			return fmt.Sprintf("input[%d]: the encrypted content could not be verified", i)
+		case kind == "function_call" && before != "reasoning":
+			return fmt.Sprintf("input[%d]: a function_call was provided without its required reasoning item", i)
+		case kind == "function_call":
+			name, _ := at(item, "name").(string)
+			arguments, _ := at(item, "arguments").(string)
+			if !openaiName.MatchString(name) || len(id) > 64 || id == "" || open[id] || !strings.Contains(arguments, bigID) {
+				return fmt.Sprintf("input[%d]: %v", i, item)
+			}
+			open[id] = true
+		case kind == "function_call_output" && !open[id]:
+			return fmt.Sprintf("No tool call found for function call output with call_id %s", id)
+		case kind == "function_call_output":
+			delete(open, id)
+		case len(open) > 0:
+			return "No tool output found for function call"
+		}
+		before, _ = at(item, "type").(string)
 	}
 	return ""
 }

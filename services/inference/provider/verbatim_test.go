@@ -34,7 +34,8 @@ func called(t *testing.T, client inferencev1.InferenceServiceClient, req *infere
 // TestWhatAProviderSentGoesBackToItAlone goes on with a conversation at a server that has not sent its reasoning and signatures.
 func TestWhatAProviderSentGoesBackToItAlone(t *testing.T) {
 	for name, mark := range map[string]string{
-		"DeepSeek": "I should", "Gemini": "c2ln", "Anthropic": "EqQB", "Ollama": "thinking", "Gemini's own API": "c2ln",
+		"OpenAI's responses": "gAAA", "DeepSeek": "I should", "Gemini": "c2ln", "Anthropic": "EqQB", "Ollama": "thinking",
+		"Gemini's own API": "c2ln",
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, calls, read := vendors()[name], 0, ""

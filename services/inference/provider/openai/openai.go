@@ -64,7 +64,7 @@ func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 	}
 	id := cfg.Identity
 	if !cfg.APIKey.IsZero() {
-		opts = append(opts, option.WithAPIKey(cfg.APIKey.Reveal()))
+		opts = append(opts, withKey(address.Hostname(), cfg.APIKey))
 		id.Secrets = append(id.Secrets, cfg.APIKey)
 	}
 	for name, value := range cfg.Headers {
@@ -72,7 +72,7 @@ func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 		id.Secrets = append(id.Secrets, value)
 	}
 	host := address.Hostname()
-	official := host == "api.openai.com" || strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".azure.com")
+	official := host == "api.openai.com" || strings.HasSuffix(host, ".openai.com") || provider.IsAzure(host)
 	// Do not use the SDK's constructor, which reads keys and addresses from the environment.
 	return &Provider{
 		id: id, client: sdk.Client{Options: opts}, host: host, issuer: provider.Issuer("openai", base), official: official,
@@ -85,8 +85,16 @@ func (p *Provider) with(key secret.Value) *Provider {
 	own := *p
 	own.id.Secrets = append(slices.Clone(p.id.Secrets), key)
 	own.id.KeyFrom = "the provider data of the request"
-	own.client.Options = append(slices.Clone(p.client.Options), option.WithAPIKey(key.Reveal()))
+	own.client.Options = append(slices.Clone(p.client.Options), withKey(p.host, key))
 	return &own
+}
+
+// withKey adds a key to each request.
+func withKey(host string, key secret.Value) option.RequestOption {
+	if provider.IsAzure(host) {
+		return option.WithHeader(provider.AzureKey, key.Reveal())
+	}
+	return option.WithAPIKey(key.Reveal())
 }
 
 // Generate implements provider.Provider.
