@@ -5,10 +5,11 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -19,26 +20,53 @@ import (
 )
 
 // Marshal writes a message on one line.
-func Marshal(m proto.Message) ([]byte, error) {
-	return marshal(m, protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true})
+func Marshal(m proto.Message) ([]byte, error) { return Append(nil, m) }
+
+// Append is Marshal that appends to b.
+func Append(b []byte, m proto.Message) ([]byte, error) {
+	return marshal(b, m, protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true})
 }
 
 // MarshalSet is Marshal for requests: it writes only the fields that are set.
 func MarshalSet(m proto.Message) ([]byte, error) {
-	return marshal(m, protojson.MarshalOptions{UseProtoNames: true})
+	return marshal(nil, m, protojson.MarshalOptions{UseProtoNames: true})
 }
 
-func marshal(m proto.Message, opts protojson.MarshalOptions) ([]byte, error) {
-	b, err := canon.Marshal(opts, m)
+// keptBuffer is the capacity in bytes up to which buffers are reused.
+const keptBuffer = 64 << 10
+
+// buffers pools the buffers of what protojson writes.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func marshal(b []byte, m proto.Message, opts protojson.MarshalOptions) ([]byte, error) {
+	buf := buffers.Get().(*[]byte)
+	text, err := canon.Append((*buf)[:0], opts, m)
+	if cap(text) <= keptBuffer {
+		defer buffers.Put(buf)
+		*buf = text
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
-	// protojson adds random spaces per build, so that nobody relies on its bytes; remove them.
-	var out bytes.Buffer
-	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), shortName, nil)); err != nil {
-		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	return compact(b, rewrite(text, m.ProtoReflect().Descriptor(), shortName, nil)), nil
+}
+
+// compact appends valid JSON to b without the random spaces per build that protojson adds, so that nobody relies on its bytes.
+func compact(b, text []byte) []byte {
+	b = slices.Grow(b, len(text))
+	copied, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case !quoted && c == ' ':
+			b = append(b, text[copied:i]...)
+			copied = i + 1
+		}
 	}
-	return out.Bytes(), nil
+	return append(b, text[copied:]...)
 }
 
 // shortName returns the name that a value is written with, "" for the unspecified one.

@@ -1,6 +1,23 @@
 package codec
 
-import "google.golang.org/protobuf/reflect/protoreflect"
+import (
+	"sync"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// holders are the results of hasEnum, by descriptor.
+var holders sync.Map
+
+// mayHoldEnum is hasEnum, computed once for each message.
+func mayHoldEnum(md protoreflect.MessageDescriptor) bool {
+	if known, ok := holders.Load(md); ok {
+		return known == true
+	}
+	found := hasEnum(md, nil)
+	holders.Store(md, found)
+	return found
+}
 
 // hasEnum reports whether a message or anything in it can contain one of our enums.
 func hasEnum(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {

@@ -14,7 +14,7 @@ import (
 func rewrite(
 	data []byte, md protoreflect.MessageDescriptor, name func(protoreflect.EnumDescriptor, string) string, number func(string) string,
 ) []byte {
-	if !hasEnum(md, nil) && (number == nil || !canon.MayHold(md)) {
+	if !mayHoldEnum(md) && (number == nil || !canon.MayHold(md)) {
 		return data
 	}
 	w := rewriter{in: data, name: name, number: number}
@@ -139,7 +139,19 @@ func (w *rewriter) peek() byte {
 
 // text reads a string.
 func (w *rewriter) text() string {
-	start, escaped := w.pos, false
+	raw, escaped := w.quoted()
+	if escaped {
+		var s string
+		if err := json.Unmarshal(raw, &s); err == nil {
+			return s
+		}
+	}
+	return string(raw[1 : len(raw)-1])
+}
+
+// quoted skips a string and returns it with its quotes, and whether it has an escape.
+func (w *rewriter) quoted() (raw []byte, escaped bool) {
+	start := w.pos
 	for w.pos++; w.pos < len(w.in) && w.in[w.pos] != '"'; w.pos++ {
 		if w.in[w.pos] == '\\' {
 			escaped = true
@@ -147,13 +159,7 @@ func (w *rewriter) text() string {
 		}
 	}
 	w.pos++
-	if raw := w.in[start:w.pos]; escaped {
-		var s string
-		if err := json.Unmarshal(raw, &s); err == nil {
-			return s
-		}
-	}
-	return string(w.in[start+1 : w.pos-1])
+	return w.in[start:w.pos], escaped
 }
 
 // skip skips one value of any kind.
@@ -162,7 +168,7 @@ func (w *rewriter) skip() {
 	for {
 		switch w.peek() {
 		case '"':
-			w.text()
+			w.quoted()
 		case '{', '[':
 			depth++
 			w.pos++

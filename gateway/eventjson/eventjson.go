@@ -46,16 +46,15 @@ func Encode(ev *turnv1.Event) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", ev.GetType(), err)
 	}
-	data := []byte("{}")
-	m := ev.ProtoReflect()
-	if fd := m.WhichOneof(payloads(m.Descriptor())); fd != nil {
-		if data, err = codec.Marshal(m.Get(fd).Message().Interface()); err != nil {
-			return nil, fmt.Errorf("event %s: %w", ev.GetType(), err)
-		}
-	}
 	// Append the payload as it is: a json.RawMessage would be parsed and copied again.
 	out = append(out[:len(out)-1], `,"data":`...)
-	return append(append(out, data...), '}'), nil
+	m := ev.ProtoReflect()
+	if fd := m.WhichOneof(payloads(m.Descriptor())); fd == nil {
+		out = append(out, "{}"...)
+	} else if out, err = codec.Append(out, m.Get(fd).Message().Interface()); err != nil {
+		return nil, fmt.Errorf("event %s: %w", ev.GetType(), err)
+	}
+	return append(out, '}'), nil
 }
 
 // Decode reads the output of Encode. It ignores fields that a newer server added; an event of an unknown type has no payload.

@@ -44,9 +44,12 @@ func Rounded(m proto.Message) bool {
 }
 
 // Marshal writes a message as protojson does, but every number of a google.protobuf.Value as it was written.
-func Marshal(o protojson.MarshalOptions, m proto.Message) ([]byte, error) {
+func Marshal(o protojson.MarshalOptions, m proto.Message) ([]byte, error) { return Append(nil, o, m) }
+
+// Append is Marshal that appends to b.
+func Append(b []byte, o protojson.MarshalOptions, m proto.Message) ([]byte, error) {
 	if !Rounded(m) {
-		return o.Marshal(m)
+		return o.MarshalAppend(b, m)
 	}
 	m = proto.Clone(m)
 	each(m.ProtoReflect(), func(v *structpb.Value) {
@@ -61,12 +64,11 @@ func Marshal(o protojson.MarshalOptions, m proto.Message) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unmasked(text), nil
+	return unmasked(b, text), nil
 }
 
-// unmasked replaces the masks in JSON.
-func unmasked(text []byte) []byte {
-	var out []byte
+// unmasked appends JSON to out, and replaces the masks in it.
+func unmasked(out, text []byte) []byte {
 	start := []byte(`"` + mark)
 	for {
 		before, rest, found := bytes.Cut(text, start)
