@@ -65,7 +65,7 @@ func keeps(t *testing.T, b *bus.Bus, want string) (first string, known bool) {
 	return firstOf(msgs), known
 }
 
-func firstOf(msgs []bus.Msg) string {
+func firstOf(msgs []bus.KeptMsg) string {
 	if len(msgs) == 0 {
 		return ""
 	}

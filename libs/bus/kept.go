@@ -34,6 +34,15 @@ type KeptConfig struct {
 	MaxBytes int64
 }
 
+// KeptMsg is a message that was kept.
+type KeptMsg struct {
+	Msg
+	// Seq is the number in the kept stream, increasing but not contiguous per subject.
+	Seq uint64
+	// Time is when the message was kept.
+	Time time.Time
+}
+
 // EnsureKept creates or updates the stream. Messages are on disk, except in an embedded server without a folder. Every process that calls
 // Kept should call this first; it is idempotent.
 func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
@@ -87,12 +96,12 @@ func dedup(maxAge time.Duration) time.Duration {
 // Kept returns all messages kept for one subject (no wildcards), oldest first; none is not an error. Messages published a moment ago may be
 // missing: the server stores them a little later than it delivers them. It creates no state on the server. Errors: ErrNotKept,
 // ErrUnavailable.
-func (b *Bus) Kept(ctx context.Context, subject string) ([]Msg, error) {
+func (b *Bus) Kept(ctx context.Context, subject string) ([]KeptMsg, error) {
 	return b.KeptSince(ctx, subject, time.Time{})
 }
 
 // KeptSince is Kept for the messages that the bus received at the given time or later, by the bus's clock.
-func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([]Msg, error) {
+func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([]KeptMsg, error) {
 	stream, err := b.streamOf(ctx, subject)
 	if err != nil {
 		return nil, fmt.Errorf("kept %s: %w", subject, err)
@@ -102,7 +111,7 @@ func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([
 		delete(request, "seq") // the server accepts only one of the two
 		request["start_time"] = since.UTC()
 	}
-	var out []Msg
+	var out []KeptMsg
 	for {
 		batch, err := b.keptBatch(ctx, stream, subject, request)
 		if err != nil {
@@ -168,7 +177,7 @@ func matches(pattern, subject string) bool {
 
 // batch is one response of the server.
 type batch struct {
-	genuine []Msg
+	genuine []KeptMsg
 	last    uint64 // the sequence of its last message
 	more    bool
 }
@@ -245,14 +254,14 @@ func (b batch) finish(h nats.Header) (batch, error) {
 	return b, nil
 }
 
-func keptMsg(subject string, m *nats.Msg) (Msg, error) {
+func keptMsg(subject string, m *nats.Msg) (KeptMsg, error) {
 	seq, err := strconv.ParseUint(stamp(m, "Nats-Sequence"), 10, 64)
 	if err != nil {
-		return Msg{}, fmt.Errorf("sequence of a kept message: %w", err)
+		return KeptMsg{}, fmt.Errorf("sequence of a kept message: %w", err)
 	}
 	at, err := time.Parse(time.RFC3339Nano, stamp(m, "Nats-Time-Stamp"))
 	if err != nil {
-		return Msg{}, fmt.Errorf("time of a kept message: %w", err)
+		return KeptMsg{}, fmt.Errorf("time of a kept message: %w", err)
 	}
-	return Msg{Subject: subject, Data: m.Data, Seq: seq, Time: at}, nil
+	return KeptMsg{Msg: Msg{Subject: subject, Data: m.Data}, Seq: seq, Time: at}, nil
 }

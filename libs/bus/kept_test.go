@@ -24,7 +24,7 @@ func keep(t testing.TB, b *bus.Bus) {
 	}
 }
 
-func kept(t testing.TB, b *bus.Bus, subject string) []bus.Msg {
+func kept(t testing.TB, b *bus.Bus, subject string) []bus.KeptMsg {
 	t.Helper()
 	out, err := b.Kept(t.Context(), subject)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestKept(t *testing.T) {
 					t.Fatalf("message %d is %+v", i, m)
 				}
 			}
-			if len(got) != n || !slices.IsSortedFunc(got, func(a, b bus.Msg) int { return int(a.Seq) - int(b.Seq) }) {
+			if len(got) != n || !slices.IsSortedFunc(got, func(a, b bus.KeptMsg) int { return int(a.Seq) - int(b.Seq) }) {
 				t.Errorf("%d messages, want %d in order", len(got), n)
 			}
 			if other := kept(t, b, "delta.c"); len(other) != 0 {
@@ -175,13 +175,30 @@ func BenchmarkKept(b *testing.B) {
 	}
 }
 
+// TestReadingKeptMessagesTakesLittleMemory: by default the client makes a queue of half a MiB for each response.
+func TestReadingKeptMessagesTakesLittleMemory(t *testing.T) {
+	b := embedded(t)
+	keep(t, b)
+	fill(t, b, 3)
+	var before, after runtime.MemStats
+	const reads = 20
+	runtime.ReadMemStats(&before)
+	for range reads {
+		kept(t, b, "delta.a")
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / reads; each > 64<<10 {
+		t.Errorf("a response takes %d bytes", each)
+	}
+}
+
 func TestKeptSince(t *testing.T) {
 	b := embedded(t)
 	keep(t, b)
 	fill(t, b, 1000)
 	all := kept(t, b, "delta.a")
 	since := all[400].Time
-	want := all[slices.IndexFunc(all, func(m bus.Msg) bool { return !m.Time.Before(since) }):]
+	want := all[slices.IndexFunc(all, func(m bus.KeptMsg) bool { return !m.Time.Before(since) }):]
 	got, err := b.KeptSince(t.Context(), "delta.a", since)
 	if err != nil {
 		t.Fatal(err)

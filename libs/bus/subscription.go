@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -22,10 +21,6 @@ type Msg struct {
 	Subject string
 	// Data is the payload. It must not be modified: other receivers may share it.
 	Data []byte
-	// Seq is the number in the kept stream, increasing but not contiguous per subject; 0 for live messages.
-	Seq uint64
-	// Time is when the message was kept; zero for live messages.
-	Time time.Time
 }
 
 // Subscription is a stream of live messages for one reader.

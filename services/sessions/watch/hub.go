@@ -29,7 +29,7 @@ type reader interface {
 type messages interface {
 	Subscribe(subject string, buf int) (*bus.Subscription, error)
 	Flush(ctx context.Context) error
-	KeptSince(ctx context.Context, subject string, since time.Time) ([]bus.Msg, error)
+	KeptSince(ctx context.Context, subject string, since time.Time) ([]bus.KeptMsg, error)
 	Connected() bool
 	Spread() time.Duration
 }

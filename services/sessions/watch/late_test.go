@@ -26,7 +26,7 @@ type lateBus struct {
 	looks atomic.Int32
 }
 
-func (b *lateBus) KeptSince(ctx context.Context, subject string, since time.Time) ([]bus.Msg, error) {
+func (b *lateBus) KeptSince(ctx context.Context, subject string, since time.Time) ([]bus.KeptMsg, error) {
 	if b.looks.Add(-1) >= 0 {
 		return nil, nil
 	}

@@ -19,8 +19,12 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// newsBuffer is how many events of a session may wait for a step; more ends the subscription; the next renewal reports a cancel instead.
-const newsBuffer = 64
+// Buffers of messages about a session that may wait for a step: its events, and its cancels. More end the subscription; the next renewal
+// reports a cancel instead.
+const (
+	newsBuffer   = 64
+	cancelBuffer = 4
+)
 
 // retries are the pauses after failed attempts of a step.
 var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
@@ -61,7 +65,8 @@ func (r *Runner) hold(ctx context.Context, w *task) (context.Context, func(error
 	// A commit outlives the step's context, and so must the lease.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	news := r.listen(renewing, contract.CancelSubject(w.Turn.Tenant, w.Turn.SessionID)) // before the step works: a cancel may come at once
+	// Before the step works: a cancel may come at once.
+	news := r.listen(renewing, contract.CancelSubject(w.Turn.Tenant, w.Turn.SessionID), cancelBuffer)
 	go func() {
 		defer close(done)
 		defer news.close()
@@ -167,7 +172,7 @@ func budgetPause(busy *executionv1.Busy, claims int) time.Duration {
 
 // waitFor waits until the step's holder has ended it, or its lease has run out.
 func (r *Runner) waitFor(ctx context.Context, w *task, busy *executionv1.Busy) error {
-	news := r.listen(ctx, contract.EventSubject(w.Turn.Tenant, w.Turn.SessionID))
+	news := r.listen(ctx, contract.EventSubject(w.Turn.Tenant, w.Turn.SessionID), newsBuffer)
 	defer news.close()
 	timer := time.NewTimer(min(busy.GetExpiresIn().AsDuration(), r.cfg.LeaseTTL) + 5*time.Millisecond)
 	defer timer.Stop()
@@ -188,8 +193,8 @@ func (r *Runner) waitFor(ctx context.Context, w *task, busy *executionv1.Busy) e
 // news are messages as they come, as long as the bus is there. The zero value never has any.
 type news struct{ sub *bus.Subscription }
 
-func (r *Runner) listen(ctx context.Context, subject string) *news {
-	sub, err := r.deps.Bus.Subscribe(subject, newsBuffer)
+func (r *Runner) listen(ctx context.Context, subject string, buffer int) *news {
+	sub, err := r.deps.Bus.Subscribe(subject, buffer)
 	if err != nil {
 		r.deps.Log.DebugContext(ctx, "no news from the bus", "error", err)
 		return &news{}
