@@ -191,6 +191,12 @@ func (a *Applied) Permissions() (globs []string, deniedBy map[string]string) {
 	return globs, deniedBy
 }
 
+// HasPermissions reports whether the policies say anything about permissions.
+func (a *Applied) HasPermissions() bool {
+	says := func(p *Policy) bool { return len(p.Spec.Permissions) > 0 }
+	return a.refused != "" || slices.ContainsFunc(a.allow, says) || slices.ContainsFunc(a.deny, says)
+}
+
 // Explanation is one policy's part in a decision.
 type Explanation struct {
 	Policy *Policy

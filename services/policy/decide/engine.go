@@ -5,6 +5,10 @@ package decide
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
@@ -22,6 +26,12 @@ type Config struct {
 	OperatorTenant string
 }
 
+// principalsKept limits the principals whose rules are remembered, maxKey the bytes of the subject and roles of each.
+const (
+	principalsKept = 4096
+	maxKey         = 4096
+)
+
 // Engine evaluates rules. It never changes after New and is safe for concurrent use.
 type Engine struct {
 	users      []Rule
@@ -29,6 +39,20 @@ type Engine struct {
 	approvals  []approval
 	conditions *conditions
 	operators  string
+	applied    *lru.Cache[ruledBy, applied]
+}
+
+// ruledBy is what rules see of a principal.
+type ruledBy struct {
+	kind           policyv1.PrincipalKind
+	subject, roles string
+	operator       bool
+}
+
+// applied is the rules that apply to a principal, and what they say about permissions.
+type applied struct {
+	rules       []Rule
+	permissions authz.Permissions
 }
 
 // ofMesh returns the permissions about the mesh itself, which shows objects of all tenants or concerns them.
@@ -85,15 +109,23 @@ func NewEngine(cfg Config) (*Engine, error) {
 	if operators == "" {
 		operators = authn.DefaultTenant
 	}
+	known, err := lru.New[ruledBy, applied](principalsKept)
+	if err != nil {
+		return nil, fmt.Errorf("make cache of principals: %w", err)
+	}
 	return &Engine{
-		users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions, operators: operators,
+		users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions, operators: operators, applied: known,
 	}, nil
 }
 
 // permissions returns the globs of the principal's permissions, with "!" before denied ones, and the denying rules by glob. They are empty
 // for a principal that no rule matches.
 func (e *Engine) permissions(p *policyv1.Principal) (globs []string, deniedBy map[string]string) {
-	for _, r := range e.rulesFor(p) {
+	return permissionsOf(e.rulesFor(p))
+}
+
+func permissionsOf(rules []Rule) (globs []string, deniedBy map[string]string) {
+	for _, r := range rules {
 		for _, g := range r.Permissions {
 			if r.Deny {
 				g = "!" + g
@@ -112,7 +144,7 @@ func (e *Engine) permissions(p *policyv1.Principal) (globs []string, deniedBy ma
 
 // permission decides whether the principal holds a permission.
 func (e *Engine) permission(p *policyv1.Principal, permission string) authz.Verdict {
-	return authz.Parse(e.permissions(p)).Decide(permission)
+	return e.appliedTo(p).permissions.Decide(permission)
 }
 
 // tool decides whether the principal may call the tool.
@@ -141,9 +173,37 @@ func (e *Engine) grants(p *policyv1.Principal, permission string) string {
 	return ""
 }
 
-// rulesFor returns the rules that apply to the principal. Roles of the mesh and users have separate rules, so that a user token with the
+// rulesFor returns the rules that apply to the principal. They must not be modified.
+func (e *Engine) rulesFor(p *policyv1.Principal) []Rule { return e.appliedTo(p).rules }
+
+// appliedTo returns the rules that apply to the principal, and what they say about permissions.
+func (e *Engine) appliedTo(p *policyv1.Principal) applied {
+	key := ruledBy{p.GetKind(), p.GetSubject(), encoded(p.GetRoles()), p.GetTenant() == e.operators}
+	if known, ok := e.applied.Get(key); ok {
+		return known
+	}
+	rules := e.findRules(p)
+	found := applied{rules, authz.Parse(permissionsOf(rules))}
+	if len(key.subject)+len(key.roles) <= maxKey {
+		e.applied.Add(key, found)
+	}
+	return found
+}
+
+// encoded returns a text that no other roles have.
+func encoded(roles []string) string {
+	var b strings.Builder
+	for _, role := range roles {
+		b.WriteString(strconv.Itoa(len(role)))
+		b.WriteByte(':')
+		b.WriteString(role)
+	}
+	return b.String()
+}
+
+// findRules finds the rules that apply to the principal. Roles of the mesh and users have separate rules, so that a user token with the
 // role "worker" does not get the worker's permissions.
-func (e *Engine) rulesFor(p *policyv1.Principal) []Rule {
+func (e *Engine) findRules(p *policyv1.Principal) []Rule {
 	var rules []Rule
 	roles := p.GetRoles()
 	switch p.GetKind() {

@@ -97,4 +97,9 @@ func (r Rights) Permissions() (globs []string, deniedBy map[string]string) {
 }
 
 // verdict decides a permission as other servers do, from the globs.
-func (r Rights) verdict(name string) authz.Verdict { return authz.Parse(r.Permissions()).Decide(name) }
+func (r Rights) verdict(name string) authz.Verdict {
+	if !r.applied.HasPermissions() {
+		return r.engine.permission(r.Input.Principal, name)
+	}
+	return authz.Parse(r.Permissions()).Decide(name)
+}
