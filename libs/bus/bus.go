@@ -135,7 +135,7 @@ func (b *Bus) options(name string) []nats.Option {
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 200*time.Millisecond),
-		nats.ReconnectBufSize(-1), // fail at once instead of buffering messages that no subscriber waits for any more
+		nats.ReconnectBufSize(-1),        // fail at once instead of buffering messages that no subscriber waits for any more
 		nats.SyncQueueLen(keptBatch + 1), // the client makes a queue of this length for each response
 		nats.FlusherTimeout(2 * time.Second), nats.Timeout(2 * time.Second),
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),

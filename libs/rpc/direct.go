@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/stack"
@@ -141,10 +140,15 @@ func (d *direct) invoke(ctx context.Context, call *reply, req, resp any) (err er
 	if err != nil {
 		return err
 	}
-	if m, ok := out.(proto.Message); ok && proto.Size(m) > MaxMessage {
-		return d.server.finish(in, call.name, nil, responseTooLarge(proto.Size(m)))
+	p, err := encode(out)
+	if err != nil {
+		return err
 	}
-	return transfer(out, resp)
+	if p.bytes > MaxMessage {
+		p.free()
+		return d.server.finish(in, call.name, nil, responseTooLarge(p.bytes))
+	}
+	return p.open(resp)
 }
 
 // open starts a stream: its handler runs until it ends or the client's context does.

@@ -10,7 +10,7 @@ import (
 
 // Memory is a network inside one process. A unary call runs the server's method in the caller's goroutine; a stream has a goroutine for its
 // handler. Interceptors, deadlines, metadata and telemetry are the same as over TCP, and messages are encoded and decoded, so that caller
-// and server share no memory. The zero value is not usable; see NewMemory.
+// and server share no memory but that of fields with the option shared. The zero value is not usable; see NewMemory.
 type Memory struct {
 	mu    sync.Mutex
 	roles map[string]*memoryRole

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -66,7 +68,7 @@ func Validator() (protovalidate.Validator, error) {
 // Violations returns the violations of a message's field rules. A message with very many elements is checked only up to its first
 // violation: the length of a list is checked before its content.
 func Violations(v protovalidate.Validator, m proto.Message) ([]*protovalidate.Violation, error) {
-	err := v.Validate(m, protovalidate.WithFailFast())
+	err := v.Validate(m, protovalidate.WithFailFast(), protovalidate.WithFilter(protovalidate.FilterFunc(ruled)))
 	if err != nil && elements(m.ProtoReflect(), maxElements) > 0 {
 		err = v.Validate(m)
 	}
@@ -78,6 +80,42 @@ func Violations(v protovalidate.Validator, m proto.Message) ([]*protovalidate.Vi
 		return nil, fmt.Errorf("validate %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
 	return bad.Violations[:min(len(bad.Violations), maxViolations)], nil
+}
+
+// rules says, by descriptor, which fields and messages have rules, themselves or in what they can hold. The validator visits every message
+// otherwise, such as all of a conversation.
+var rules sync.Map
+
+// ruled implements protovalidate.FilterFunc.
+func ruled(_ protoreflect.Message, d protoreflect.Descriptor) bool {
+	if known, ok := rules.Load(d); ok {
+		return known == true
+	}
+	found := hasRules(d, map[protoreflect.Descriptor]bool{})
+	rules.Store(d, found)
+	return found
+}
+
+// hasRules reports whether a message or field has rules, itself or in what it can hold and is not seen yet.
+func hasRules(d protoreflect.Descriptor, seen map[protoreflect.Descriptor]bool) bool {
+	if seen[d] {
+		return false
+	}
+	seen[d] = true
+	switch d := d.(type) {
+	case protoreflect.FieldDescriptor:
+		return proto.HasExtension(d.Options(), validate.E_Field) || d.Message() != nil && hasRules(d.Message(), seen)
+	case protoreflect.MessageDescriptor:
+		found := proto.HasExtension(d.Options(), validate.E_Message)
+		for i := range d.Oneofs().Len() {
+			found = found || proto.HasExtension(d.Oneofs().Get(i).Options(), validate.E_Oneof)
+		}
+		for i := range d.Fields().Len() {
+			found = found || hasRules(d.Fields().Get(i), seen)
+		}
+		return found
+	}
+	return true
 }
 
 // elements counts down from left for each message, and for each element of a list or map in m. It stops at 0.

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // keptBuffer is the capacity in bytes up to which buffers are reused.
@@ -15,31 +16,45 @@ const keptBuffer = 64 << 10
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // packet is an encoded message in memory. Open it once.
-type packet struct{ buf *[]byte }
+type packet struct {
+	buf *[]byte
+	// shared are the fields of the message that are not encoded, nil for none; bytes is about the size of the whole if they were.
+	shared protoreflect.Message
+	bytes  int
+}
 
 // pack encodes a message, and rejects what gRPC would reject: text that is not UTF-8, and more than MaxMessage bytes.
 func pack(m any) (packet, error) {
+	p, err := encode(m)
+	if err == nil && p.bytes > MaxMessage {
+		p.free()
+		return packet{}, status.Errorf(codes.ResourceExhausted, "message of %d bytes, more than %d", p.bytes, MaxMessage)
+	}
+	return p, err
+}
+
+// encode encodes a message of any size.
+func encode(m any) (packet, error) {
 	from, ok := m.(proto.Message)
 	if !ok {
 		return packet{}, status.Errorf(codes.Internal, "%T is no message", m)
 	}
-	buf := buffers.Get().(*[]byte)
-	b, err := proto.MarshalOptions{}.MarshalAppend((*buf)[:0], from)
-	*buf = b
-	p := packet{buf}
-	if err != nil {
+	p := packet{buf: buffers.Get().(*[]byte)}
+	if r := from.ProtoReflect(); sharesAny(r.Descriptor()) {
+		p.shared, p.bytes, r = split(r)
+		from = r.Interface()
+	}
+	b, err := proto.MarshalOptions{}.MarshalAppend((*p.buf)[:0], from)
+	*p.buf = b
+	if p.bytes += len(b); err != nil {
 		p.free()
 		return packet{}, status.Errorf(codes.Internal, "message cannot be encoded: %v", err)
-	}
-	if len(b) > MaxMessage {
-		p.free()
-		return packet{}, status.Errorf(codes.ResourceExhausted, "message of %d bytes, more than %d", len(b), MaxMessage)
 	}
 	return p, nil
 }
 
 // size returns the message's size in bytes.
-func (p packet) size() int { return len(*p.buf) }
+func (p packet) size() int { return p.bytes }
 
 // open decodes the message into m and frees the packet.
 func (p packet) open(m any) error {
@@ -51,6 +66,12 @@ func (p packet) open(m any) error {
 	if err := proto.Unmarshal(*p.buf, to); err != nil {
 		return status.Errorf(codes.Internal, "message cannot be decoded: %v", err)
 	}
+	if p.shared != nil {
+		if p.shared.Descriptor() != to.ProtoReflect().Descriptor() {
+			return status.Errorf(codes.Internal, "%T is received as %T", p.shared.Interface(), m)
+		}
+		join(to.ProtoReflect(), p.shared)
+	}
 	return nil
 }
 
@@ -58,13 +79,4 @@ func (p packet) free() {
 	if cap(*p.buf) <= keptBuffer {
 		buffers.Put(p.buf)
 	}
-}
-
-// transfer copies a message by encoding and decoding it, as a network would.
-func transfer(from, to any) error {
-	p, err := pack(from)
-	if err != nil {
-		return err
-	}
-	return p.open(to)
 }

@@ -22,7 +22,7 @@ func (j *Journal) LoadTurn(_ context.Context, req *executionv1.LoadTurnRequest) 
 	load.Outcomes, load.ContextBytes, load.CurrentTime = t.outcomes(), t.bytes(), timestamppb.New(j.now())
 	if a := load.GetAgent(); req.GetWithContext() && load.GetTurn().GetStatus() == turnv1.TurnStatus_TURN_STATUS_QUEUED &&
 		load.GetRerun() == nil && a.GetExecutor() == nil && a.GetStrategy() <= turnv1.Strategy_STRATEGY_REACT_TEXT {
-		load.Context = t.context()
+		load.Context = proto.CloneOf(t.context()) // its messages change here, and are shared with who reads them
 	}
 	return load, nil
 }
@@ -63,7 +63,7 @@ func (j *Journal) GetContext(_ context.Context, req *executionv1.GetContextReque
 		return nil, err
 	}
 	defer unlock()
-	return t.context(), nil
+	return proto.CloneOf(t.context()), nil
 }
 
 // GetToolCall implements ExecutionService.

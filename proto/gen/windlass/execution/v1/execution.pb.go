@@ -3284,9 +3284,9 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x15RequestCancelResponse\"`\n" +
 	"\x11GetContextRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12)\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\x80\x80\b(\x00R\bmaxBytes\"\x9f\x01\n" +
-	"\x12GetContextResponse\x125\n" +
-	"\bmessages\x18\x01 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12\x1c\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\x80\x80\b(\x00R\bmaxBytes\"\xa5\x01\n" +
+	"\x12GetContextResponse\x12;\n" +
+	"\bmessages\x18\x01 \x03(\v2\x19.windlass.turn.v1.MessageB\x04\xe8\xfd\x1b\x01R\bmessages\x12\x1c\n" +
 	"\ttruncated\x18\x02 \x01(\bR\ttruncated\x12\x16\n" +
 	"\x06inputs\x18\x03 \x01(\rR\x06inputs\x12\x1c\n" +
 	"\tcompacted\x18\x04 \x01(\rR\tcompacted\"\x80\x01\n" +

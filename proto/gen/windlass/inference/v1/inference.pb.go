@@ -252,7 +252,7 @@ type GenerateRequest struct {
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// System instructions.
 	Instructions string `protobuf:"bytes,2,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// The conversation, oldest first.
+	// The conversation, oldest first. Its messages were validated when they were stored.
 	Messages []*v1.Message `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
 	// Tools that the model can call.
 	Tools []*ToolDefinition `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
@@ -1012,11 +1012,12 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0eToolDefinition\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
-	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\x93\x03\n" +
+	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\x9c\x03\n" +
 	"\x0fGenerateRequest\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12\"\n" +
-	"\finstructions\x18\x02 \x01(\tR\finstructions\x12B\n" +
-	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageB\v\xe0A\x02\xbaH\x05\x92\x01\x02\b\x01R\bmessages\x12F\n" +
+	"\finstructions\x18\x02 \x01(\tR\finstructions\x12K\n" +
+	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageB\x14\xe0A\x02\xbaH\n" +
+	"\x92\x01\a\b\x01\"\x03\xd8\x01\x03\xe8\xfd\x1b\x01R\bmessages\x12F\n" +
 	"\x05tools\x18\x04 \x03(\v2%.windlass.inference.v1.ToolDefinitionB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05tools\x123\n" +
 	"\x11max_output_tokens\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x0fmaxOutputTokens\x12>\n" +
 	"\vtemperature\x18\x06 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\vtemperature\x88\x01\x01\x12\x17\n" +

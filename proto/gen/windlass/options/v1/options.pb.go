@@ -72,6 +72,14 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,57307,opt,name=event_source",
 		Filename:      "windlass/options/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         57309,
+		Name:          "windlass.options.v1.shared",
+		Tag:           "varint,57309,opt,name=shared",
+		Filename:      "windlass/options/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -113,6 +121,15 @@ var (
 	E_EventSource = &file_windlass_options_v1_options_proto_extTypes[5]
 )
 
+// Extension fields to descriptorpb.FieldOptions.
+var (
+	// Within a process the messages of the field are passed on as they are, without a copy: caller and server must not change them. Between
+	// processes they are encoded, as all others are.
+	//
+	// optional bool shared = 57309;
+	E_Shared = &file_windlass_options_v1_options_proto_extTypes[6]
+)
+
 var File_windlass_options_v1_options_proto protoreflect.FileDescriptor
 
 const file_windlass_options_v1_options_proto_rawDesc = "" +
@@ -126,13 +143,15 @@ const file_windlass_options_v1_options_proto_rawDesc = "" +
 	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalService:B\n" +
 	"\vevent_types\x12\x1f.google.protobuf.MessageOptions\x18ڿ\x03 \x03(\tR\n" +
 	"eventTypes:D\n" +
-	"\fevent_source\x12\x1f.google.protobuf.MessageOptions\x18ۿ\x03 \x01(\tR\veventSourceB\xdf\x01\n" +
+	"\fevent_source\x12\x1f.google.protobuf.MessageOptions\x18ۿ\x03 \x01(\tR\veventSource:7\n" +
+	"\x06shared\x12\x1d.google.protobuf.FieldOptions\x18ݿ\x03 \x01(\bR\x06sharedB\xdf\x01\n" +
 	"\x17com.windlass.options.v1B\fOptionsProtoP\x01ZHgithub.com/windlass-dev/windlass/proto/gen/windlass/options/v1;optionsv1\xa2\x02\x03WOX\xaa\x02\x13Windlass.Options.V1\xca\x02\x13Windlass\\Options\\V1\xe2\x02\x1fWindlass\\Options\\V1\\GPBMetadata\xea\x02\x15Windlass::Options::V1b\x06proto3"
 
 var file_windlass_options_v1_options_proto_goTypes = []any{
 	(*descriptorpb.MethodOptions)(nil),  // 0: google.protobuf.MethodOptions
 	(*descriptorpb.ServiceOptions)(nil), // 1: google.protobuf.ServiceOptions
 	(*descriptorpb.MessageOptions)(nil), // 2: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),   // 3: google.protobuf.FieldOptions
 }
 var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: windlass.options.v1.permission:extendee -> google.protobuf.MethodOptions
@@ -141,10 +160,11 @@ var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	1, // 3: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
 	2, // 4: windlass.options.v1.event_types:extendee -> google.protobuf.MessageOptions
 	2, // 5: windlass.options.v1.event_source:extendee -> google.protobuf.MessageOptions
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	0, // [0:6] is the sub-list for extension extendee
+	3, // 6: windlass.options.v1.shared:extendee -> google.protobuf.FieldOptions
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	0, // [0:7] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -160,7 +180,7 @@ func file_windlass_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_options_v1_options_proto_rawDesc), len(file_windlass_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 6,
+			NumExtensions: 7,
 			NumServices:   0,
 		},
 		GoTypes:           file_windlass_options_v1_options_proto_goTypes,

@@ -1825,9 +1825,9 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
 	"\aturn_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1e\n" +
 	"\x05after\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x05after\x12)\n" +
-	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"Z\n" +
-	"\x11WatchTurnResponse\x12-\n" +
-	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventR\x05event\x12\x16\n" +
+	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"`\n" +
+	"\x11WatchTurnResponse\x123\n" +
+	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventB\x04\xe8\xfd\x1b\x01R\x05event\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor*\x86\x01\n" +
 	"\rPendingReason\x12\x1e\n" +
 	"\x1aPENDING_REASON_UNSPECIFIED\x10\x00\x12!\n" +
