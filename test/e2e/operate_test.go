@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,8 +11,10 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	tclient "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // operator is a person in the Temporal UI: its buttons make these calls.
@@ -151,12 +155,61 @@ func TestChildTurnsAreLinkedInTemporal(t *testing.T) {
 			"Child of turn ["+parent+"](/namespaces/default/workflows/"+parent+")" {
 		t.Errorf("details of the child: %q, %v", details, err)
 	}
-	value, err := o.tc.QueryWorkflow(t.Context(), parent, "", "__temporal_workflow_metadata")
+	if details := o.currentDetails(parent); !strings.Contains(details, "child turn ["+child+"](/namespaces/default/workflows/"+child+")") {
+		t.Errorf("details of the parent: %s", details)
+	}
+}
+
+// TestATurnThatIsOverInTemporal: the workflow of a turn that was over before it has six events. Its input lists the steps in order, and so
+// do its current details; one marker names them, and its status can be searched.
+func TestATurnThatIsOverInTemporal(t *testing.T) {
+	t.Parallel()
+	up := harness.Up(t, t.TempDir(), []string{"WINDLASS_SESSIONS_START_DELAY=1h", inClear}) // workflows start when their turns are over
+	c, o := up.Client, newOperator(t, up)
+	c.Must("POST", "/v1/agents", harness.JSON{"id": "quick", "model": "builtin/scripted", "tools": []string{"mesh__uuid"}})
+	turn := c.Turn(c.Session("quick"), "call:mesh__uuid {} then say:done")
+	c.Wait(turn)
+	o.status(turn, "Completed")
+	o.count(`WindlassStatus = "completed" AND WindlassAgent = "quick"`, 1)
+
+	var input contract.TurnInput
+	var summaries []string
+	n := 0
+	for events := o.tc.GetWorkflowHistory(t.Context(), turn, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); n++ {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if began := e.GetWorkflowExecutionStartedEventAttributes(); began != nil {
+			harness.Must(t, converter.GetDefaultDataConverter().FromPayloads(began.GetInput(), &input))
+		}
+		summaries = append(summaries, string(e.GetUserMetadata().GetSummary().GetData()))
+	}
+	if n != 6 || !slices.Contains(summaries, `"begin, infer #1, tool mesh__uuid, infer #2, finish"`) {
+		t.Errorf("%d events with the summaries %q", n, summaries)
+	}
+	text := strings.Join(input.Ended.Steps, "\n")
+	figures := ` \(\S+ since [\d:.]+\)\n`
+	if want := regexp.MustCompile(`^1\. begin → model builtin/scripted, 1 tools, revision 1 \(\S+ since [\d:.]+, attempt 1 on wrk_\w+\)\n` +
+		`2\. infer #1 → calls mesh__uuid` + figures + `3\. tool mesh__uuid → done` + figures + `4\. infer #2 → stop, \d+ tokens` + figures +
+		`5\. finish → end$`); !want.MatchString(text) {
+		t.Errorf("steps:\n%s", text)
+	}
+	if details := o.currentDetails(turn); !strings.HasSuffix(details, text) {
+		t.Errorf("details: %s", details)
+	}
+}
+
+// currentDetails returns what the UI shows of a turn besides its history.
+func (o operator) currentDetails(turn string) string {
+	o.t.Helper()
+	value, err := o.tc.QueryWorkflow(o.t.Context(), turn, "", "__temporal_workflow_metadata")
 	var m sdkpb.WorkflowMetadata
 	if err == nil {
 		err = value.Get(&m)
 	}
-	if err != nil || !strings.Contains(m.GetCurrentDetails(), "child turn ["+child+"](/namespaces/default/workflows/"+child+")") {
-		t.Errorf("details of the parent: %s, %v", m.GetCurrentDetails(), err)
+	if err != nil {
+		o.t.Errorf("details of %s: %v", turn, err)
 	}
+	return m.GetCurrentDetails()
 }

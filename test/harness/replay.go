@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/temporal"
+	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 	"github.com/windlass-dev/windlass/workflows/turn"
 )
 
@@ -34,7 +35,7 @@ func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	replayer.RegisterWorkflowWithOptions(schedule.Fire, workflow.RegisterOptions{Name: contract.ScheduleWorkflow})
 	for id, h := range m.Histories(t, turns...) {
-		if err := replayer.ReplayWorkflowHistory(nil, h); err != nil {
+		if err := replayer.ReplayWorkflowHistoryWithOptions(nil, h, historytest.Original(h)); err != nil {
 			t.Errorf("the history of %s: %v", id, err)
 		}
 	}

@@ -67,6 +67,8 @@ type TurnInput struct {
 	Parked string `json:"parked,omitempty"`
 	// ParentTurnID is the turn of which this one is a child; empty for others.
 	ParentTurnID string `json:"parent_turn_id,omitempty"`
+	// Ended is set if the turn was over before its workflow was started, which then only shows it.
+	Ended *Ended `json:"ended,omitempty"`
 	// ShownUntil is set in the first input of a run that continues another: when the newest step was committed that the runs before show, in
 	// UTC.
 	ShownUntil time.Time `json:"steps_shown_until,omitzero"`
@@ -95,6 +97,12 @@ type HeadStart struct {
 // WorkflowLink links to a turn's workflow in the Temporal UI, as Markdown.
 func WorkflowLink(namespace, turnID string) string {
 	return "[" + turnID + "](/namespaces/" + namespace + "/workflows/" + turnID + ")"
+}
+
+// Ended is how a turn ended, with its steps in order, each in a line.
+type Ended struct {
+	Steps []string `json:"steps"`
+	TurnResult
 }
 
 // TurnResult is the result of a turn's workflow: counts and references, never content. The journal has the rest.

@@ -51,10 +51,14 @@ const (
 // key, has only inputs of other workflows to start them with.
 func own(ctx context.Context, turn contract.TurnInput) error {
 	if id := activity.GetInfo(ctx).WorkflowExecution.ID; id != turn.TurnID {
-		return temporal.NewApplicationErrorWithOptions("workflow "+id+" is not that of turn "+turn.TurnID, typeForeign,
-			temporal.ApplicationErrorOptions{NonRetryable: true})
+		return foreign(id, turn)
 	}
 	return nil
+}
+
+func foreign(id string, turn contract.TurnInput) error {
+	return temporal.NewApplicationErrorWithOptions("workflow "+id+" is not that of turn "+turn.TurnID, typeForeign,
+		temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 
 // JoinRun waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its

@@ -7,6 +7,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
+	"github.com/windlass-dev/windlass/workflows/contract/stepview"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
@@ -24,7 +25,7 @@ func (a *Activities) ReadJournal(ctx context.Context, in contract.TurnInput, kno
 			p.Outcomes = append(p.Outcomes, withoutText(o))
 		}
 	}
-	if now.GetEnded() && !has(now.GetOutcomes(), stepkey.Finish) {
+	if now.GetEnded() && !stepview.Outcomes(now.GetOutcomes()).Has(stepkey.Finish) {
 		return nil, toTemporal(step.ErrTurnEnded)
 	}
 	return p, nil

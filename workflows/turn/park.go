@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
+	"github.com/windlass-dev/windlass/workflows/contract/stepview"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -55,20 +55,18 @@ func (w *walk) park(decision engine.Decision) error {
 		return fmt.Errorf("park: %w", err)
 	}
 	next := w.next()
-	next.Parked = w.outcomes.parkedText(now)
+	next.Parked = w.parkedText(now)
 	options := workflow.ContinueAsNewErrorOptions{BackoffStartInterval: delay}
 	return workflow.NewContinueAsNewErrorWithOptions(w.ctx, options, contract.TurnWorkflow, next)
 }
 
-func (all outcomes) parkedText(now time.Time) string {
+func (w *walk) parkedText(now time.Time) string {
 	var waits []string
-	for _, o := range all {
-		if o.GetWait() != nil && !has(all, stepkey.Wait(o.GetKey())) {
-			waits = append(waits, "tool "+engine.ToolOf(all, o.GetKey())+" "+waitsFor(o.GetWait(), true))
-		}
+	for _, o := range w.outcomes.Waiting() {
+		waits = append(waits, "tool "+w.outcomes.Tool(o.GetKey())+" "+stepview.Wait(o.GetWait(), true))
 	}
 	since := now.UTC().Format(time.RFC3339)
-	return fmt.Sprintf("since %s, after %d steps (see the run before): %s", since, len(all), strings.Join(waits, "; "))
+	return fmt.Sprintf("since %s, after %d steps (see the run before): %s", since, len(w.outcomes), strings.Join(waits, "; "))
 }
 
 // setWaiting makes it searchable whether the turn waits. A turn that never waits has no event for it.

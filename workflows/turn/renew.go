@@ -40,7 +40,7 @@ func (w *walk) renew(decision engine.Decision) (bool, error) {
 // next is the input of the next run.
 func (w *walk) next() contract.TurnInput {
 	next := w.in
-	if newest := w.outcomes.newest(); newest > 0 {
+	if newest := w.outcomes.Newest(); newest > 0 {
 		next.ShownUntil = time.UnixMicro(newest).UTC()
 	}
 	return next

@@ -1,12 +1,10 @@
 package turn
 
 import (
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -61,7 +59,7 @@ func (w *walk) expire() {
 func (w *walk) read(summary string, activity any) {
 	w.signals.handle()
 	w.busy++
-	out, err := w.steps.read(summary, activity, w.outcomes.keys())
+	out, err := w.steps.read(summary, activity, w.outcomes.Keys())
 	if err != nil && w.failure == nil {
 		w.failure = failureOf(err)
 	}
@@ -70,26 +68,4 @@ func (w *walk) read(summary string, activity any) {
 		w.add(o)
 	}
 	w.describe()
-}
-
-// waitsFor describes what a call waits for.
-func waitsFor(wait *turnv1.WaitRef, until bool) string {
-	text := "waits for " + waitNames[wait.GetKind()] + " " + wait.GetId()
-	if at := wait.GetExpireMicros(); until && at > 0 {
-		text += " until " + time.UnixMicro(at).UTC().Format(time.RFC3339)
-	}
-	return text
-}
-
-var waitNames = map[turnv1.WaitKind]string{
-	turnv1.WaitKind_WAIT_KIND_APPROVAL:      "approval",
-	turnv1.WaitKind_WAIT_KIND_INPUT:         "input",
-	turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:   "the client's result",
-	turnv1.WaitKind_WAIT_KIND_RESOLUTION:    "resolution",
-	turnv1.WaitKind_WAIT_KIND_CHILD:         "a child turn",
-	turnv1.WaitKind_WAIT_KIND_AUTHORIZATION: "authorization",
-}
-
-func verdictName(v turnv1.Verdict) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(v.String(), "VERDICT_")), "_", " ")
 }

@@ -163,28 +163,3 @@ func TestATurnThatWasEndedElsewhereWhileItWaited(t *testing.T) {
 		t.Errorf("result = %+v", r)
 	}
 }
-
-func TestWaitsAreShown(t *testing.T) {
-	until := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	ref := &turnv1.WaitRef{Id: "apr_1", Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, ExpireMicros: until.UnixMicro()}
-	all := outcomes{
-		{Key: "infer-1", Kind: inferKind, Calls: []*turnv1.ToolCallRef{{Tool: "x__pay"}}}, {Key: "tool-1.0", Kind: toolKind, Wait: ref},
-	}
-	if got := all.waits(); len(got) != 1 || waitsFor(got[0], true) != "waits for approval apr_1 until 2030-01-02T03:04:05Z" {
-		t.Errorf("waits %v", got)
-	}
-	if got := all.title(all[1]) + " → " + summary(all[1]); got != "tool x__pay → waits for approval apr_1" {
-		t.Errorf("round: %s", got)
-	}
-	end := &turnv1.StepOutcome{Key: "wait-1.0", Kind: waitKind, Answer: &turnv1.WaitAnswer{Verdict: turnv1.Verdict_VERDICT_NOT_DONE}}
-	if got := all.title(end) + " → " + summary(end); got != "approval, tool x__pay → not done" {
-		t.Errorf("end: %s", got)
-	}
-	all = append(all, end)
-	if len(all.waits()) > 0 {
-		t.Errorf("waits %v", all.waits())
-	}
-	if steer := (&turnv1.StepOutcome{Key: "steer-2", Kind: steerKind}); all.title(steer)+" → "+summary(steer) != "input #2 → accepted" {
-		t.Errorf("input: %s → %s", all.title(steer), summary(steer))
-	}
-}

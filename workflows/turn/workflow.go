@@ -11,12 +11,16 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepview"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
 // Turn is the workflow of one turn. It closes when the finish step is in the journal: completed, failed or canceled like the turn. The type
 // of its failure is the code of the turn's error; another type means that the end of the turn could not be written.
 func Turn(ctx workflow.Context, in contract.TurnInput) (contract.TurnResult, error) {
+	if in.Ended != nil {
+		return record(ctx, in)
+	}
 	w := newWalk(ctx, in)
 	w.joinRun()
 	return w.run()
@@ -32,7 +36,7 @@ type walk struct {
 	clock   clock
 
 	in        contract.TurnInput
-	outcomes  outcomes
+	outcomes  stepview.Outcomes
 	running   map[string]bool // by step key
 	walked    map[string]bool // had an activity, by step key
 	completed int             // step activities that have returned
@@ -116,7 +120,7 @@ func (w *walk) start(step *turnv1.StepRef) {
 	w.running[step.GetKey()], w.walked[step.GetKey()] = true, true
 	w.describe()
 	workflow.GoNamed(w.ctx, step.GetKey(), func(ctx workflow.Context) {
-		out, err := w.steps.run(ctx, step, w.outcomes.newest(), w.remaining)
+		out, err := w.steps.run(ctx, step, w.outcomes.Newest(), w.remaining)
 		w.clock.set(ctx, out)
 		delete(w.running, step.GetKey())
 		w.complete(step, out.GetOutcomes(), err)
@@ -130,7 +134,7 @@ func (w *walk) start(step *turnv1.StepRef) {
 func (w *walk) complete(step *turnv1.StepRef, outcomes []*turnv1.StepOutcome, err error) {
 	switch {
 	case err == nil:
-		if !has(outcomes, step.GetKey()) { // the turn continues instead
+		if !stepview.Outcomes(outcomes).Has(step.GetKey()) { // the turn continues instead
 			delete(w.walked, step.GetKey())
 		}
 		for _, o := range outcomes {
@@ -147,7 +151,7 @@ func (w *walk) complete(step *turnv1.StepRef, outcomes []*turnv1.StepOutcome, er
 
 // add records an outcome, once. A step that no activity of this workflow stands for is shown by a marker.
 func (w *walk) add(o *turnv1.StepOutcome) {
-	if has(w.outcomes, o.GetKey()) {
+	if w.outcomes.Has(o.GetKey()) {
 		return
 	}
 	w.outcomes = append(w.outcomes, o)

@@ -94,7 +94,10 @@ func over(err error) bool {
 
 // options returns the options with which a turn's workflow is started, by Start or by Wake.
 func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
-	reuse := enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	status, reuse := contract.StatusRunning, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	if start.Ended != nil {
+		status = start.Ended.Status
+	}
 	if start.Again {
 		reuse = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
@@ -109,7 +112,7 @@ func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgent).ValueSet(start.AgentID),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession).ValueSet(start.SessionID),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeTenant).ValueSet(start.Tenant),
-			temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus).ValueSet(contract.StatusRunning),
+			temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus).ValueSet(status),
 		),
 	}
 }
@@ -127,11 +130,14 @@ func (d *Temporal) details(start outbox.Turn) string {
 }
 
 func (d *Temporal) input(start outbox.Turn) contract.TurnInput {
-	return contract.TurnInput{
+	in := contract.TurnInput{
 		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID,
-		ParentTurnID: start.ParentTurnID,
-		ParkAfter:    contract.Duration(max(d.cfg.ParkAfter, time.Millisecond)),
+		ParentTurnID: start.ParentTurnID, Ended: start.Ended,
 	}
+	if in.Ended == nil {
+		in.ParkAfter = contract.Duration(max(d.cfg.ParkAfter, time.Millisecond))
+	}
+	return in
 }
 
 // Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no telling. One that is parked does not hear

@@ -155,6 +155,14 @@ func TestStart(t *testing.T) {
 	if e.args[0] != contract.TurnWorkflow || e.args[1] != started {
 		t.Errorf("arguments %v", e.args)
 	}
+	over := start
+	over.Ended = &contract.Ended{TurnResult: contract.TurnResult{Status: contract.StatusFailed}}
+	if err := d.Start(t.Context(), over); err != nil || e.args[1].(contract.TurnInput).Ended != over.Ended {
+		t.Errorf("a turn that is over: %v, %v", e.args, err)
+	}
+	if v, _ := e.options.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus)); v != "failed" {
+		t.Errorf("status attribute of a turn that is over: %q", v)
+	}
 	again := start
 	again.Again = true
 	if err := d.Start(t.Context(), again); err != nil || e.options.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/stack"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 const (
@@ -34,6 +35,8 @@ type Turn struct {
 	Tenant, TurnID, SessionID, AgentID string
 	// ParentTurnID is the turn of which this one is a child, empty for others.
 	ParentTurnID string
+	// Ended is how the turn ended before its workflow was started, nil if it did not.
+	Ended *contract.Ended
 	// Again allows a new run although an earlier workflow of the turn is closed.
 	Again bool
 }

@@ -60,6 +60,38 @@ func TestAWorkflowIsStartedOnce(t *testing.T) {
 	}
 }
 
+// TestATurnThatIsOverIsStartedWithItsSteps: its workflow has nothing left to ask.
+func TestATurnThatIsOverIsStartedWithItsSteps(t *testing.T) {
+	k := newKit(t)
+	own := k.NewTurn("hello there")
+	k.Begin(own, &turnv1.Surface{})
+	k.Answer(own, "infer-1", "hi")
+	k.Finish(own)
+	lost := k.NewTurn("more") // ended without a finish step
+	k.Must(k.Write(lost.ID, func(tx *journal.Tx, now *store.Turn) error {
+		_, err := k.Turns.End(tx, now, &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED})
+		return err
+	}))
+	run(k)
+	testpoll.Until(t, "both workflows are started", func() bool { return len(k.Engine.Started()) == 2 })
+	for _, got := range k.Engine.Started() {
+		switch end := got.Ended; {
+		case got.TurnID == lost.ID:
+			if end != nil {
+				t.Errorf("the journal has no end of it: %+v", end)
+			}
+		case end == nil || end.TurnResult != (contract.TurnResult{Status: "completed", ModelCalls: 1}):
+			t.Errorf("ended as %+v", end)
+		default:
+			for i, title := range []string{"1. begin → model test/model", "2. infer #1 → ", "3. finish → "} {
+				if len(end.Steps) != 3 || !strings.HasPrefix(end.Steps[i], title) {
+					t.Errorf("steps %q", end.Steps)
+				}
+			}
+		}
+	}
+}
+
 func TestAStartThatFailsIsRepeatedAfterALongerAndLongerPause(t *testing.T) {
 	k := newKit(t)
 	k.Engine.Fail(errors.New("the engine is away"))

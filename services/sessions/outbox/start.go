@@ -9,6 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/stack"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepview"
 )
 
 // startedRows returns the rows to delete. Only the goroutine of Run deletes them.
@@ -68,19 +70,19 @@ func (o *Outbox) drain(ctx context.Context, calls *sync.WaitGroup, sweep bool) e
 		if len(taken)+len(over) == 0 {
 			return nil
 		}
-		for _, out := range taken {
+		for _, out := range append(taken, over...) {
 			o.launch(ctx, calls, out)
-		}
-		for _, out := range over {
-			o.launch(ctx, calls, out, o.late)
 		}
 	}
 }
 
 // launch starts a workflow in the background, in a slot of each kind that it needs. Only the goroutine of Run takes slots, so it
 // never blocks.
-func (o *Outbox) launch(ctx context.Context, calls *sync.WaitGroup, out store.Outgoing, also ...chan struct{}) {
-	slots := append(also, o.slots)
+func (o *Outbox) launch(ctx context.Context, calls *sync.WaitGroup, out store.Outgoing) {
+	slots := []chan struct{}{o.slots}
+	if out.Ended {
+		slots = append(slots, o.late)
+	}
 	for _, s := range slots {
 		s <- struct{}{}
 	}
@@ -97,10 +99,13 @@ func (o *Outbox) launch(ctx context.Context, calls *sync.WaitGroup, out store.Ou
 func (o *Outbox) start(ctx context.Context, out store.Outgoing) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := o.engine.Start(telemetry.WithTraceParent(call, out.TraceParent), Turn{
-		Tenant: out.Tenant, TurnID: out.TurnID, SessionID: out.SessionID, AgentID: out.AgentID, ParentTurnID: out.ParentTurnID,
-		Again: out.Again,
-	})
+	ended, err := o.ended(call, out)
+	if err == nil {
+		err = o.engine.Start(telemetry.WithTraceParent(call, out.TraceParent), Turn{
+			Tenant: out.Tenant, TurnID: out.TurnID, SessionID: out.SessionID, AgentID: out.AgentID, ParentTurnID: out.ParentTurnID,
+			Ended: ended, Again: out.Again,
+		})
+	}
 	if err == nil {
 		o.mu.Lock()
 		o.started = append(o.started, out)
@@ -117,4 +122,27 @@ func (o *Outbox) start(ctx context.Context, out store.Outgoing) {
 	}); err != nil {
 		o.log.ErrorContext(ctx, "outbox cannot be written", "turn_id", out.TurnID, "error", err)
 	}
+}
+
+// ended returns how a turn ended that is over, nil for others. Without a finish step in the journal, its workflow has to find out.
+func (o *Outbox) ended(ctx context.Context, out store.Outgoing) (*contract.Ended, error) {
+	if !out.Ended {
+		return nil, nil
+	}
+	steps, err := o.store.Steps(ctx, out.Tenant, out.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	var all stepview.Outcomes
+	for _, s := range steps {
+		if !s.Done {
+			continue
+		}
+		outcome, err := s.StepOutcome()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, outcome)
+	}
+	return all.Ended(), nil
 }

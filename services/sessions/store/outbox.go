@@ -16,6 +16,8 @@ type Outgoing struct {
 	ParentTurnID string
 	// Again: the turn had a workflow before, which is lost.
 	Again bool
+	// Ended: the turn was over before its workflow was started; set when it is taken.
+	Ended bool
 	// CreateTime orders the outbox.
 	CreateTime time.Time
 	// FromTime is when it may first be taken.
@@ -27,10 +29,10 @@ type Outgoing struct {
 }
 
 func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
-	var again int64
-	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &again, sqldb.TimeColumn(&o.CreateTime), &o.Attempts, &o.TraceParent,
+	var again, ended int64
+	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &again, &ended, sqldb.TimeColumn(&o.CreateTime), &o.Attempts, &o.TraceParent,
 		&o.ParentTurnID)
-	o.Again = again != 0
+	o.Again, o.Ended = again != 0, ended != 0
 	return o, err
 }
 
@@ -81,7 +83,7 @@ func (tx *outboxTx) takeWhere(ctx context.Context, which string, now, until time
 	if limit <= 0 {
 		return nil, nil
 	}
-	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, again, create_us, attempts,
+	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, again, ended, create_us, attempts,
 		COALESCE((SELECT trace_parent FROM turns t WHERE t.tenant = turn_outbox.tenant AND t.id = turn_outbox.turn_id), ''),
 		COALESCE((SELECT parent_turn_id FROM turn_children c WHERE c.tenant = turn_outbox.tenant AND c.turn_id = turn_outbox.turn_id), '')
 		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.DB.SkipLocked(), sqldb.Micros(now), limit)

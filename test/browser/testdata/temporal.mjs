@@ -47,13 +47,14 @@ await browse(async (page, context) => {
 
   await page.goto(`${ui}/${parent.turn}`);
   const step = (text) => page.locator("text, span, div").filter({ hasText: text }).last();
-  // A step that needed an activity of its own, as a slow one does, has its figures in the current details only.
-  for (const n of [1, 2]) await step(new RegExp(`^(Infer • )?infer #${n}`)).waitFor();
+  // A step that needed an activity of its own, as a slow one does, has its figures in the current details only. Those of a turn that was
+  // over before its workflow are lines of the input.
+  for (const n of [1, 2]) await step(new RegExp(`^(Infer • |"\\d+\\. )?infer #${n}`)).waitFor();
   await picture(page, "temporal-turn");
   await page.getByRole("tab", { name: "User Metadata" }).click();
   await rendered(page, "current-details", `a[href$="/workflows/${child}"]`).waitFor();
-  for (const did of ["calls agent__worker", "stop, \\d+ tokens"]) {
-    const line = new RegExp(`→ ${did} \\(.+ since [\\d:.]+, attempt \\d+ on wrk_`);
+  for (const did of ["begin → .+ since .+ attempt \\d+ on wrk_", "→ calls agent__worker \\(.+ since [\\d:.]+", "→ stop, \\d+ tokens \\(.+ since"]) {
+    const line = new RegExp(did);
     await page.locator("#user-metadata-current-details").contentFrame().getByText(line).first().waitFor();
   }
 

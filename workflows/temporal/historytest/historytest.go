@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
@@ -46,9 +48,26 @@ func Replay(t *testing.T, folder string, register func(worker.WorkflowReplayer))
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
 			register(replayer)
-			if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, name); err != nil {
+			file, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			h, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
+			if err == nil {
+				err = replayer.ReplayWorkflowHistoryWithOptions(nil, h, Original(h))
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Original has a history replayed under the id of its workflow, as by a worker.
+func Original(h *history.History) worker.ReplayWorkflowHistoryOptions {
+	began := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	return worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: began.GetWorkflowId(), RunID: began.GetOriginalExecutionRunId()},
 	}
 }

@@ -7,19 +7,6 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// ToolOf returns the name of the tool that a tool step ran, "" if the model step that called it is not among the outcomes.
-func ToolOf(outcomes []*turnv1.StepOutcome, key string) string {
-	k, ok := stepkey.Parse(key)
-	if !ok || k.Kind != turnv1.StepKind_STEP_KIND_TOOL {
-		return ""
-	}
-	infers := read(outcomes).infers
-	if k.N > len(infers) || k.Call >= len(infers[k.N-1].GetCalls()) {
-		return ""
-	}
-	return infers[k.N-1].GetCalls()[k.Call].GetTool()
-}
-
 // record holds the outcomes of a turn, by key.
 type record struct {
 	all           []*turnv1.StepOutcome

@@ -98,9 +98,6 @@ func TestACallThatWaits(t *testing.T) {
 	if got, want := engine.Deadline(outcomes), later.Add(2*time.Hour); !got.Equal(want) {
 		t.Errorf("deadline %v, want %v", got, want)
 	}
-	if got := engine.ToolOf(outcomes, "tool-1.0.3"); got != "x" {
-		t.Errorf("tool of a later round is %q", got)
-	}
 }
 
 // TestSteeredTurnGoesOn: an answer that was given before the model read all input is not the turn's answer.
