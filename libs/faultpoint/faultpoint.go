@@ -35,6 +35,8 @@ const (
 	ModelSaid Point = "inference.model-said"
 	// ModelDone: inference has the whole answer; the worker has not received its end.
 	ModelDone Point = "inference.model-done"
+	// InferOpened: a worker is about to ask a model while the claim of the step is being committed.
+	InferOpened Point = "worker.infer-opened"
 	// InferDone: a worker has a model's whole answer, uncommitted.
 	InferDone Point = "worker.infer-done"
 	// CompactDone: a worker has a model's summary of older messages, uncommitted.
@@ -58,7 +60,7 @@ const (
 // Points lists all points.
 func Points() []Point {
 	return []Point{
-		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferDone, PolicyDecided, ToolOpened, BridgeToolDone, ToolDone,
+		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferOpened, InferDone, PolicyDecided, ToolOpened, BridgeToolDone, ToolDone,
 		ToolClosed, CallDone, TurnEnded, CompactDone,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -33,4 +34,28 @@ func TestTheContextOfATurnThatIsUnderWayIsNotThatOfItsBeginning(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A model call that is made before its step is claimed must not be one that a budget has to admit first, or that somebody else makes.
+func TestOnlyATurnWithoutBudgetsMayRunAhead(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		k.agent("assistant")
+		turn := k.turn(k.session().GetId(), "hello")
+		check := func(when string, want bool) {
+			t.Helper()
+			got, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId(), WithContext: true})
+			must(t, err)
+			if got.GetMayRunAhead() != want {
+				t.Errorf("%s it may run ahead: %v", when, !want)
+			}
+		}
+		check("when it is accepted", true)
+		k.worker(turn).lease("begin")
+		check("when it is another's", false)
+		turn = k.turn(k.session().GetId(), "hello")
+		check("in another session", true)
+		k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 1000})
+		check("with a budget", false)
+	})
 }

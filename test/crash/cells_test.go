@@ -143,6 +143,8 @@ var lines = []line{
 	{point: faultpoint.ModelAsked},
 	{point: faultpoint.ModelSaid, nth: ":3"},
 	{point: faultpoint.ModelDone, nth: ":2"},
+	{point: faultpoint.InferOpened},
+	{point: faultpoint.InferOpened, nth: ":2"},
 	{point: faultpoint.InferDone},
 	{point: faultpoint.InferDone, nth: ":3"},
 	{point: faultpoint.PolicyDecided, nth: ":2"},

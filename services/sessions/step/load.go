@@ -36,6 +36,8 @@ type Loaded struct {
 	Agents  []*store.AgentTool
 	// Outcomes are those of the steps that are done.
 	Outcomes []*turnv1.StepOutcome
+	// MayRunAhead: model calls of the turn may be made before the claims of their steps are answered. It is not looked up without the context.
+	MayRunAhead bool
 	// Context is what the first model step reads, nil if it was not requested or is not what that step would read.
 	Context *conversation.Window
 }
@@ -77,6 +79,13 @@ func (s *Service) Load(ctx context.Context, turnID string, withContext bool) (*L
 	}
 	if out.Outcomes = steps.Done; len(out.Outcomes) > 0 {
 		out.Context = nil
+	}
+	if withContext && len(steps.Held) == 0 && t.ProviderData == nil {
+		reserves, err := s.deps.Store.Budgeted(ctx, t.Tenant, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		out.MayRunAhead = !reserves
 	}
 	return out, nil
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
@@ -19,6 +21,12 @@ var (
 		rows.Of("s", sessionColumns) +
 		" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 )
+
+// Budgeted reports whether a budget or a quota is for a turn. ErrNotFound when there is none.
+func (s *turnReader) Budgeted(ctx context.Context, tenant, id string) (bool, error) {
+	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int64], "SELECT "+budgeted+" FROM turns t WHERE t.tenant = $1 AND t.id = $2", tenant, id)
+	return n != 0, err
+}
 
 func scanLockedTurn(s sqldb.Scanner) (Turn, error) {
 	var budgeted int64

@@ -40,6 +40,13 @@ type Action interface {
 	GiveUp(why *turnv1.TurnError) *Commit
 }
 
+// Opener is an action that can begin while the claim of its step is on its way: with what may be repeated, and without anybody seeing it.
+type Opener interface {
+	Action
+	// Open begins it and returns at once. Do continues what was begun; the function that is returned drops that if Do did not.
+	Open(ctx context.Context) (drop func())
+}
+
 // Work is one step while it runs.
 type Work struct {
 	// Turn and Ref name the step.

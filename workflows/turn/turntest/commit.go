@@ -16,6 +16,12 @@ import (
 
 // CommitStep implements ExecutionService.
 func (j *Journal) CommitStep(_ context.Context, req *executionv1.CommitStepRequest) (*executionv1.CommitStepResponse, error) {
+	j.mu.Lock()
+	committing := j.committing
+	j.mu.Unlock()
+	if committing != nil {
+		committing(req)
+	}
 	t, unlock, err := j.find("CommitStep", req.GetTurnId())
 	if err != nil {
 		return nil, err

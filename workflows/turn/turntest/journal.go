@@ -29,8 +29,9 @@ type Journal struct {
 	turns map[string]*turnRecord
 	// earlier has messages for turns that are not added yet; see Recall.
 	earlier map[string][]*turnv1.Message
-	// renewed is called on each renewal of a lease.
-	renewed func()
+	// renewed is called on each renewal of a lease, committing before each commit.
+	renewed    func()
+	committing func(*executionv1.CommitStepRequest)
 	// now returns the time.
 	now func() time.Time
 }
@@ -91,6 +92,13 @@ func (j *Journal) OnRenew(f func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.renewed = f
+}
+
+// OnCommit has f called before each commit from now on.
+func (j *Journal) OnCommit(f func(*executionv1.CommitStepRequest)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.committing = f
 }
 
 // Add accepts a turn.

@@ -24,6 +24,10 @@ func (j *Journal) LoadTurn(_ context.Context, req *executionv1.LoadTurnRequest) 
 		load.GetRerun() == nil && a.GetExecutor() == nil && a.GetStrategy() <= turnv1.Strategy_STRATEGY_REACT_TEXT {
 		load.Context = proto.CloneOf(t.context()) // its messages change here, and are shared with who reads them
 	}
+	load.MayRunAhead = req.GetWithContext()
+	for _, s := range t.steps {
+		load.MayRunAhead = load.MayRunAhead && j.busy(s) == nil
+	}
 	return load, nil
 }
 

@@ -71,6 +71,21 @@ func (k Kind) Prepare(ctx context.Context, w *step.Work) (_ step.Action, err err
 type infer struct {
 	Deps
 	*step.Work
+	prompt
+	// opened is the model call that Open has made; nil if it has made none.
+	opened *opened
+	// used is what an executor has reported so far of its round, and over the limit that the round has passed, so that it was broken off.
+	used *turnv1.Usage
+	over *turnv1.LimitUse
+}
+
+// prompt is what the model is asked.
+type prompt struct {
+	request *inferencev1.GenerateRequest
+	// truncated: messages of the conversation are missing.
+	truncated bool
+	// ids makes the ids of the answer's calls.
+	ids *callIDs
 	// inputs counts the inputs of the running turn that the step has read.
 	inputs uint32
 	// reads is about how many tokens the model reads.
@@ -79,9 +94,6 @@ type infer struct {
 	tainted bool
 	// found are the events of shields that found something in such input.
 	found []*turnv1.Event
-	// used is what an executor has reported so far of its round, and over the limit that the round has passed, so that it was broken off.
-	used *turnv1.Usage
-	over *turnv1.LimitUse
 }
 
 // Do implements step.Action.
@@ -89,23 +101,14 @@ func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
 	if i.Cancelled {
 		return i.GiveUp(nil), nil
 	}
-	req, truncated, err := i.request(ctx)
+	ask, asked, err := i.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	partly := truncated || i.Ref.GetPlan() != nil // a step of a plan does not see the calls of the others
-	ids, ask := i.newCallIDs(req.GetMessages(), partly), i.answerer()
-	if contract.Hosted(i.Loaded.GetAgent()) {
-		if ids, ask, err = i.hosted(ctx, truncated); err != nil {
-			return nil, err
-		}
-	}
-	i.reads = int64(i.Loaded.GetSurface().GetPromptTokens()) + int64(tokens.Messages(req.GetMessages()))
-	ans := &answer{ids: ids, calls: map[int]*turnv1.ToolCall{}}
+	ans := &answer{ids: i.ids, calls: map[int]*turnv1.ToolCall{}}
 	out := &deltas{publish: i.Transient(ctx, i.Work), messageID: i.Lease.GetMessageId(), pause: i.Coalesce}
 	defer out.close() // also if it panics
-	asked := time.Now()
-	finished, hold, err := i.listen(ctx, req, ask, ans, out)
+	finished, hold, err := i.listen(ctx, ask, ans, out)
 	if err == nil {
 		err = i.unoffered(finished)
 	}
@@ -131,6 +134,32 @@ func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
 	return i.commit(ctx, ans, finished, done, shielded{blocked, found})
 }
 
+// begin makes the prompt, and returns how the model is asked and since when: by the call that Open has made, unless the lease bounds what
+// the model may write.
+func (i *infer) begin(ctx context.Context) (model.Ask, time.Time, error) {
+	if o := i.opened; o != nil && i.Lease.GetMaxOutputTokens() == 0 {
+		<-o.ready
+		if o.prompt != nil {
+			i.prompt = *o.prompt
+			return o.follow, o.asked, nil
+		}
+	}
+	history, err := i.context(ctx)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("read context: %w", err)
+	}
+	i.prompt, err = i.newPrompt(ctx, history)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	model.Bound(i.request, i.Lease)
+	ask := i.answerer()
+	if contract.Hosted(i.Loaded.GetAgent()) {
+		i.ids, ask, err = i.hosted(ctx, i.truncated)
+	}
+	return ask, time.Now(), err
+}
+
 // shielded is what the shields say of an answer.
 type shielded struct {
 	blocked bool
@@ -140,7 +169,7 @@ type shielded struct {
 // listen asks the model and publishes deltas of what comes, or of what shields have settled of it. Nothing is finished, without an error,
 // if the turn's end cuts the answer off.
 func (i *infer) listen(
-	ctx context.Context, req *inferencev1.GenerateRequest, ask model.Ask, ans *answer, out *deltas,
+	ctx context.Context, ask model.Ask, ans *answer, out *deltas,
 ) (*inferencev1.Finished, *held, error) {
 	say := out.add
 	hold, err := i.hold(ctx, out)
@@ -151,7 +180,7 @@ func (i *infer) listen(
 		defer hold.stop()
 		say = hold.add
 	}
-	finished, err := ask(ctx, req, func(m *inferencev1.GenerateResponse) {
+	finished, err := ask(ctx, i.request, func(m *inferencev1.GenerateResponse) {
 		if piece, ok := ans.add(m); ok {
 			say(piece)
 		}
@@ -222,23 +251,18 @@ func (i *infer) whole(outcome *turnv1.StepOutcome, done *turnv1.MessageCompleted
 	}
 }
 
-// request gathers what the model is shown.
-func (i *infer) request(ctx context.Context) (*inferencev1.GenerateRequest, bool, error) {
+// newPrompt gathers what the model is shown after a conversation. With an error it has what is known by then.
+func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt, err error) {
 	agent, surface := i.Loaded.GetAgent(), i.Loaded.GetSurface()
-	history, err := i.context(ctx)
-	if err != nil {
-		return nil, false, fmt.Errorf("read context: %w", err)
-	}
-	i.inputs, i.tainted = history.GetInputs(), conversation.Tainted(history.GetMessages())
+	p.truncated, p.inputs, p.tainted = history.GetTruncated(), history.GetInputs(), conversation.Tainted(history.GetMessages())
 	instructions, err := i.Pinned.Instructions(agent)
 	if err != nil {
-		return nil, false, err
+		return p, err
 	}
 	messages, found, err := i.Shields.Conversation(ctx, i.Work, history.GetMessages())
 	if err != nil {
-		return nil, false, err
+		return p, err
 	}
-	i.found = found
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: instructions, Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),
@@ -248,14 +272,17 @@ func (i *infer) request(ctx context.Context) (*inferencev1.GenerateRequest, bool
 	}
 	if i.showsTools() {
 		if req.Tools, err = i.Pinned.Definitions(ctx, i.Loaded, history.GetMessages()); err != nil {
-			return nil, false, err
+			return p, err
 		}
 	}
-	if part := i.Ref.GetPlan(); part != nil {
+	part := i.Ref.GetPlan()
+	if part != nil {
 		plan.Request(req, part, i.Turn.TurnID)
 	}
-	model.Bound(req, i.Lease)
-	return req, history.GetTruncated(), nil
+	p.request, p.found = req, found
+	p.ids = i.newCallIDs(req.GetMessages(), p.truncated || part != nil) // a step of a plan does not see the calls of the others
+	p.reads = int64(surface.GetPromptTokens()) + int64(tokens.Messages(req.GetMessages()))
+	return p, nil
 }
 
 // context returns the conversation: from the memory of the runner, which wrote all that is new since it was read, or from the journal.

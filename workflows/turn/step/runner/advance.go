@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/stack"
@@ -32,10 +34,8 @@ type advance struct {
 	outcomes []*turnv1.StepOutcome
 	// running are the keys of running steps.
 	running map[string]bool
-	// claiming are keys of steps whose claim is on its way along with a commit.
-	claiming map[string]bool
-	// claimed are claims that were made along with a commit, by key.
-	claimed map[string]*executionv1.ClaimStepResponse
+	// claiming are steps whose claim is on its way along with a commit, and claimed those that were claimed so, by key.
+	claiming, claimed map[string]*task
 	talk    talk
 	// news is ready when the journal has something new that this advance did not write.
 	news <-chan struct{}
@@ -61,8 +61,8 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-ch
 	}
 	faultpoint.Hit(faultpoint.Started)
 	a := &advance{
-		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{}, claiming: map[string]bool{},
-		claimed: map[string]*executionv1.ClaimStepResponse{}, talk: newTalk(), news: news,
+		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{},
+		claiming: map[string]*task{}, claimed: map[string]*task{}, talk: newTalk(), news: news,
 	}
 	if first := loaded.GetContext(); first != nil {
 		loaded.Context = nil
@@ -156,18 +156,32 @@ func (a *advance) start(ctx context.Context, ref *turnv1.StepRef, done chan<- re
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := ref.GetKey()
-	if a.running[key] || a.claiming[key] {
+	if a.running[key] || a.claiming[key] != nil {
 		return
 	}
 	a.running[key] = true
-	w := a.task(ref)
-	w.claimed = a.claimed[key]
-	delete(a.claimed, key)
+	w := a.next(ref)
 	go func() {
 		stack.Grow()
 		out, err := a.do(ctx, w)
 		done <- result{ref, out, err}
 	}()
+}
+
+// next is a step that is started: as it was claimed, if it was and nothing has changed since. The caller holds the lock.
+func (a *advance) next(ref *turnv1.StepRef) *task {
+	ahead := a.claimed[ref.GetKey()]
+	if ahead == nil {
+		return a.task(ref)
+	}
+	delete(a.claimed, ref.GetKey())
+	if proto.Equal(ahead.Ref, ref) && ahead.inputs == engine.Inputs(a.outcomes) {
+		return ahead
+	}
+	ahead.abandon()
+	w := a.task(ref)
+	w.claimed = ahead.claimed
+	return w
 }
 
 // task is a step of this advance. The caller holds the lock.
@@ -249,9 +263,10 @@ func (a *advance) unclaimed(ctx context.Context, k step.Kind, w *task) (*step.Co
 func (a *advance) release(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for key, c := range a.claimed {
-		if c.GetLease() != nil {
-			a.runner.release(ctx, &task{Work: &step.Work{Turn: a.turn, Ref: &turnv1.StepRef{Key: key}, Lease: c.GetLease()}}, 0)
+	for _, w := range a.claimed {
+		w.close()
+		if w.Lease = w.claimed.GetLease(); w.Lease != nil {
+			a.runner.release(ctx, w, 0)
 		}
 	}
 	if engine.Next(engine.State{Outcomes: a.outcomes, Now: a.runner.Now()}).Done {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,27 +30,44 @@ func (a *advance) lookAhead(ctx context.Context, w *task, req *step.Commit) {
 	}
 	loaded := a.loadedAfter(req)
 	for _, ref := range decision.Steps {
-		if a.running[ref.GetKey()] || a.claiming[ref.GetKey()] || a.claimed[ref.GetKey()] != nil {
+		if a.running[ref.GetKey()] || a.claiming[ref.GetKey()] != nil || a.claimed[ref.GetKey()] != nil {
 			continue
 		}
 		next := a.task(ref)
-		next.Loaded = loaded
+		next.Loaded, next.inputs = loaded, engine.Inputs(a.outcomes)
 		if a.prepare(ctx, next) != nil {
 			return // it is claimed when its turn comes, and the error happens again there
 		}
 		req.Next = append(req.Next, a.runner.claimRequest(next))
-		a.claiming[ref.GetKey()] = true
+		a.claiming[ref.GetKey()] = next
 	}
+	a.open(ctx, req)
 }
 
-// prepare has a step's claim made ready.
+// prepare makes a step's claim ready.
 func (a *advance) prepare(ctx context.Context, w *task) error {
 	k, err := a.runner.kindOf(w.Ref)
 	if err != nil {
 		return err
 	}
-	_, err = k.Prepare(ctx, w.Work)
+	w.action, err = k.Prepare(ctx, w.Work)
 	return err
+}
+
+// open begins the steps that a commit claims, as far as that may be repeated and nobody sees it before the commit is answered. The caller
+// holds the lock.
+func (a *advance) open(ctx context.Context, req *step.Commit) {
+	surface := a.loadedAfter(req).GetSurface()
+	if !a.loaded.GetMayRunAhead() || surface.GetMaxTokens() > 0 || surface.GetMaxCostMicros() > 0 {
+		return
+	}
+	a.talk.wrote(req)
+	for _, claim := range req.GetNext() {
+		next := a.claiming[claim.GetStep().GetKey()]
+		if opener, ok := next.action.(step.Opener); ok {
+			next.drop = opener.Open(context.WithoutCancel(ctx))
+		}
+	}
 }
 
 // expected is the outcome that a commit will leave: a wait has no id yet.
@@ -80,7 +98,7 @@ func (a *advance) loadedAfter(req *step.Commit) *step.Loaded {
 		Turn: a.loaded.GetTurn(), Agent: a.loaded.GetAgent(), Principal: a.loaded.GetPrincipal(), Surface: surface, Tools: req.GetTools(),
 		ClientTools: a.loaded.GetClientTools(),
 		AgentTools:  req.GetAgentTools(), Rerun: a.loaded.GetRerun(), ExecutorSealed: a.loaded.GetExecutorSealed(),
-		AgentPath: a.loaded.GetAgentPath(),
+		AgentPath: a.loaded.GetAgentPath(), MayRunAhead: a.loaded.GetMayRunAhead(),
 	}
 }
 
@@ -88,8 +106,15 @@ func (a *advance) loadedAfter(req *step.Commit) *step.Loaded {
 func (a *advance) endClaims(req *step.Commit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, next := range req.GetNext() {
-		delete(a.claiming, next.GetStep().GetKey())
+	for _, claim := range req.GetNext() {
+		key := claim.GetStep().GetKey()
+		if a.claimed[key] == nil { // the commit did not come to it
+			a.claiming[key].abandon()
+		}
+		delete(a.claiming, key)
+	}
+	if key := req.GetOutcome().GetKey(); !slices.ContainsFunc(a.outcomes, func(o *turnv1.StepOutcome) bool { return o.GetKey() == key }) {
+		a.talk.forget(key)
 	}
 }
 
@@ -112,7 +137,9 @@ func (a *advance) committed(req *step.Commit, resp *executionv1.CommitStepRespon
 		a.runner.pinned.KeepTurn(a.turn.TurnID, a.loaded)
 	}
 	for i, c := range resp.GetNext() {
-		a.claimed[req.GetNext()[i].GetStep().GetKey()] = c
+		key := req.GetNext()[i].GetStep().GetKey()
+		a.claimed[key] = a.claiming[key]
+		a.claimed[key].claimed = c
 	}
 	if then := resp.GetThen(); then.GetOutcome() != nil {
 		a.add(then.GetOutcome())

@@ -84,8 +84,37 @@ type task struct {
 	*step.Work
 	// advance is what the step is part of, nil when it is asked for by itself.
 	advance *advance
-	// claimed is the answer to a claim that was made with an earlier commit, nil when there was none. It is used once.
+	// claimed is the answer to a claim that was made with an earlier commit, nil when there was none. It is used once, and so is action,
+	// which was prepared for that claim. drop drops what the action began meanwhile, nil if it began nothing.
 	claimed *executionv1.ClaimStepResponse
+	action  step.Action
+	drop    func()
+	// inputs counts the inputs of the running turn that were known when the action was prepared.
+	inputs uint32
+}
+
+// take returns what does the step.
+func (w *task) take(ctx context.Context, k step.Kind) (step.Action, error) {
+	if action := w.action; action != nil {
+		w.action = nil
+		return action, nil
+	}
+	return k.Prepare(ctx, w.Work)
+}
+
+// abandon is close without waiting.
+func (w *task) abandon() {
+	if w.drop != nil {
+		go w.drop()
+	}
+}
+
+// close drops what was begun before the step was claimed.
+func (w *task) close() {
+	if w.drop != nil {
+		w.drop()
+		w.drop = nil
+	}
 }
 
 // Do runs a step, unless it has run, and returns its outcome as the journal has it, whichever worker ran it. Errors: *step.RetryError
@@ -101,7 +130,8 @@ func (r *Runner) Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.St
 
 // do is Do for a step of a kind. A step of an advance may be claimed already, and is not waited for while another worker does it.
 func (r *Runner) do(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutcome, error) {
-	action, err := k.Prepare(ctx, w.Work)
+	defer w.close()
+	action, err := w.take(ctx, k)
 	if err != nil {
 		return nil, step.Classify(ctx, fmt.Errorf("prepare %s: %w", w.Ref.GetKey(), err))
 	}

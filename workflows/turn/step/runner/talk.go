@@ -26,6 +26,9 @@ func (t *talk) wrote(req *step.Commit) {
 	t.written[req.GetOutcome().GetKey()] = req.GetMessages()
 }
 
+// forget drops what a step was about to write.
+func (t *talk) forget(key string) { delete(t.written, key) }
+
 // before puts the conversation before a model step together: each answer, then the results of its calls in their order, as the journal
 // does. It is nil when something is missing or it grows too large.
 func (t *talk) before(infer string) *step.History {

@@ -126,6 +126,9 @@ type LoadTurnResponse struct {
 	Context *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
 	// For the turn of a sub-agent: IDs of the agents from the outermost agent to its own. Empty for the turn of a user.
 	AgentPath []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
+	// True when a model call of the turn may be made before the claim of its step is answered: no worker held a step, no budget or quota
+	// applied that a call would be reserved in, and the request of the turn carried no credentials.
+	MayRunAhead bool `protobuf:"varint,18,opt,name=may_run_ahead,json=mayRunAhead,proto3" json:"may_run_ahead,omitempty"`
 	// Database time. Deadlines are compared with it.
 	CurrentTime   *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -279,6 +282,13 @@ func (x *LoadTurnResponse) GetAgentPath() []string {
 		return x.AgentPath
 	}
 	return nil
+}
+
+func (x *LoadTurnResponse) GetMayRunAhead() bool {
+	if x != nil {
+		return x.MayRunAhead
+	}
+	return false
 }
 
 func (x *LoadTurnResponse) GetCurrentTime() *timestamppb.Timestamp {
@@ -3067,7 +3077,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
-	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xd0\a\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xf4\a\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -3090,7 +3100,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\x12C\n" +
 	"\acontext\x18\x10 \x01(\v2).windlass.execution.v1.GetContextResponseR\acontext\x12\x1d\n" +
 	"\n" +
-	"agent_path\x18\x11 \x03(\tR\tagentPath\x12=\n" +
+	"agent_path\x18\x11 \x03(\tR\tagentPath\x12\"\n" +
+	"\rmay_run_ahead\x18\x12 \x01(\bR\vmayRunAhead\x12=\n" +
 	"\fcurrent_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
