@@ -60,7 +60,8 @@ const (
 // Points lists all points.
 func Points() []Point {
 	return []Point{
-		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferOpened, InferDone, PolicyDecided, ToolOpened, BridgeToolDone, ToolDone,
+		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferOpened, InferDone, PolicyDecided, ToolOpened,
+		BridgeToolDone, ToolDone,
 		ToolClosed, CallDone, TurnEnded, CompactDone,
 	}
 }

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -10,13 +11,38 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// TestReadsAreRecordedAfterTheirAnswer makes calls that only read and that nobody repeats: their rows come later, and none is lost.
+// TestReadsAreRecordedAfterTheirAnswer makes calls that only read, directly and in a turn: their rows come later, and none is lost.
 func TestReadsAreRecordedAfterTheirAnswer(t *testing.T) {
-	t.Run("on SQLite", func(t *testing.T) { readsAreRecorded(t, newWorld(t)) })
-	t.Run("on PostgreSQL", func(t *testing.T) { readsAreRecorded(t, newWorldOn(t, tables.Postgres(t))) })
+	for name, read := range map[string]func(*replica) string{"": (*replica).readDirectly, " in a turn": (*replica).readInTurn} {
+		t.Run("on SQLite"+name, func(t *testing.T) { readsAreRecorded(t, newWorld(t), read) })
+		t.Run("on PostgreSQL"+name, func(t *testing.T) { readsAreRecorded(t, newWorldOn(t, tables.Postgres(t)), read) })
+	}
 }
 
-func readsAreRecorded(t *testing.T, w *world) {
+// readDirectly makes a direct call and returns the id of its execution.
+func (r *replica) readDirectly() string {
+	resp, err := r.tools.InvokeTool(r.w.t.Context(), &registryv1.InvokeToolRequest{
+		Name: "notes__read", Arguments: args(r.w.t, map[string]any{"text": "x"}), Fresh: true,
+	})
+	if err != nil {
+		r.w.t.Error(err)
+	}
+	return resp.GetExecutionId()
+}
+
+// readInTurn makes a call of a turn and returns the id of its execution.
+func (r *replica) readInTurn() string {
+	n := keys.Add(1)
+	req := r.request("notes__read", fmt.Sprint("key-", n))
+	req.ArgumentsJson = fmt.Sprintf(`{"text":"%d"}`, n) // none is answered from the cache
+	s := r.call(r.w.t.Context(), req)
+	if s.err != nil || s.decided == nil {
+		r.w.t.Errorf("call in a turn: %+v", s)
+	}
+	return s.completed.GetExecutionId()
+}
+
+func readsAreRecorded(t *testing.T, w *world, readBy func(*replica) string) {
 	one, two := w.start(config()), w.start(config())
 	one.notes()
 	reached, released := make(chan struct{}), make(chan struct{})
@@ -34,20 +60,12 @@ func readsAreRecorded(t *testing.T, w *world) {
 			return answer(req.GetTool()), nil
 		}
 	})
-	read := func() *registryv1.InvokeToolResponse {
-		resp, err := one.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{
-			Name: "notes__read", Arguments: args(t, map[string]any{"text": "x"}), Fresh: true,
-		})
-		if err != nil {
-			t.Error(err)
-		}
-		return resp
-	}
+	read := func() string { return readBy(one) }
 	quick := read()
-	if rows := one.executions(); len(rows) != 1 || rows[0].GetId() != quick.GetExecutionId() || enum.Name(rows[0].GetState()) != "done" {
+	if rows := one.executions(); len(rows) != 1 || rows[0].GetId() != quick || enum.Name(rows[0].GetState()) != "done" {
 		t.Errorf("after the answer: %v", rows)
 	}
-	slow := make(chan *registryv1.InvokeToolResponse, 1)
+	slow := make(chan string, 1)
 	go func() { slow <- read() }()
 	<-reached
 	testpoll.Until(t, "another replica sees the call that runs", func() bool {
@@ -56,7 +74,7 @@ func readsAreRecorded(t *testing.T, w *world) {
 	})
 	close(released)
 	ended := <-slow
-	if rows := two.executions(); enum.Name(rows[0].GetState()) != "done" || rows[0].GetId() != ended.GetExecutionId() {
+	if rows := two.executions(); enum.Name(rows[0].GetState()) != "done" || rows[0].GetId() != ended {
 		t.Errorf("when it has ended: %v", rows[0])
 	}
 	read()

@@ -78,7 +78,7 @@ func (s *policy) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest
 		PolicyRevision: r.Revision, Policies: strings.Join(v.Policies, ","), InputHash: r.Input.Hash,
 		Latency: time.Since(began).Truncate(time.Microsecond),
 	}
-	if err := s.recorder.Add(ctx, d, r.Input); err != nil {
+	if err := s.recorder.Add(ctx, d, r.Input, needed != nil); err != nil {
 		return nil, err
 	}
 	if err := faultpoint.Fail(faultpoint.PolicyDecided); err != nil {

@@ -45,13 +45,14 @@ func NewRecorder(s store.Store, retention time.Duration) (*Recorder, error) {
 	return &Recorder{store: s, last: last, again: retention / 4}, nil
 }
 
-// Add commits a decision before it returns. One that allows a call without side effects outside of turns may follow a moment later: a
-// crash can then lose the record of a call that changed nothing.
-func (r *Recorder) Add(ctx context.Context, d store.Decision, in access.Input) error {
+// Add commits a decision before it returns. One that allows a call without side effects, and asks for no approval, may follow a moment
+// later: a crash can then lose the record of a call that changed nothing.
+func (r *Recorder) Add(ctx context.Context, d store.Decision, in access.Input, asks bool) error {
 	key := subjectKey{d.Tenant, d.Subject}
 	known, _ := r.last.Get(key)
+	follows := d.Allowed && !asks && d.Effect == enum.Name(turnv1.EffectClass_EFFECT_CLASS_READ)
 	if in.Hash == "" || known.hash == in.Hash && d.Time.Sub(known.at) < r.again || len(in.Encoded) > maxInputBytes {
-		if d.Allowed && d.TurnID == "" && d.Effect == enum.Name(turnv1.EffectClass_EFFECT_CLASS_READ) {
+		if follows {
 			return r.store.AddLater(ctx, d)
 		}
 		return r.store.Add(ctx, d, nil)

@@ -5,11 +5,13 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/tombstone"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
 )
 
@@ -112,9 +114,12 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 
 // New returns the store in a database that Migrate has prepared. The trail gets the decisions and the changes of policies.
 func New(db *sqldb.DB, t *trail.Trail) Store {
-	s := sqlStore{db: db, trail: t, events: eventlog.NewTable(db, "policy"), revisions: newRevisions(db)}
+	s := sqlStore{
+		db: db, trail: t, events: eventlog.NewTable(db, "policy"), revisions: newRevisions(db),
+		forgotten: tombstone.Of(db, "decisions_forgotten"),
+	}
 	s.later = batch.New(batch.Config[Decision]{
-		Write:     func(ctx context.Context, all []Decision) error { return s.addAll(sqldb.Untracked(ctx), all, nil) },
+		Write:     func(ctx context.Context, all []Decision) error { return s.addLate(sqldb.Untracked(ctx), all) },
 		Permanent: sqldb.IsUnique,
 		Failed: func(ctx context.Context, d Decision, err error) {
 			db.Log().ErrorContext(ctx, "decision could not be recorded", "decision_id", d.ID, "resource", d.Resource, "error", err)
@@ -129,6 +134,7 @@ type sqlStore struct {
 	events    *eventlog.Table
 	later     *batch.Writer[Decision]
 	revisions *sqldb.Fresh[string, uint64]
+	forgotten tombstone.Table
 }
 
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +
@@ -139,7 +145,14 @@ var insertDecisions = sqldb.NewInserts("decisions", columns+", actor, audited")
 func (s sqlStore) EventLog() *eventlog.Table { return s.events }
 
 func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
-	return s.addAll(ctx, []Decision{d}, in)
+	return s.add(ctx, func(tx sqldb.Tx) error {
+		if in != nil {
+			if err := addInput(ctx, tx, d, in); err != nil {
+				return err
+			}
+		}
+		return AddIn(ctx, tx, d)
+	})
 }
 
 // AddIn stores decisions in the transaction of what they are about. Notify the trail when it is committed.
@@ -155,15 +168,32 @@ func AddIn(ctx context.Context, tx sqldb.Tx, all ...Decision) error {
 	return insertDecisions.Exec(ctx, tx, rows)
 }
 
-func (s sqlStore) addAll(ctx context.Context, all []Decision, in *Input) error {
-	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
-		if in != nil {
-			if err := addInput(ctx, tx, all[0], in); err != nil {
-				return err
+// addLate adds decisions that were made before: those of turns that were erased meanwhile as Forget leaves them.
+func (s sqlStore) addLate(ctx context.Context, all []Decision) error {
+	var turns []tombstone.ID
+	for _, d := range all {
+		if d.TurnID != "" {
+			turns = append(turns, tombstone.ID{Tenant: d.Tenant, ID: d.TurnID})
+		}
+	}
+	return s.add(ctx, func(tx sqldb.Tx) error {
+		buried, err := s.forgotten.Buried(ctx, tx, turns)
+		if err != nil {
+			return err
+		}
+		rows := slices.Clone(all) // a write that fails is repeated
+		for i := range rows {
+			if d := &rows[i]; buried[tombstone.ID{Tenant: d.Tenant, ID: d.TurnID}] {
+				d.TurnID, d.CallID, d.ArgumentsHash = "", "", ""
 			}
 		}
-		return AddIn(ctx, tx, all...)
+		return AddIn(ctx, tx, rows...)
 	})
+}
+
+// add adds decisions in a transaction.
+func (s sqlStore) add(ctx context.Context, write func(sqldb.Tx) error) error {
+	err := s.db.Write(ctx, write)
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
 	}
@@ -186,7 +216,13 @@ func (s sqlStore) Flush(ctx context.Context) error {
 }
 
 func (s sqlStore) Forget(ctx context.Context, tenant string, turns []string) error {
+	if err := s.Flush(ctx); err != nil {
+		return err
+	}
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
+		if err := s.forgotten.Bury(ctx, tx, tenant, turns); err != nil {
+			return err
+		}
 		for _, turn := range turns {
 			if _, err := sqldb.Exec(ctx, tx, `UPDATE decisions SET turn_id = '', call_id = '', arguments_hash = ''
 				WHERE tenant = $1 AND turn_id <> '' AND turn_id = $2`, tenant, turn); err != nil {

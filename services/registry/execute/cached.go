@@ -83,7 +83,7 @@ func (a *attempt) record(ctx context.Context, kept *turnv1.ToolResult) (*Outcome
 	row.State, row.Cache, row.EndTime = store.Done, store.CacheHit, row.CreateTime
 	out := &Outcome{Cached: true, ExecutionID: row.ID}
 	out.Result, out.Code, row.Result = a.x.encode(a.req, row.ID, kept, "")
-	if a.req.unrepeated(a.tool) {
+	if a.follows() {
 		return out, a.x.deps.Store.RecordLater(ctx, row)
 	}
 	return out, a.x.deps.Store.Record(ctx, row)

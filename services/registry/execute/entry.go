@@ -12,8 +12,8 @@ import (
 // openAfter is how long a call runs before its row shows it as running, if the row may be written later.
 const openAfter = 250 * time.Millisecond
 
-// entry is the ledger row of a call that is sent. A call with side effects, one that may be repeated with its key, and one of a session,
-// whose rows are erased with it, has its row before it is sent. Any other call gets it at its end, or after openAfter.
+// entry is the ledger row of a call that is sent. A call with side effects, and one that may be repeated with its caller's key, has its row
+// before it is sent. Any other call gets it at its end, or after openAfter.
 type entry struct {
 	x   *Executor
 	row store.Execution // State is that before the call
@@ -24,9 +24,10 @@ type entry struct {
 	timer   *time.Timer
 }
 
-// unrepeated reports whether a lost row is harmless: the call changes nothing, and nobody asks for it again.
-func (r *request) unrepeated(t store.Tool) bool {
-	return t.Effect == store.Read && r.NewKey && r.direct() && r.SessionID == ""
+// follows reports whether the row may be written after the call: losing it is harmless, because the call changes nothing, needed no
+// approval, and is not requested again with its key, except by a turn, for which it may be made again.
+func (a *attempt) follows() bool {
+	return a.tool.Effect == store.Read && a.row == nil && a.approval == "" && (a.req.NewKey || !a.req.direct())
 }
 
 func (x *Executor) opened(row store.Execution) *entry { return &entry{x: x, row: row, written: true} }
@@ -81,7 +82,7 @@ func (e *entry) close(ctx context.Context, row store.Execution) {
 		if err == nil {
 			return
 		}
-		if errors.Is(err, store.ErrChanged) || pauses.Wait(ctx) != nil {
+		if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrExists) || pauses.Wait(ctx) != nil {
 			e.x.deps.Log.ErrorContext(ctx, "execution could not be closed", "execution_id", row.ID, "state", row.State, "error", err)
 			return
 		}

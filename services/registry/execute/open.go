@@ -23,7 +23,7 @@ func (a *attempt) open(ctx context.Context) (_ *Outcome, err error) {
 		if a.fill != nil {
 			row.Cache = store.CacheMiss
 		}
-		if a.req.unrepeated(a.tool) {
+		if a.follows() {
 			e = x.late(ctx, row)
 		} else {
 			e, err = x.opened(row), x.deps.Store.Open(ctx, row)

@@ -34,9 +34,26 @@ func (q sqlLedger) Record(ctx context.Context, e Execution) error {
 }
 
 func (q sqlLedger) recordAll(ctx context.Context, all []Execution) error {
+	return q.record(ctx, all, func(sqldb.Tx) (func(Execution) bool, error) {
+		return func(Execution) bool { return false }, nil
+	})
+}
+
+// record commits finished rows, each with its event. What forgotten returns in the transaction says which of them are of conversations that
+// were erased.
+func (q sqlLedger) record(ctx context.Context, all []Execution, forgotten func(sqldb.Tx) (func(Execution) bool, error)) error {
 	return q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+		erased, err := forgotten(tx)
+		if err != nil {
+			return err
+		}
 		rows := make([][]any, len(all))
 		for i, e := range all {
+			if erased(e) {
+				e = e.forgotten()
+				rows[i] = append(q.values(e), e.Result)
+				continue
+			}
 			rows[i] = append(q.values(e), e.Result)
 			if err := record(q.db.calledEvent(e)); err != nil {
 				return err
@@ -47,6 +64,9 @@ func (q sqlLedger) recordAll(ctx context.Context, all []Execution) error {
 }
 
 func (q sqlLedger) Repeated(ctx context.Context, e Execution) (bool, error) {
+	if err := q.Flush(ctx); err != nil {
+		return false, err
+	}
 	n, err := sqldb.One(ctx, q.db.Reader(), scanCount, `SELECT count(*) FROM executions
 		WHERE tenant = $1 AND turn_id <> '' AND turn_id = $2 AND tool = $3 AND arguments_hash = $4`,
 		e.Tenant, e.TurnID, e.Tool, e.ArgumentsHash)
@@ -75,6 +95,9 @@ func scanCacheUse(row sqldb.Scanner) (u CacheUse, err error) {
 }
 
 func (q sqlLedger) Kept(ctx context.Context, tenant string, ids []string) (tools []Execution, err error) {
+	if err := q.Flush(ctx); err != nil {
+		return nil, err
+	}
 	for part := range slices.Chunk(ids, chunk) {
 		args := []any{tenant}
 		for _, of := range callsOf(&args, part) {

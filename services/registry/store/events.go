@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -87,6 +86,6 @@ func (q eventDB) calledEvent(e Execution) (eventlog.Event, error) {
 		Attempts: uint32(e.Attempts), Cache: e.Cache,
 		TurnId: e.TurnID, SessionId: e.SessionID, Principal: e.Subject,
 	})
-	out.Owner, out.EraseWith = e.Subject, cmp.Or(e.TurnID, e.SessionID)
+	out.Owner, out.EraseWith = e.Subject, e.erasedWith().ID
 	return out, err
 }

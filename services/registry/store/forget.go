@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/tombstone"
 )
 
 // callsOf returns the conditions for the calls of turns, and for those that sessions made outside of turns, by their ids. The tenant is the
@@ -22,8 +24,14 @@ func callsOf(args *[]any, ids []string) []string {
 // Tool, state, time and subject stay for the audit, and so does the key, so that a late repetition of a call is still recognised. Open
 // executions are unchanged; Forget returns how many there are. Domain events about the turns and sessions are deleted.
 func (q sqlLedger) Forget(ctx context.Context, tenant string, ids []string) (open int, err error) {
+	if err := q.Flush(ctx); err != nil {
+		return 0, err
+	}
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
 		open = 0
+		if err := q.forgotten.Bury(ctx, tx, tenant, ids); err != nil {
+			return err
+		}
 		for part := range slices.Chunk(ids, chunk) {
 			args := []any{tenant}
 			for _, of := range callsOf(&args, part) {
@@ -48,6 +56,15 @@ func (q sqlLedger) Forget(ctx context.Context, tenant string, ids []string) (ope
 		return 0, fmt.Errorf("forget executions: %w", err)
 	}
 	return open, nil
+}
+
+// erasedWith is the turn or session with which an execution is erased; its ID is empty for one that is not.
+func (e Execution) erasedWith() tombstone.ID { return tombstone.ID{Tenant: e.Tenant, ID: cmp.Or(e.TurnID, e.SessionID)} }
+
+// forgotten is what Forget leaves of a row that was never resolved.
+func (e Execution) forgotten() Execution {
+	e.Result, e.Arguments, e.ArgumentsHash, e.TurnID, e.SessionID, e.CallID, e.ApprovalID = nil, "", "", "", "", "", ""
+	return e
 }
 
 func scanCount(row sqldb.Scanner) (n int, err error) {

@@ -9,12 +9,14 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/tombstone"
 )
 
 // sqlLedger implements Ledger.
 type sqlLedger struct {
-	db    eventDB
-	later *batch.Writer[Execution]
+	db        eventDB
+	forgotten tombstone.Table
+	later     *batch.Writer[Execution]
 }
 
 const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,

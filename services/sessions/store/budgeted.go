@@ -24,7 +24,8 @@ var (
 
 // Budgeted reports whether a budget or a quota is for a turn. ErrNotFound when there is none.
 func (s *turnReader) Budgeted(ctx context.Context, tenant, id string) (bool, error) {
-	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int64], "SELECT "+budgeted+" FROM turns t WHERE t.tenant = $1 AND t.id = $2", tenant, id)
+	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int64], "SELECT "+budgeted+
+		" FROM turns t WHERE t.tenant = $1 AND t.id = $2", tenant, id)
 	return n != 0, err
 }
 

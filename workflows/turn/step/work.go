@@ -40,7 +40,7 @@ type Action interface {
 	GiveUp(why *turnv1.TurnError) *Commit
 }
 
-// Opener is an action that can begin while the claim of its step is on its way: with what may be repeated, and without anybody seeing it.
+// Opener is an action that can begin while the claim of its step is on its way: with what may be repeated and is not visible yet.
 type Opener interface {
 	Action
 	// Open begins it and returns at once. Do continues what was begun; the function that is returned drops that if Do did not.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/windlass-dev/windlass/services/policy/store"
@@ -24,5 +25,39 @@ func later(t *testing.T, s store.Store) {
 	}
 	if all, err := s.List(t.Context(), "later", store.Filter{}, store.Cursor{}, 1000); err != nil || len(all) != 300 {
 		t.Errorf("%d decisions listed, %v", len(all), err)
+	}
+}
+
+// late forgets turns in another replica while their decisions are recorded: none is left with its turn, and none is missing.
+func late(t *testing.T, s, other store.Store) {
+	t.Helper()
+	const turns = 40
+	var all sync.WaitGroup
+	for i := range turns {
+		turn := fmt.Sprintf("trn_late_%d", i)
+		all.Go(func() {
+			for n := range 5 {
+				d := decision("late", fmt.Sprintf("dec_late_%d_%d", i, n), begin)
+				d.TurnID = turn
+				if err := s.AddLater(t.Context(), d); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		all.Go(func() {
+			if err := other.Forget(t.Context(), "late", []string{turn}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	found, err := s.List(t.Context(), "late", store.Filter{}, store.Cursor{}, 1000)
+	if err != nil || len(found) != turns*5 {
+		t.Errorf("%d decisions, %v", len(found), err)
+	}
+	for _, d := range found {
+		if d.TurnID != "" || d.CallID != "" || d.ArgumentsHash != "" {
+			t.Errorf("left of a forgotten turn: %+v", d)
+		}
 	}
 }

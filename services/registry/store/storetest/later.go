@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,5 +59,47 @@ func (s suite) later(t *testing.T) {
 	}
 	if _, events := s.recorded(t, "later"); len(events) != n {
 		t.Errorf("%d events, want %d", len(events), n)
+	}
+}
+
+// late forgets turns and sessions in another replica while the rows of their calls are recorded: none is left with what is erased, none is
+// missing, and no event is left.
+func (s suite) late(t *testing.T) {
+	const turns = 40
+	ctx := t.Context()
+	var all sync.WaitGroup
+	for i := range turns {
+		turn, session := fmt.Sprintf("trn_late_%d", i), fmt.Sprintf("ses_late_%d", i)
+		all.Go(func() {
+			for n := range 5 {
+				e := execution("buried", fmt.Sprintf("late-%d-%d", i, n))
+				e.State, e.Effect, e.CreateTime, e.EndTime, e.TurnID, e.SessionID = store.Done, store.Read, begin, begin, turn, session
+				e.Result, e.Arguments = []byte("secret"), "secret"
+				if n == 0 { // a call outside of turns
+					e.TurnID = ""
+				}
+				if err := s.RecordLater(ctx, e); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		all.Go(func() {
+			if _, err := s.other.Forget(ctx, "buried", []string{turn, session}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	rows, err := s.Executions(ctx, "buried", store.ExecutionFilter{}, store.Cursor{}, 1000)
+	if err != nil || len(rows) != turns*5 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+	for _, e := range rows {
+		if got := s.row(t, e); got.TurnID != "" || got.SessionID != "" || got.CallID != "" || got.ArgumentsHash != "" || len(got.Result) > 0 {
+			t.Errorf("left of what is forgotten: %+v", got)
+		}
+	}
+	if _, events := s.recorded(t, "buried"); len(events) > 0 {
+		t.Errorf("%d events are left", len(events))
 	}
 }

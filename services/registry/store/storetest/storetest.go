@@ -37,7 +37,7 @@ func Run(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 	}
-	s := suite{store.New(db)}
+	s := suite{Store: store.New(db), other: store.New(db)}
 	t.Run("sources", s.sources)
 	t.Run("source revisions", s.revisions)
 	t.Run("inventories", s.inventories)
@@ -54,6 +54,7 @@ func Run(t *testing.T, url string) {
 	t.Run("executions by page", s.executions)
 	t.Run("cached results", s.cached)
 	t.Run("rows that are written later", s.later)
+	t.Run("late rows of what is erased", s.late)
 	t.Run("use of tools", s.toolUsage)
 	t.Run("recent executions", s.recent)
 	t.Run("tool groups", s.groups)
@@ -63,7 +64,10 @@ func Run(t *testing.T, url string) {
 	t.Run("domain events of calls", s.calledEvents)
 }
 
-type suite struct{ store.Store }
+type suite struct {
+	store.Store
+	other store.Store // of another replica
+}
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 

@@ -36,7 +36,7 @@ type advance struct {
 	running map[string]bool
 	// claiming are steps whose claim is on its way along with a commit, and claimed those that were claimed so, by key.
 	claiming, claimed map[string]*task
-	talk    talk
+	talk              talk
 	// news is ready when the journal has something new that this advance did not write.
 	news <-chan struct{}
 }

@@ -54,7 +54,7 @@ func (a *advance) prepare(ctx context.Context, w *task) error {
 	return err
 }
 
-// open begins the steps that a commit claims, as far as that may be repeated and nobody sees it before the commit is answered. The caller
+// open begins the steps that a commit claims, as far as that may be repeated and is not visible before the commit is answered. The caller
 // holds the lock.
 func (a *advance) open(ctx context.Context, req *step.Commit) {
 	surface := a.loadedAfter(req).GetSurface()
