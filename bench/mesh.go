@@ -154,6 +154,9 @@ func (m *mesh) writeConfig(cfg map[string]any) (string, error) {
 // fill adds the tool server and an agent for each model.
 func (m *mesh) fill(ctx context.Context) error {
 	source := map[string]any{"name": "calc", "kind": "mcp", "url": m.calculator}
+	if m.options.effect != "" {
+		source["effects"] = map[string]any{"evaluate": m.options.effect}
+	}
 	var made struct {
 		ID string `json:"id"`
 	}

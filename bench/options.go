@@ -55,6 +55,8 @@ type options struct {
 	// conditions are the flags on which the figures depend.
 	conditions string
 	timeline   bool
+	// effect is the effect class of the tool of the turns; empty stands for what its server says.
+	effect string
 	// apart has each turn made by one request and watched by another.
 	apart   bool
 	verbose bool
@@ -112,6 +114,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 		"`folder` of recorded figures: exit with 1 when one is worse by more than a tenth beyond its noise; empty = do not compare")
 	f.BoolVar(&o.record, "record", false, "record the figures of this machine, for later runs with the same flags")
 	f.BoolVar(&o.timeline, "timeline", false, "also show when the events of a turn happen")
+	f.StringVar(&o.effect, "effect", "", "effect `class` of the tool that turns call: read, idempotent or once; read without it")
 	f.BoolVar(&o.apart, "two-requests", false, "make each turn by one request and watch it by another, as an EventSource has to")
 	f.BoolVar(&o.hostile, "hostile", false, "only measure hostile inputs at every entry point, and their effect on turns")
 	f.StringVar(&o.only, "only", "", "with -hostile: only the inputs whose entrance and name hold this `text`")

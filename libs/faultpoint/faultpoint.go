@@ -41,8 +41,10 @@ const (
 	InferDone Point = "worker.infer-done"
 	// CompactDone: a worker has a model's summary of older messages, uncommitted.
 	CompactDone Point = "worker.compact-done"
-	// PolicyDecided: the decision on a tool call is stored; the caller has not received it.
+	// PolicyDecided: the decision on a tool call is made; the caller has not received it.
 	PolicyDecided Point = "policy.decision-stored"
+	// PolicyRecording: policy is about to store decisions that it has answered.
+	PolicyRecording Point = "policy.recording"
 	// ToolOpened: the tool call's row is in the ledger; the call has not been sent.
 	ToolOpened Point = "registry.tool-opened"
 	// BridgeToolDone: the MCP bridge has a tool's answer; the registry does not.
@@ -60,7 +62,7 @@ const (
 // Points lists all points.
 func Points() []Point {
 	return []Point{
-		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferOpened, InferDone, PolicyDecided, ToolOpened,
+		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferOpened, InferDone, PolicyDecided, PolicyRecording, ToolOpened,
 		BridgeToolDone, ToolDone,
 		ToolClosed, CallDone, TurnEnded, CompactDone,
 	}

@@ -421,6 +421,7 @@ func TestLargeResults(t *testing.T) {
 		"mesh__read_artifact.]\nnever shown" {
 		t.Errorf("preview %q", text)
 	}
+	testwant.Len(t, "rows", r.executions(), 1) // it is written by then
 	if again := r.call(t.Context(), r.request("notes__read", "cut")); again.completed.GetWholes()[0].GetArtifactId() != id ||
 		!again.completed.GetCached() {
 		t.Errorf("asked again: %v", again.completed)

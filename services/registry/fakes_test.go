@@ -154,6 +154,8 @@ type policyFake struct {
 	away    bool
 	asks    *policyv1.ApprovalRule // requires approval of every call
 	decided []*policyv1.DecideToolRequest
+	// recorded are the records that the registry has handed over.
+	recorded []string
 }
 
 func (p *policyFake) set(change func()) {
@@ -176,10 +178,25 @@ func (p *policyFake) DecideTool(_ context.Context, req *policyv1.DecideToolReque
 	}
 	p.decided = append(p.decided, req)
 	d := &policyv1.Decision{Id: ids.New(ids.Decision), Allowed: glob.Any(p.allow, req.GetTool()), Reason: "the fake says so"}
+	if req.GetKeepsRecord() && d.GetAllowed() && p.asks == nil {
+		d.Record = []byte(d.GetId())
+	}
 	if d.GetAllowed() && p.asks != nil {
 		d.Approval = &policyv1.ApprovalRequirement{Rule: p.asks}
 	}
 	return d, nil
+}
+
+func (p *policyFake) RecordDecisions(_ context.Context, req *policyv1.RecordDecisionsRequest) (*policyv1.RecordDecisionsResponse, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.away {
+		return nil, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy is away")
+	}
+	for _, record := range req.GetRecords() {
+		p.recorded = append(p.recorded, string(record))
+	}
+	return &policyv1.RecordDecisionsResponse{}, nil
 }
 
 func (p *policyFake) FilterTools(_ context.Context, req *policyv1.FilterToolsRequest) (*policyv1.FilterToolsResponse, error) {

@@ -148,6 +148,7 @@ var lines = []line{
 	{point: faultpoint.InferDone},
 	{point: faultpoint.InferDone, nth: ":3"},
 	{point: faultpoint.PolicyDecided, nth: ":2"},
+	{point: faultpoint.PolicyRecording},
 	{point: faultpoint.ToolOpened, doubt: true},
 	{point: faultpoint.ToolOpened, nth: ":2"},
 	{point: faultpoint.ToolDone, doubt: true},

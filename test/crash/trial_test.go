@@ -193,6 +193,7 @@ func (r *trial) verify(l leeway) {
 	r.checkJournal(live, late)
 	r.checkUsage(turn, late)
 	r.checkTools(late, l)
+	r.checkDecisions(late)
 	r.h.count("turns", 1)
 	r.h.count("watchers", 3) // the live one, the late one, and one of the session
 	r.h.count("events compared", len(harness.Durables(live))+len(harness.Durables(late)))
@@ -239,6 +240,24 @@ func (r *trial) checkUsage(turn harness.JSON, events []harness.Event) {
 		if lost := asked - 1; lost < 0 || lost > resets[step]+1 {
 			r.t.Errorf("the model was asked %d times for %s, which was reset %d times", asked, step, resets[step])
 		}
+	}
+}
+
+// checkDecisions looks up each decision that the journal names. A killed policy has lost the last ones, and gets them from the ledger.
+func (r *trial) checkDecisions(events []harness.Event) {
+	r.t.Helper()
+	for _, e := range events {
+		if e.Type != "policy.decided" {
+			continue
+		}
+		id := e.Data.Str("decision_id")
+		if !harness.Eventually(patience, func() bool {
+			status, d, err := r.client.Do(r.t.Context(), "GET", "/v1/decisions/"+id, nil)
+			return err == nil && status == http.StatusOK && d.Str("id") == id
+		}) {
+			r.t.Errorf("decision %s on %s is not on record", id, e.Data.Str("tool"))
+		}
+		r.h.count("decisions compared", 1)
 	}
 }
 

@@ -9,9 +9,11 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/shield/chain"
@@ -78,7 +80,10 @@ func (s *policy) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest
 		PolicyRevision: r.Revision, Policies: strings.Join(v.Policies, ","), InputHash: r.Input.Hash,
 		Latency: time.Since(began).Truncate(time.Microsecond),
 	}
-	if err := s.recorder.Add(ctx, d, r.Input, needed != nil); err != nil {
+	// A call without side effects may lose its record in a crash; the record of another one is kept by the caller.
+	reads := req.GetEffect() == turnv1.EffectClass_EFFECT_CLASS_READ
+	follows, err := s.recorder.Add(ctx, d, r.Input, v.Allowed && needed == nil && (reads || req.GetKeepsRecord()))
+	if err != nil {
 		return nil, err
 	}
 	if err := faultpoint.Fail(faultpoint.PolicyDecided); err != nil {
@@ -86,7 +91,24 @@ func (s *policy) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest
 	}
 	out := decisionToProto(d)
 	out.Approval = needed
-	return out, nil
+	if follows && !reads {
+		out.Record, err = d.Encode()
+	}
+	return out, err
+}
+
+// RecordDecisions implements PolicyService.
+func (s *policy) RecordDecisions(ctx context.Context, req *policyv1.RecordDecisionsRequest) (*policyv1.RecordDecisionsResponse, error) {
+	all := make([]store.Decision, len(req.GetRecords()))
+	for i, record := range req.GetRecords() {
+		if err := all[i].Decode(record); err != nil {
+			return nil, fault.Invalid("records", "record %d is not one of a decision", i)
+		}
+	}
+	if err := s.store.AddMissing(ctx, all); err != nil {
+		return nil, err
+	}
+	return &policyv1.RecordDecisionsResponse{}, nil
 }
 
 // CheckText implements PolicyService.

@@ -73,7 +73,7 @@ func (d *Denials) Record(ctx context.Context, p *policyv1.Principal, permission,
 	}
 	d.recent.Add(key, made)
 	d.mu.Unlock()
-	if err := d.recorder.Add(ctx, made, r.Input, false); err != nil {
+	if _, err := d.recorder.Add(ctx, made, r.Input, false); err != nil {
 		d.mu.Lock()
 		d.recent.Remove(key)
 		d.mu.Unlock()

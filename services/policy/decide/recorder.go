@@ -7,8 +7,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/windlass-dev/windlass/libs/enum"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
@@ -45,21 +43,20 @@ func NewRecorder(s store.Store, retention time.Duration) (*Recorder, error) {
 	return &Recorder{store: s, last: last, again: retention / 4}, nil
 }
 
-// Add commits a decision before it returns. One that allows a call without side effects, and asks for no approval, may follow a moment
-// later: a crash can then lose the record of a call that changed nothing.
-func (r *Recorder) Add(ctx context.Context, d store.Decision, in access.Input, asks bool) error {
+// Add commits a decision before it returns, unless it may follow a moment later: a crash can then lose the record. It reports whether it
+// follows.
+func (r *Recorder) Add(ctx context.Context, d store.Decision, in access.Input, mayFollow bool) (follows bool, err error) {
 	key := subjectKey{d.Tenant, d.Subject}
 	known, _ := r.last.Get(key)
-	follows := d.Allowed && !asks && d.Effect == enum.Name(turnv1.EffectClass_EFFECT_CLASS_READ)
 	if in.Hash == "" || known.hash == in.Hash && d.Time.Sub(known.at) < r.again || len(in.Encoded) > maxInputBytes {
-		if follows {
-			return r.store.AddLater(ctx, d)
+		if mayFollow {
+			return true, r.store.AddLater(ctx, d)
 		}
-		return r.store.Add(ctx, d, nil)
+		return false, r.store.Add(ctx, d, nil)
 	}
 	if err := r.store.Add(ctx, d, &store.Input{Hash: in.Hash, Subject: d.Subject, Principal: in.Encoded}); err != nil {
-		return err
+		return false, err
 	}
 	r.last.Add(key, kept{in.Hash, d.Time})
-	return nil
+	return false, nil
 }

@@ -4,12 +4,14 @@ package store
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/eventlog"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/tombstone"
 	"github.com/windlass-dev/windlass/services/policy/audit/trail"
@@ -51,6 +53,12 @@ type Decision struct {
 	Latency   time.Duration
 }
 
+// Encode returns the decision as its caller keeps it until it is stored, and Decode reads that.
+func (d *Decision) Encode() ([]byte, error) { return json.Marshal(d) }
+
+// Decode reads an encoded decision.
+func (d *Decision) Decode(record []byte) error { return json.Unmarshal(record, d) }
+
 // Input is a principal as policies saw it.
 type Input struct {
 	// Hash identifies it in the tenant.
@@ -88,6 +96,8 @@ type Store interface {
 	// AddLater commits a decision, whose input is stored, within a moment; what reads decisions through this store waits for it. A crash
 	// before that loses it. It blocks while too many wait, and returns an error only if ctx ends.
 	AddLater(ctx context.Context, d Decision) error
+	// AddMissing has decisions on disk before it returns. Those that are stored already are left as they are.
+	AddMissing(ctx context.Context, all []Decision) error
 	// Flush waits until the decisions of AddLater are committed, or until ctx ends.
 	Flush(ctx context.Context) error
 	// Inputs returns the stored inputs with these hashes, by hash.
@@ -119,9 +129,15 @@ func New(db *sqldb.DB, t *trail.Trail) Store {
 		forgotten: tombstone.Of(db, "decisions_forgotten"),
 	}
 	s.later = batch.New(batch.Config[Decision]{
-		Write:     func(ctx context.Context, all []Decision) error { return s.addLate(sqldb.Untracked(ctx), all) },
+		Write: func(ctx context.Context, all []Decision) error {
+			faultpoint.Hit(faultpoint.PolicyRecording)
+			return s.addLate(sqldb.Untracked(ctx), db.Write, all, AddIn)
+		},
 		Permanent: sqldb.IsUnique,
 		Failed: func(ctx context.Context, d Decision, err error) {
+			if sqldb.IsUnique(err) { // AddMissing was faster
+				return
+			}
 			db.Log().ErrorContext(ctx, "decision could not be recorded", "decision_id", d.ID, "resource", d.Resource, "error", err)
 		},
 	})
@@ -140,12 +156,15 @@ type sqlStore struct {
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, ` +
 	`turn_id, call_id, policy_revision, policies, input_hash, latency_us`
 
-var insertDecisions = sqldb.NewInserts("decisions", columns+", actor, audited")
+var (
+	insertDecisions = sqldb.NewInserts("decisions", columns+", actor, audited")
+	insertMissing   = sqldb.Insert("decisions", columns+", actor, audited") + " ON CONFLICT (tenant, id) DO NOTHING"
+)
 
 func (s sqlStore) EventLog() *eventlog.Table { return s.events }
 
 func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
-	return s.add(ctx, func(tx sqldb.Tx) error {
+	return s.add(ctx, s.db.Write, func(tx sqldb.Tx) error {
 		if in != nil {
 			if err := addInput(ctx, tx, d, in); err != nil {
 				return err
@@ -159,24 +178,31 @@ func (s sqlStore) Add(ctx context.Context, d Decision, in *Input) error {
 func AddIn(ctx context.Context, tx sqldb.Tx, all ...Decision) error {
 	rows := make([][]any, len(all))
 	for i, d := range all {
-		rows[i] = []any{
-			d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
-			d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash,
-			d.Latency.Microseconds(), d.Actor, false,
-		}
+		rows[i] = d.row()
 	}
 	return insertDecisions.Exec(ctx, tx, rows)
 }
 
+// row returns the values of a new row, which is not in the audit trail yet.
+func (d Decision) row() []any {
+	return []any{
+		d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
+		d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID, int64(d.PolicyRevision), d.Policies, d.InputHash,
+		d.Latency.Microseconds(), d.Actor, false,
+	}
+}
+
 // addLate adds decisions that were made before: those of turns that were erased meanwhile as Forget leaves them.
-func (s sqlStore) addLate(ctx context.Context, all []Decision) error {
+func (s sqlStore) addLate(
+	ctx context.Context, write writeFunc, all []Decision, add func(context.Context, sqldb.Tx, ...Decision) error,
+) error {
 	var turns []tombstone.ID
 	for _, d := range all {
 		if d.TurnID != "" {
 			turns = append(turns, tombstone.ID{Tenant: d.Tenant, ID: d.TurnID})
 		}
 	}
-	return s.add(ctx, func(tx sqldb.Tx) error {
+	return s.add(ctx, write, func(tx sqldb.Tx) error {
 		buried, err := s.forgotten.Buried(ctx, tx, turns)
 		if err != nil {
 			return err
@@ -187,13 +213,32 @@ func (s sqlStore) addLate(ctx context.Context, all []Decision) error {
 				d.TurnID, d.CallID, d.ArgumentsHash = "", "", ""
 			}
 		}
-		return AddIn(ctx, tx, rows...)
+		return add(ctx, tx, rows...)
 	})
 }
 
-// add adds decisions in a transaction.
-func (s sqlStore) add(ctx context.Context, write func(sqldb.Tx) error) error {
-	err := s.db.Write(ctx, write)
+func (s sqlStore) AddMissing(ctx context.Context, all []Decision) error {
+	if err := s.Flush(ctx); err != nil {
+		return err
+	}
+	return s.addLate(ctx, s.db.WriteDurable, all, addMissingIn)
+}
+
+// addMissingIn is AddIn for decisions that may be stored already.
+func addMissingIn(ctx context.Context, tx sqldb.Tx, all ...Decision) error {
+	for _, d := range all {
+		if _, err := sqldb.Exec(ctx, tx, insertMissing, d.row()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type writeFunc func(ctx context.Context, f func(sqldb.Tx) error) error
+
+// add adds decisions in a transaction of write.
+func (s sqlStore) add(ctx context.Context, write writeFunc, f func(sqldb.Tx) error) error {
+	err := write(ctx, f)
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
 	}

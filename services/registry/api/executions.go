@@ -55,6 +55,9 @@ func (s *ToolExecutions) ForgetTurns(ctx context.Context, req *registryv1.Forget
 	if err := forgetResults(ctx, s.store, s.cache, req); err != nil {
 		return nil, err
 	}
+	if err := s.executor.Deliver(ctx); err != nil {
+		return nil, err
+	}
 	open, err := s.store.Forget(ctx, req.GetTenant(), req.GetTurnIds())
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 // decide asks policy about the call.
@@ -23,12 +24,13 @@ func (a *attempt) decide(ctx context.Context) (_ *Outcome, err error) {
 		Principal: r.Principal, Tool: r.Tool, Source: a.tool.Source.Name, Effect: turnv1.EffectClass(a.tool.Effect),
 		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
 		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: a.approval, Tainted: r.Tainted,
+		KeepsRecord: a.flight != nil && a.row == nil && a.tool.Effect != store.Read,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask policy: %w", err)
 	}
-	if a.flight != nil {
-		a.flight.tell(Event{Decided: decided(a.decision)})
+	if len(a.decision.GetRecord()) == 0 {
+		a.tellDecided()
 	}
 	if !a.decision.GetAllowed() {
 		return refused(denied(r.Tool)), nil

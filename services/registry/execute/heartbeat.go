@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,8 @@ func (x *Executor) Keep(ctx context.Context) error {
 	tick, sweep := time.NewTicker(min(x.cfg.LeaseTTL/5, heartbeatEvery)), time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	defer sweep.Stop()
+	var under sync.WaitGroup
+	under.Go(func() { x.keepDelivering(ctx) })
 	x.sweep(ctx)
 	drained := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -29,6 +32,8 @@ func (x *Executor) Keep(ctx context.Context) error {
 	for {
 		select {
 		case <-drained:
+			under.Wait()
+			x.deliver(beat)
 			return x.deps.Store.Flush(beat)
 		case <-tick.C:
 			x.heartbeat(beat)

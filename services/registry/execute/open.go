@@ -20,6 +20,7 @@ func (a *attempt) open(ctx context.Context) (_ *Outcome, err error) {
 	} else {
 		row := a.newRow()
 		row.State, row.Attempts, row.ApprovalID, row.Lease = store.Open, 1, a.approval, lease
+		row.Decision = a.decision.GetRecord()
 		if a.fill != nil {
 			row.Cache = store.CacheMiss
 		}
@@ -33,6 +34,9 @@ func (a *attempt) open(ctx context.Context) (_ *Outcome, err error) {
 		return nil, err
 	}
 	a.entry = e
+	if len(a.decision.GetRecord()) > 0 {
+		a.tellDecided()
+	}
 	x.flights.hold(e.row.ID, a.flight)
 	return nil, nil
 }

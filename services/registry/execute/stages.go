@@ -52,6 +52,9 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	var result *turnv1.ToolResult
 	defer func() { a.close(ctx, result) }()
 	out, err := a.run(ctx, resolving, admitting, executing)
+	if failed := a.handOver(ctx); failed != nil {
+		return Outcome{}, failed
+	}
 	if err != nil && out == nil {
 		return Outcome{}, err
 	}

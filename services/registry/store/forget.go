@@ -22,7 +22,8 @@ func callsOf(args *[]any, ids []string) []string {
 
 // Forget erases the conversation from executions of turns, and of sessions outside of turns: result, arguments, resolution, and the turn.
 // Tool, state, time and subject stay for the audit, and so does the key, so that a late repetition of a call is still recognised. Open
-// executions are unchanged; Forget returns how many there are. Domain events about the turns and sessions are deleted.
+// executions, and those whose decision policy may not have, are unchanged; Forget returns how many there are. Domain events about the turns
+// and sessions are deleted.
 func (q sqlLedger) Forget(ctx context.Context, tenant string, ids []string) (open int, err error) {
 	if err := q.Flush(ctx); err != nil {
 		return 0, err
@@ -35,13 +36,15 @@ func (q sqlLedger) Forget(ctx context.Context, tenant string, ids []string) (ope
 		for part := range slices.Chunk(ids, chunk) {
 			args := []any{tenant}
 			for _, of := range callsOf(&args, part) {
-				left, err := sqldb.One(ctx, tx, scanCount, `SELECT count(*) FROM executions`+of+` AND state = 'open'`, args...)
+				left, err := sqldb.One(ctx, tx, scanCount, `SELECT count(*) FROM executions`+of+
+					` AND (state = 'open' OR decision IS NOT NULL)`, args...)
 				if err != nil {
 					return err
 				}
 				open += left
-				if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments = '', arguments_hash = '', turn_id = '', session_id = '',
-					call_id = '', approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = ''`+of+` AND state <> 'open'`,
+				if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments = '', arguments_hash = '', turn_id = '',
+					session_id = '', call_id = '', approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = ''`+of+
+					` AND state <> 'open' AND decision IS NULL`,
 					args...); err != nil {
 					return err
 				}

@@ -24,7 +24,7 @@ const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_i
 	resolution, resolution_id, resolved_by, resolution_comment, resolved_us, cache`
 
 var (
-	insertExecutions = sqldb.Insert("executions", executionColumns+", arguments")
+	insertExecutions = sqldb.Insert("executions", executionColumns+", arguments, decision")
 	insertRecorded   = sqldb.NewInserts("executions", executionColumns+", arguments, result")
 )
 
@@ -34,7 +34,9 @@ func (q sqlLedger) Execution(ctx context.Context, tenant, key string) (Execution
 }
 
 func (q sqlLedger) Open(ctx context.Context, e Execution) error {
-	err := q.writer(e.Effect)(ctx, func(tx sqldb.Tx) error { return sqldb.ExecOne(ctx, tx, insertExecutions, q.values(e)...) })
+	err := q.writer(e.Effect)(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, insertExecutions, append(q.values(e), e.Decision)...)
+	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
 	}

@@ -355,8 +355,9 @@ type Execution struct {
 	Attempts int
 	// ArgumentsHash is over the canonical arguments.
 	ArgumentsHash string
-	// DecisionID is the policy decision that allowed it.
+	// DecisionID is the policy decision that allowed it. Decision is its record until policy has it; only Open and Undelivered use it.
 	DecisionID string
+	Decision   []byte
 	// ApprovalID is the approval under which it ran, empty if none was needed.
 	ApprovalID string
 	// Resolution resolves its unknown outcome.

@@ -94,6 +94,10 @@ type Ledger interface {
 	Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error)
 	// AskStop marks an open row with a valid lease, so that its owner stops the call; false if there is none. Reopen clears the mark.
 	AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error)
+	// Undelivered returns at most limit rows, the oldest first, with decisions that policy may not have: those of owner, and those that were
+	// created before a time. Delivered removes the decisions from rows.
+	Undelivered(ctx context.Context, owner string, before time.Time, limit int) ([]Execution, error)
+	Delivered(ctx context.Context, rows []Execution) error
 	// Record commits a finished row of a call that was answered from the cache; ErrExists if the key is taken.
 	Record(ctx context.Context, e Execution) error
 	// RecordLater commits a finished row, whose key is new, within a moment; what reads executions through this store waits for it. A crash
@@ -107,7 +111,7 @@ type Ledger interface {
 	CacheUse(ctx context.Context, tenant string, since time.Time) (CacheUse, error)
 	// Kept returns source and tool of the executions of turns whose results may be in the cache.
 	Kept(ctx context.Context, tenant string, turns []string) ([]Execution, error)
-	// Forget erases the conversation from the executions of turns, and returns how many are still open; see forget.go.
+	// Forget erases the conversation from the executions of turns, and returns how many are left for later; see forget.go.
 	Forget(ctx context.Context, tenant string, turns []string) (open int, err error)
 	// Executions returns at most limit rows after the cursor, newest first, without results.
 	Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error)

@@ -61,3 +61,39 @@ func late(t *testing.T, s, other store.Store) {
 		}
 	}
 }
+
+// missing adds decisions of which some are stored, and some are about to be.
+func missing(t *testing.T, s store.Store) {
+	t.Helper()
+	var all []store.Decision
+	for i := range 6 {
+		d := decision("missing", fmt.Sprintf("dec_missing_%d", i), begin)
+		record, err := d.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again store.Decision
+		if err := again.Decode(record); err != nil || again != d {
+			t.Errorf("decoded %+v, %v, want %+v", again, err, d)
+		}
+		all = append(all, again)
+	}
+	if err := s.Add(t.Context(), all[0], nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddLater(t.Context(), all[1]); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.AddMissing(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.AddLater(t.Context(), all[2]); err != nil { // it was faster
+		t.Fatal(err)
+	}
+	found, err := s.List(t.Context(), "missing", store.Filter{}, store.Cursor{}, 1000)
+	if err != nil || len(found) != len(all) {
+		t.Errorf("%d decisions, %v", len(found), err)
+	}
+}

@@ -39,6 +39,7 @@ func Run(t *testing.T, url string) {
 	t.Run("the list is newest first, filtered and paged", func(t *testing.T) { list(t, s) })
 	t.Run("what a deleted session's turns asked for is forgotten", func(t *testing.T) { forget(t, s) })
 	t.Run("decisions that are written later are read", func(t *testing.T) { later(t, s) })
+	t.Run("decisions that may be stored already", func(t *testing.T) { missing(t, s) })
 	t.Run("late decisions of turns that are erased", func(t *testing.T) { late(t, s, store.New(db, trail.Of(db))) })
 	t.Run("many writers lose nothing", func(t *testing.T) { writers(t, s) })
 	t.Run("decisions of a range of times", func(t *testing.T) { between(t, s) })

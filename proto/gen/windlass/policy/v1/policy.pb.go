@@ -360,6 +360,9 @@ type DecideToolRequest struct {
 	ApprovalId string `protobuf:"bytes,10,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	// The model had read content that is not trusted when it requested the call.
 	Tainted bool `protobuf:"varint,12,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	// The caller keeps the record of the decision with its own row of the call, before the call is sent, until RecordDecisions has accepted
+	// it. Then an allowing decision may be recorded after the response.
+	KeepsRecord bool `protobuf:"varint,13,opt,name=keeps_record,json=keepsRecord,proto3" json:"keeps_record,omitempty"`
 	// Tool groups, and whether the tool is in them. If an access policy names another group, the response has `needed_groups`.
 	Groups        []*ToolGroupMembers `protobuf:"bytes,11,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -469,6 +472,13 @@ func (x *DecideToolRequest) GetApprovalId() string {
 func (x *DecideToolRequest) GetTainted() bool {
 	if x != nil {
 		return x.Tainted
+	}
+	return false
+}
+
+func (x *DecideToolRequest) GetKeepsRecord() bool {
+	if x != nil {
+		return x.KeepsRecord
 	}
 	return false
 }
@@ -920,7 +930,9 @@ type Decision struct {
 	Latency *durationpb.Duration `protobuf:"bytes,17,opt,name=latency,proto3" json:"latency,omitempty"`
 	// Tool groups that the request must say more about: nothing is decided or recorded. Repeat the request with them. Set in responses of
 	// DecideTool only.
-	NeededGroups  []string `protobuf:"bytes,18,rep,name=needed_groups,json=neededGroups,proto3" json:"needed_groups,omitempty"`
+	NeededGroups []string `protobuf:"bytes,18,rep,name=needed_groups,json=neededGroups,proto3" json:"needed_groups,omitempty"`
+	// The record of a decision that is not stored yet, see DecideToolRequest.keeps_record; only RecordDecisions reads it.
+	Record        []byte `protobuf:"bytes,19,opt,name=record,proto3" json:"record,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1074,6 +1086,96 @@ func (x *Decision) GetNeededGroups() []string {
 	return nil
 }
 
+func (x *Decision) GetRecord() []byte {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+// RecordDecisionsRequest holds records of decisions.
+type RecordDecisionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Values of Decision.record.
+	Records       [][]byte `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordDecisionsRequest) Reset() {
+	*x = RecordDecisionsRequest{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordDecisionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordDecisionsRequest) ProtoMessage() {}
+
+func (x *RecordDecisionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordDecisionsRequest.ProtoReflect.Descriptor instead.
+func (*RecordDecisionsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RecordDecisionsRequest) GetRecords() [][]byte {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+// RecordDecisionsResponse is empty.
+type RecordDecisionsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordDecisionsResponse) Reset() {
+	*x = RecordDecisionsResponse{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordDecisionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordDecisionsResponse) ProtoMessage() {}
+
+func (x *RecordDecisionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordDecisionsResponse.ProtoReflect.Descriptor instead.
+func (*RecordDecisionsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+}
+
 // ListDecisionsRequest pages through decisions.
 type ListDecisionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1091,7 +1193,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1205,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1218,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListDecisionsRequest) GetPageSize() int32 {
@@ -1160,7 +1262,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1274,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1287,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*Decision {
@@ -1213,7 +1315,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1327,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1340,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -1261,7 +1363,7 @@ type ForgetTurnsRequest struct {
 
 func (x *ForgetTurnsRequest) Reset() {
 	*x = ForgetTurnsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1375,7 @@ func (x *ForgetTurnsRequest) String() string {
 func (*ForgetTurnsRequest) ProtoMessage() {}
 
 func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1388,7 @@ func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ForgetTurnsRequest) GetTenant() string {
@@ -1312,7 +1414,7 @@ type ForgetTurnsResponse struct {
 
 func (x *ForgetTurnsResponse) Reset() {
 	*x = ForgetTurnsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1426,7 @@ func (x *ForgetTurnsResponse) String() string {
 func (*ForgetTurnsResponse) ProtoMessage() {}
 
 func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1439,7 @@ func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
@@ -1362,7 +1464,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x05quota\x18\x06 \x01(\v2\".windlass.policy.v1.EffectiveQuotaR\x05quota\x1a;\n" +
 	"\rDeniedByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x88\x05\n" +
 	"\x11DecideToolRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04tool\x12 \n" +
@@ -1376,7 +1478,8 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\vapproval_id\x18\n" +
 	" \x01(\tB\a\xbaH\x04r\x02\x18@R\n" +
 	"approvalId\x12\x18\n" +
-	"\atainted\x18\f \x01(\bR\atainted\x12G\n" +
+	"\atainted\x18\f \x01(\bR\atainted\x12!\n" +
+	"\fkeeps_record\x18\r \x01(\bR\vkeepsRecord\x12G\n" +
 	"\x06groups\x18\v \x03(\v2$.windlass.policy.v1.ToolGroupMembersB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06groups\"o\n" +
 	"\x10ToolGroupMembers\x12\x1f\n" +
 	"\x05group\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x05group\x12\x18\n" +
@@ -1405,7 +1508,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"permission\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\n" +
 	"permission\x12 \n" +
-	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\xef\x04\n" +
+	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\x87\x05\n" +
 	"\bDecision\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x03R\x02id\x12@\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
@@ -1426,7 +1529,11 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"input_hash\x18\x10 \x01(\tR\tinputHash\x123\n" +
 	"\alatency\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
-	"\rneeded_groups\x18\x12 \x03(\tR\fneededGroups\"\xa8\x01\n" +
+	"\rneeded_groups\x18\x12 \x03(\tR\fneededGroups\x12\x16\n" +
+	"\x06record\x18\x13 \x01(\fR\x06record\"=\n" +
+	"\x16RecordDecisionsRequest\x12#\n" +
+	"\arecords\x18\x01 \x03(\fB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\arecords\"\x19\n" +
+	"\x17RecordDecisionsResponse\"\xa8\x01\n" +
 	"\x14ListDecisionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -1448,12 +1555,12 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DECISION_KIND_TOOL\x10\x01\x12\x1c\n" +
 	"\x18DECISION_KIND_PERMISSION\x10\x02\x12\x18\n" +
-	"\x14DECISION_KIND_SECRET\x10\x032\xa1\n" +
-	"\n" +
+	"\x14DECISION_KIND_SECRET\x10\x032\xab\v\n" +
 	"\rPolicyService\x12\x87\x01\n" +
 	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1e\xaa\xfd\x1b\x16policy.permissions.get\xb0\xfd\x1b\x01\x12n\n" +
 	"\n" +
-	"DecideTool\x12%.windlass.policy.v1.DecideToolRequest\x1a\x1c.windlass.policy.v1.Decision\"\x1b\xaa\xfd\x1b\x13policy.tools.decide\xb0\xfd\x1b\x01\x12{\n" +
+	"DecideTool\x12%.windlass.policy.v1.DecideToolRequest\x1a\x1c.windlass.policy.v1.Decision\"\x1b\xaa\xfd\x1b\x13policy.tools.decide\xb0\xfd\x1b\x01\x12\x87\x01\n" +
+	"\x0fRecordDecisions\x12*.windlass.policy.v1.RecordDecisionsRequest\x1a+.windlass.policy.v1.RecordDecisionsResponse\"\x1b\xaa\xfd\x1b\x13policy.tools.decide\xb0\xfd\x1b\x01\x12{\n" +
 	"\vFilterTools\x12&.windlass.policy.v1.FilterToolsRequest\x1a'.windlass.policy.v1.FilterToolsResponse\"\x1b\xaa\xfd\x1b\x13policy.tools.decide\xb0\xfd\x1b\x01\x12\x93\x01\n" +
 	"\x12CheckApprovalRules\x12-.windlass.policy.v1.CheckApprovalRulesRequest\x1a..windlass.policy.v1.CheckApprovalRulesResponse\"\x1e\xaa\xfd\x1b\x16policy.approvals.check\xb0\xfd\x1b\x01\x12v\n" +
 	"\tCheckText\x12$.windlass.policy.v1.CheckTextRequest\x1a%.windlass.policy.v1.CheckTextResponse\"\x1c\xaa\xfd\x1b\x14policy.shields.check\xb0\xfd\x1b\x01\x12t\n" +
@@ -1477,7 +1584,7 @@ func file_windlass_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(DecisionKind)(0),                  // 0: windlass.policy.v1.DecisionKind
 	(*GetCallerRequest)(nil),           // 1: windlass.policy.v1.GetCallerRequest
@@ -1493,67 +1600,71 @@ var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(*FilterToolsResponse)(nil),        // 11: windlass.policy.v1.FilterToolsResponse
 	(*RecordDenialRequest)(nil),        // 12: windlass.policy.v1.RecordDenialRequest
 	(*Decision)(nil),                   // 13: windlass.policy.v1.Decision
-	(*ListDecisionsRequest)(nil),       // 14: windlass.policy.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 15: windlass.policy.v1.ListDecisionsResponse
-	(*GetDecisionRequest)(nil),         // 16: windlass.policy.v1.GetDecisionRequest
-	(*ForgetTurnsRequest)(nil),         // 17: windlass.policy.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),        // 18: windlass.policy.v1.ForgetTurnsResponse
-	nil,                                // 19: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	(PrincipalKind)(0),                 // 20: windlass.policy.v1.PrincipalKind
-	(*Principal)(nil),                  // 21: windlass.policy.v1.Principal
-	(*durationpb.Duration)(nil),        // 22: google.protobuf.Duration
-	(*EffectiveQuota)(nil),             // 23: windlass.policy.v1.EffectiveQuota
-	(v1.EffectClass)(0),                // 24: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 25: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 26: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 27: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 28: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 29: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 30: windlass.policy.v1.CheckTextResponse
+	(*RecordDecisionsRequest)(nil),     // 14: windlass.policy.v1.RecordDecisionsRequest
+	(*RecordDecisionsResponse)(nil),    // 15: windlass.policy.v1.RecordDecisionsResponse
+	(*ListDecisionsRequest)(nil),       // 16: windlass.policy.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 17: windlass.policy.v1.ListDecisionsResponse
+	(*GetDecisionRequest)(nil),         // 18: windlass.policy.v1.GetDecisionRequest
+	(*ForgetTurnsRequest)(nil),         // 19: windlass.policy.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),        // 20: windlass.policy.v1.ForgetTurnsResponse
+	nil,                                // 21: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	(PrincipalKind)(0),                 // 22: windlass.policy.v1.PrincipalKind
+	(*Principal)(nil),                  // 23: windlass.policy.v1.Principal
+	(*durationpb.Duration)(nil),        // 24: google.protobuf.Duration
+	(*EffectiveQuota)(nil),             // 25: windlass.policy.v1.EffectiveQuota
+	(v1.EffectClass)(0),                // 26: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 27: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 28: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 29: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 30: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 31: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 32: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
-	20, // 0: windlass.policy.v1.Caller.kind:type_name -> windlass.policy.v1.PrincipalKind
-	21, // 1: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
-	19, // 2: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	22, // 3: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
-	23, // 4: windlass.policy.v1.GetPermissionsResponse.quota:type_name -> windlass.policy.v1.EffectiveQuota
-	21, // 5: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	24, // 6: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	25, // 7: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	26, // 8: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	22, // 0: windlass.policy.v1.Caller.kind:type_name -> windlass.policy.v1.PrincipalKind
+	23, // 1: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
+	21, // 2: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	24, // 3: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
+	25, // 4: windlass.policy.v1.GetPermissionsResponse.quota:type_name -> windlass.policy.v1.EffectiveQuota
+	23, // 5: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	26, // 6: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	27, // 7: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	28, // 8: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
 	6,  // 9: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	26, // 10: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	28, // 10: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
 	9,  // 11: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	21, // 12: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	23, // 12: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	6,  // 13: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	21, // 14: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	27, // 15: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	23, // 14: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	29, // 15: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
 	0,  // 16: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
-	28, // 17: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	22, // 18: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
+	30, // 17: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	24, // 18: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
 	13, // 19: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
 	3,  // 20: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
 	5,  // 21: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	10, // 22: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	7,  // 23: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	29, // 24: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	12, // 25: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	17, // 26: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
-	14, // 27: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	16, // 28: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 29: windlass.policy.v1.PolicyService.GetCaller:input_type -> windlass.policy.v1.GetCallerRequest
-	4,  // 30: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	13, // 31: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	11, // 32: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	8,  // 33: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	30, // 34: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	13, // 35: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	18, // 36: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
-	15, // 37: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	13, // 38: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	2,  // 39: windlass.policy.v1.PolicyService.GetCaller:output_type -> windlass.policy.v1.Caller
-	30, // [30:40] is the sub-list for method output_type
-	20, // [20:30] is the sub-list for method input_type
+	14, // 22: windlass.policy.v1.PolicyService.RecordDecisions:input_type -> windlass.policy.v1.RecordDecisionsRequest
+	10, // 23: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	7,  // 24: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	31, // 25: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	12, // 26: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	19, // 27: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	16, // 28: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	18, // 29: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 30: windlass.policy.v1.PolicyService.GetCaller:input_type -> windlass.policy.v1.GetCallerRequest
+	4,  // 31: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	13, // 32: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	15, // 33: windlass.policy.v1.PolicyService.RecordDecisions:output_type -> windlass.policy.v1.RecordDecisionsResponse
+	11, // 34: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	8,  // 35: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	32, // 36: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	13, // 37: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	20, // 38: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	17, // 39: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	13, // 40: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	2,  // 41: windlass.policy.v1.PolicyService.GetCaller:output_type -> windlass.policy.v1.Caller
+	31, // [31:42] is the sub-list for method output_type
+	20, // [20:31] is the sub-list for method input_type
 	20, // [20:20] is the sub-list for extension type_name
 	20, // [20:20] is the sub-list for extension extendee
 	0,  // [0:20] is the sub-list for field type_name
@@ -1574,7 +1685,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_policy_proto_rawDesc), len(file_windlass_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PolicyService_GetPermissions_FullMethodName     = "/windlass.policy.v1.PolicyService/GetPermissions"
 	PolicyService_DecideTool_FullMethodName         = "/windlass.policy.v1.PolicyService/DecideTool"
+	PolicyService_RecordDecisions_FullMethodName    = "/windlass.policy.v1.PolicyService/RecordDecisions"
 	PolicyService_FilterTools_FullMethodName        = "/windlass.policy.v1.PolicyService/FilterTools"
 	PolicyService_CheckApprovalRules_FullMethodName = "/windlass.policy.v1.PolicyService/CheckApprovalRules"
 	PolicyService_CheckText_FullMethodName          = "/windlass.policy.v1.PolicyService/CheckText"
@@ -45,6 +46,8 @@ type PolicyServiceClient interface {
 	// DecideTool decides whether a principal may call a tool now, and records the decision. Decisions are not pinned or cached: a
 	// revocation applies to the next call.
 	DecideTool(ctx context.Context, in *DecideToolRequest, opts ...grpc.CallOption) (*Decision, error)
+	// RecordDecisions records decisions whose records DecideTool has returned. Those that are on record already are left as they are.
+	RecordDecisions(ctx context.Context, in *RecordDecisionsRequest, opts ...grpc.CallOption) (*RecordDecisionsResponse, error)
 	// FilterTools returns which of the given tools a principal may use. It records nothing.
 	FilterTools(ctx context.Context, in *FilterToolsRequest, opts ...grpc.CallOption) (*FilterToolsResponse, error)
 	// CheckApprovalRules validates approval rules before they are stored: conditions must be valid CEL and evaluate to a boolean. It
@@ -92,6 +95,16 @@ func (c *policyServiceClient) DecideTool(ctx context.Context, in *DecideToolRequ
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Decision)
 	err := c.cc.Invoke(ctx, PolicyService_DecideTool_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) RecordDecisions(ctx context.Context, in *RecordDecisionsRequest, opts ...grpc.CallOption) (*RecordDecisionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecordDecisionsResponse)
+	err := c.cc.Invoke(ctx, PolicyService_RecordDecisions_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +203,8 @@ type PolicyServiceServer interface {
 	// DecideTool decides whether a principal may call a tool now, and records the decision. Decisions are not pinned or cached: a
 	// revocation applies to the next call.
 	DecideTool(context.Context, *DecideToolRequest) (*Decision, error)
+	// RecordDecisions records decisions whose records DecideTool has returned. Those that are on record already are left as they are.
+	RecordDecisions(context.Context, *RecordDecisionsRequest) (*RecordDecisionsResponse, error)
 	// FilterTools returns which of the given tools a principal may use. It records nothing.
 	FilterTools(context.Context, *FilterToolsRequest) (*FilterToolsResponse, error)
 	// CheckApprovalRules validates approval rules before they are stored: conditions must be valid CEL and evaluate to a boolean. It
@@ -228,6 +243,9 @@ func (UnimplementedPolicyServiceServer) GetPermissions(context.Context, *GetPerm
 }
 func (UnimplementedPolicyServiceServer) DecideTool(context.Context, *DecideToolRequest) (*Decision, error) {
 	return nil, status.Error(codes.Unimplemented, "method DecideTool not implemented")
+}
+func (UnimplementedPolicyServiceServer) RecordDecisions(context.Context, *RecordDecisionsRequest) (*RecordDecisionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RecordDecisions not implemented")
 }
 func (UnimplementedPolicyServiceServer) FilterTools(context.Context, *FilterToolsRequest) (*FilterToolsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method FilterTools not implemented")
@@ -306,6 +324,24 @@ func _PolicyService_DecideTool_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PolicyServiceServer).DecideTool(ctx, req.(*DecideToolRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_RecordDecisions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecordDecisionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).RecordDecisions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_RecordDecisions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).RecordDecisions(ctx, req.(*RecordDecisionsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -468,6 +504,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DecideTool",
 			Handler:    _PolicyService_DecideTool_Handler,
+		},
+		{
+			MethodName: "RecordDecisions",
+			Handler:    _PolicyService_RecordDecisions_Handler,
 		},
 		{
 			MethodName: "FilterTools",
