@@ -56,8 +56,9 @@ var homes = map[string][]string{
 		"services/sessions/api", "services/registry/grpcapi", "services/registry/grpccall", "workflows/turn/executor", "workflows/temporal",
 		"bench", "examples",
 	},
-	"image":              {"examples"}, // nothing that comes from outside is decoded as an image, whatever it unfolds to
-	"golang.org/x/image": {"examples"},
+	// Of images from outside only the header is decoded, since they may unfold to anything.
+	"image": {"services/sessions/file", "examples"}, "golang.org/x/image": {"services/sessions/file", "examples"},
+	"github.com/gabriel-vasile/mimetype": {"services/sessions/file"},
 }
 
 // rooms says in which folders of a tree one of our packages may be imported by code that is not a test: the messages of an API

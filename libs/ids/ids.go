@@ -45,6 +45,8 @@ const (
 	Execution = "exe"
 	// Artifact is the prefix of an artifact's id.
 	Artifact = "art"
+	// File is the prefix of an uploaded file's id.
+	File = "fil"
 	// Approval is the prefix of an approval's id.
 	Approval = "apr"
 	// Agent is the prefix of a generated agent id; callers may choose their own.

@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"math"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -51,7 +52,9 @@ func Messages(messages []*turnv1.Message) int {
 }
 
 func part(p *turnv1.ContentPart) int {
-	switch b := p.GetBlob(); {
+	switch b, f := p.GetBlob(), p.GetFile(); {
+	case f != nil:
+		return file(f)
 	case b == nil:
 		return Text(p.GetText()) + Text(p.GetLink().GetName()) + Text(p.GetLink().GetUri()) + 1
 	case strings.HasPrefix(b.GetMediaType(), "text/"), b.GetMediaType() == "application/json":
@@ -59,4 +62,12 @@ func part(p *turnv1.ContentPart) int {
 	default:
 		return PerImage
 	}
+}
+
+// file estimates the tokens of a file as a model reads it, before its content is read.
+func file(f *turnv1.FileRef) int {
+	if strings.HasPrefix(f.GetMediaType(), "text/") || f.GetMediaType() == "application/json" {
+		return int(min(f.GetSize(), math.MaxInt32)) / bytesPerToken
+	}
+	return PerImage
 }

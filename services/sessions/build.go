@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
+	"github.com/windlass-dev/windlass/services/sessions/file"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
@@ -46,6 +47,7 @@ type parts struct {
 	sessions      *session.Service
 	reruns        *rerun.Service
 	budgets       *budget.Service
+	files         *file.Service
 	keys          idempotency.Keys
 }
 
@@ -78,6 +80,7 @@ func newParts(s *Service, deps Deps) *parts {
 		MaxBytes: cfg.MaxForkBytes,
 		Log:      deps.Log,
 	})
+	p.files = file.New(cfg.Files, st)
 	p.budgets = budget.New(budget.Deps{
 		Store: st, Prompts: p.conversations, CheckSession: p.access.CheckSession, CheckAgent: p.checkAgent,
 		OutputTokens: int64(cfg.ReserveOutputTokens),
@@ -111,7 +114,7 @@ func (p *parts) makeTurns() (err error) {
 		Blueprints: p.blueprints,
 		Sessions:   p.sessions, Budgets: p.budgets, Waits: p.waits, Reruns: p.reruns, Webhooks: p.webhooks, Notifier: notifier,
 		Children: childrenOf{p.Service}, Waker: waker, Engine: deps.Dispatcher, ProviderData: deps.ProviderData,
-		Grants: p.grants, Quotas: deps.Quotas, Log: deps.Log,
+		Grants: p.grants, Quotas: deps.Quotas, Files: p.files, Log: deps.Log,
 	})
 	p.children = child.New(child.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Sessions: p.sessions, Turns: p.turns, Waits: p.waits, Input: p.input,
@@ -145,6 +148,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		Conversations: p.conversations,
 		Budgets:       p.budgets, Waits: p.waits, Turns: p.turns, Children: p.children, Outbox: p.outbox, MaxLease: p.cfg.MaxLease,
 	})
+	artifacts := artifact.NewService(p.store, p.access)
 	approvals := approval.New(approval.Deps{Store: p.store, Access: p.access, Waits: p.waits, Input: p.input})
 	p.servers = servers{
 		agents:   api.NewAgents(p.agents, bundles, validator),
@@ -155,14 +159,15 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		}),
 		approvals: api.NewApprovals(approvals),
 		budgets:   api.NewBudgets(p.budgets),
-		artifacts: api.NewArtifacts(artifact.NewService(p.store, p.access)),
+		artifacts: api.NewArtifacts(artifacts),
+		files:     api.NewFiles(p.files),
 		webhooks:  api.NewWebhooks(p.webhooks),
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
 		analytics: api.NewAnalytics(p.store),
 		events:    api.NewEvents(p.feed),
 		execution: api.NewExecution(api.ExecutionDeps{
 			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
-			Schedules: p.schedules, Budgets: p.budgets, Now: p.store.Now,
+			Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
 		}),
 	}
 	return nil

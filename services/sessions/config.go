@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/eventlog"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/sessions/file"
 	"github.com/windlass-dev/windlass/services/sessions/limits"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/wait"
@@ -39,6 +40,7 @@ type Config struct {
 	IdempotencyAge      time.Duration   `yaml:"idempotency_age" default:"24h" doc:"How long idempotency keys are stored."`
 	SealKey             secret.Value    `yaml:"seal_key" doc:"Secret of at least 32 characters that encrypts the stored signing secrets of webhooks; the same for all processes with the sessions role. windlass up generates its own."`
 	OldSealKeys         []secret.Value  `yaml:"old_seal_keys" doc:"Previous values of seal_key. They decrypt stored secrets, which are then encrypted with seal_key."`
+	Files               file.Config     `yaml:"files" doc:"Limits of uploaded files."`
 	Webhooks            webhook.Config  `yaml:"webhooks" doc:"Delivery of events to webhooks."`
 	DeltaAge            time.Duration   `yaml:"delta_age" default:"1h" doc:"How long the bus stores deltas of unfinished messages."`
 	DeltaBytes          int64           `yaml:"delta_bytes" default:"268435456" doc:"Maximum size of the deltas that the bus stores, in bytes."`
@@ -66,5 +68,5 @@ func (c Config) check() error {
 	case c.ReserveOutputTokens > 1<<30:
 		return errors.New("sessions: reserve_output_tokens is out of range")
 	}
-	return c.Schedules.Check()
+	return cmp.Or(c.Schedules.Check(), c.Files.Check())
 }

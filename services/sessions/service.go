@@ -112,6 +112,7 @@ type servers struct {
 	approvals *api.Approvals
 	budgets   *api.Budgets
 	artifacts *api.Artifacts
+	files     *api.Files
 	webhooks  *api.Webhooks
 	schedules *api.Schedules
 	analytics *api.Analytics
@@ -179,6 +180,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterBudgetServiceServer(r, s.servers.budgets)
 	sessionsv1.RegisterApprovalServiceServer(r, s.servers.approvals)
 	sessionsv1.RegisterArtifactServiceServer(r, s.servers.artifacts)
+	sessionsv1.RegisterFileServiceServer(r, s.servers.files)
 	sessionsv1.RegisterWebhookServiceServer(r, s.servers.webhooks)
 	sessionsv1.RegisterScheduleServiceServer(r, s.servers.schedules)
 	sessionsv1.RegisterSessionAnalyticsServiceServer(r, s.servers.analytics)

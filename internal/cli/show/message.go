@@ -31,6 +31,8 @@ func Parts(parts []*turnv1.ContentPart) string {
 		switch {
 		case p.GetBlob() != nil:
 			fmt.Fprintf(&b, "[%s, %d bytes]", p.GetBlob().GetMediaType(), len(p.GetBlob().GetData()))
+		case p.GetFile() != nil:
+			fmt.Fprintf(&b, "[%s, %s, %d bytes]", p.GetFile().GetName(), p.GetFile().GetMediaType(), p.GetFile().GetSize())
 		case p.GetLink() != nil:
 			b.WriteString(p.GetLink().GetUri())
 		default:

@@ -27,6 +27,8 @@ func PartText(p *turnv1.ContentPart) string {
 			return string(data)
 		}
 		return fmt.Sprintf("[%s, %d bytes: cannot be shown here]", media, len(data))
+	case *turnv1.ContentPart_File:
+		return fmt.Sprintf("[file %s: %s, %d bytes: cannot be shown here]", v.File.GetName(), v.File.GetMediaType(), v.File.GetSize())
 	case *turnv1.ContentPart_Link:
 		if v.Link.GetName() != "" {
 			return fmt.Sprintf("[%s: %s]", v.Link.GetName(), v.Link.GetUri())

@@ -13,6 +13,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
+	"github.com/windlass-dev/windlass/services/sessions/artifact"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
@@ -35,6 +36,7 @@ type ExecutionDeps struct {
 	Reruns        *rerun.Service
 	Schedules     *schedule.Service
 	Budgets       *budget.Service
+	Artifacts     *artifact.Service
 	// Now is the database's time.
 	Now func() time.Time
 }
@@ -247,4 +249,17 @@ func (s *Execution) FireSchedule(ctx context.Context, req *executionv1.FireSched
 		return nil, err
 	}
 	return &executionv1.FireScheduleResponse{Outcome: enum.Parse[sessionsv1.FireOutcome](string(f.Outcome)), TurnId: f.TurnID}, nil
+}
+
+// ReadTurnFile implements ExecutionService.
+func (s *Execution) ReadTurnFile(ctx context.Context, req *executionv1.ReadTurnFileRequest) (*executionv1.ReadTurnFileResponse, error) {
+	t, _, err := s.deps.Access.Turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	_, data, err := s.deps.Artifacts.Read(ctx, req.GetFileId(), t.SessionID, req.GetOffset(), req.GetLength())
+	if err != nil {
+		return nil, err
+	}
+	return &executionv1.ReadTurnFileResponse{Data: data}, nil
 }

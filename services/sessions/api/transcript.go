@@ -91,6 +91,8 @@ func contentText(parts []*turnv1.ContentPart) string {
 		switch {
 		case p.GetBlob() != nil:
 			out = append(out, fmt.Sprintf("[%s, %d bytes]", p.GetBlob().GetMediaType(), len(p.GetBlob().GetData())))
+		case p.GetFile() != nil:
+			out = append(out, fmt.Sprintf("[%s, %s, %d bytes]", p.GetFile().GetName(), p.GetFile().GetMediaType(), p.GetFile().GetSize()))
 		case p.GetLink() != nil:
 			out = append(out, "<"+p.GetLink().GetUri()+">")
 		default:

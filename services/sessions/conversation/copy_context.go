@@ -20,7 +20,7 @@ func (s *Service) takeContext(ctx context.Context, c *Copy, from store.Session, 
 		place[m.GetId()] = i
 	}
 	for _, m := range slices.Concat(p.Messages, p.Turn, p.Aside) {
-		for _, id := range m.GetToolResult().GetArtifactIds() {
+		for _, id := range artifactIDs(m) {
 			found, err := s.store.Artifact(ctx, from.Tenant, id, from.ID)
 			if err != nil {
 				return err
@@ -53,6 +53,17 @@ func (s *Service) takeContext(ctx context.Context, c *Copy, from store.Session, 
 		seq = row.Seq - 1
 	}
 	return nil
+}
+
+// artifactIDs lists the artifacts that a message refers to.
+func artifactIDs(m *turnv1.Message) []string {
+	ids := m.GetToolResult().GetArtifactIds()
+	for _, p := range m.GetContent() {
+		if id := p.GetFile().GetFileId(); id != "" {
+			ids = append(ids[:len(ids):len(ids)], id)
+		}
+	}
+	return ids
 }
 
 func keptAreTaken(c *turnv1.ContextCompacted, place map[string]int) bool {

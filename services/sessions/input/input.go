@@ -36,7 +36,7 @@ func (c Checker) Content(text string, content []*turnv1.ContentPart) ([]*turnv1.
 	size := 0
 	for i, part := range content {
 		if part.GetPart() == nil {
-			return nil, fault.Invalid(fmt.Sprintf("content[%d]", i), "has neither text, blob nor link")
+			return nil, fault.Invalid(fmt.Sprintf("content[%d]", i), "has neither text, blob, link nor file")
 		}
 		if !utf8.ValidString(part.GetText()) {
 			return nil, fault.Invalid(fmt.Sprintf("content[%d].text", i), "is not valid UTF-8")

@@ -34,17 +34,39 @@ func scanArtifact(s sqldb.Scanner) (a Artifact, err error) {
 
 // AddArtifact stores an artifact of a locked session. Bytes that are there already are not stored again.
 func (tx *agentTx) AddArtifact(ctx context.Context, a Artifact, data []byte) error {
-	if _, err := sqldb.Exec(ctx, tx, `INSERT INTO artifact_blobs (tenant, sha256, refs, data) VALUES ($1, $2, 1, $3)
-		ON CONFLICT (tenant, sha256) DO UPDATE SET refs = artifact_blobs.refs + 1`, a.Tenant, a.SHA256, data); err != nil {
+	if err := addBlob(ctx, tx, a.Tenant, a.SHA256, data); err != nil {
 		return err
 	}
 	return tx.insertArtifact(ctx, a)
 }
 
+// addBlob stores bytes, or counts one more that has them.
+func addBlob(ctx context.Context, tx sqldb.Tx, tenant, sha256 string, data []byte) error {
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO artifact_blobs (tenant, sha256, refs, data) VALUES ($1, $2, 1, $3)
+		ON CONFLICT (tenant, sha256) DO UPDATE SET refs = artifact_blobs.refs + 1`, tenant, sha256, data)
+	return err
+}
+
+// shareBlob counts one more that has bytes. False means that they are gone.
+func shareBlob(ctx context.Context, tx sqldb.Tx, tenant, sha256 string) (bool, error) {
+	n, err := sqldb.Exec(ctx, tx, "UPDATE artifact_blobs SET refs = refs + 1 WHERE tenant = $1 AND sha256 = $2", tenant, sha256)
+	return n > 0, err
+}
+
+// dropBlob counts one less that has bytes, and deletes them after the last one.
+func dropBlob(ctx context.Context, tx sqldb.Tx, tenant, sha256 string) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE artifact_blobs SET refs = refs - 1 WHERE tenant = $1 AND sha256 = $2", tenant, sha256)
+	if err != nil {
+		return err
+	}
+	_, err = sqldb.Exec(ctx, tx, "DELETE FROM artifact_blobs WHERE tenant = $1 AND sha256 = $2 AND refs <= 0", tenant, sha256)
+	return err
+}
+
 // ShareArtifact makes an artifact of another session one of a locked session too. False means that its bytes are gone.
 func (tx *agentTx) ShareArtifact(ctx context.Context, a Artifact) (bool, error) {
-	n, err := sqldb.Exec(ctx, tx, "UPDATE artifact_blobs SET refs = refs + 1 WHERE tenant = $1 AND sha256 = $2", a.Tenant, a.SHA256)
-	if err != nil || n == 0 {
+	there, err := shareBlob(ctx, tx, a.Tenant, a.SHA256)
+	if err != nil || !there {
 		return false, err
 	}
 	return true, tx.insertArtifact(ctx, a)
@@ -89,10 +111,7 @@ func (tx *agentTx) dropArtifacts(ctx context.Context, tenant, session string) er
 	}
 	slices.Sort(sums) // two sessions that go at the same time take the rows in the same order
 	for _, sum := range sums {
-		if _, err := sqldb.Exec(ctx, tx, "UPDATE artifact_blobs SET refs = refs - 1 WHERE tenant = $1 AND sha256 = $2", tenant, sum); err != nil {
-			return err
-		}
-		if _, err := sqldb.Exec(ctx, tx, "DELETE FROM artifact_blobs WHERE tenant = $1 AND sha256 = $2 AND refs <= 0", tenant, sum); err != nil {
+		if err := dropBlob(ctx, tx, tenant, sum); err != nil {
 			return err
 		}
 	}

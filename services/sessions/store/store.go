@@ -45,6 +45,7 @@ type Store struct {
 	childReader
 	outboxReader
 	agentReader
+	fileReader
 	webhookReader
 	scheduleReader
 	budgetReader
@@ -77,6 +78,7 @@ type (
 	childTx   struct{ rows.Tx }
 	outboxTx  struct{ rows.Tx }
 	agentTx   struct{ rows.Tx }
+	fileTx    struct{ rows.Tx }
 
 	sessionReader struct{ rows.Reader }
 	turnReader    struct{ rows.Reader }
@@ -84,6 +86,7 @@ type (
 	childReader   struct{ rows.Reader }
 	outboxReader  struct{ rows.Reader }
 	agentReader   struct{ rows.Reader }
+	fileReader    struct{ rows.Reader }
 )
 
 // Tx is a writing transaction. It belongs to one goroutine and ends with the function it was given to.
@@ -95,6 +98,7 @@ type Tx struct {
 	childTx
 	outboxTx
 	agentTx
+	fileTx
 	webhookTx
 	scheduleTx
 	budgetTx
@@ -126,7 +130,7 @@ func (s *Store) Now() time.Time { return sqldb.Time(sqldb.Micros(s.DB.Now())) }
 func newTx(tx rows.Tx) *Tx {
 	return &Tx{
 		Tx: tx, sessionTx: sessionTx{tx}, turnTx: turnTx{tx}, waitTx: waitTx{tx}, childTx: childTx{tx}, outboxTx: outboxTx{tx},
-		agentTx:   agentTx{tx},
+		agentTx: agentTx{tx}, fileTx: fileTx{tx},
 		webhookTx: webhookTx{Tx: tx}, scheduleTx: scheduleTx{Tx: tx}, budgetTx: budgetTx{Tx: tx},
 	}
 }
@@ -134,7 +138,7 @@ func newTx(tx rows.Tx) *Tx {
 func newStore(r rows.Reader) *Store {
 	return &Store{
 		Reader: r, sessionReader: sessionReader{r}, turnReader: turnReader{r}, waitReader: waitReader{r}, childReader: childReader{r},
-		outboxReader: outboxReader{r}, agentReader: agentReader{r}, webhookReader: webhookReader{Reader: r},
+		outboxReader: outboxReader{r}, agentReader: agentReader{r}, fileReader: fileReader{r}, webhookReader: webhookReader{Reader: r},
 		scheduleReader: scheduleReader{Reader: r},
 		budgetReader:   budgetReader{Reader: r},
 		domain:         eventlog.NewTable(r.DB, "sessions"),

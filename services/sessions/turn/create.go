@@ -47,6 +47,9 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	if content, err = s.deps.Files.Resolve(ctx, content); err != nil {
+		return View{}, err
+	}
 	if err := s.deps.Webhooks.CheckTurnAddress(ctx, authn.Tenant(ctx), c.WebhookURL); err != nil {
 		return View{}, err
 	}

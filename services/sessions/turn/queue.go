@@ -13,6 +13,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/file"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/requester"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -31,6 +32,9 @@ type interrupted struct {
 // enqueue stores a turn in its session.
 func (s *Service) enqueue(tx *journal.Tx, t *store.Turn, spec Spec, in store.TurnInput) (interrupted, error) {
 	if err := s.enter(tx, *t, spec); err != nil {
+		return interrupted{}, err
+	}
+	if err := file.Attach(tx, *t, spec.Content); err != nil {
 		return interrupted{}, err
 	}
 	if err := tx.AddTurnInput(tx.Context(), t.Tenant, in); err != nil {

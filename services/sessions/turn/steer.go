@@ -12,6 +12,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/file"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/requester"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -33,6 +34,9 @@ func (s *Service) Steer(ctx context.Context, turnID, text string, content []*tur
 	}
 	seen, _, err := s.deps.Access.Turn(ctx, turnID)
 	if err != nil {
+		return Steered{}, err
+	}
+	if content, err = s.deps.Files.Resolve(ctx, content); err != nil {
 		return Steered{}, err
 	}
 	out := Steered{TurnID: seen.ID}
@@ -94,6 +98,9 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 			Hint("Send the input as a new turn.")
 	}
 	t.Inputs++
+	if err := file.Attach(tx, *t, content); err != nil {
+		return 0, err
+	}
 	if err := requester.Record(tx, *t); err != nil {
 		return 0, err
 	}

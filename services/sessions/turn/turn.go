@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
+	"github.com/windlass-dev/windlass/services/sessions/file"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
@@ -80,7 +81,9 @@ type Deps struct {
 	Grants *grant.Service
 	// Quotas limits turns; the zero value does not.
 	Quotas quota.Reader
-	Log    *slog.Logger
+	// Files are those that input may name.
+	Files *file.Service
+	Log   *slog.Logger
 }
 
 // Service manages turns. It is safe for concurrent use.

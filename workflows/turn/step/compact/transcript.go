@@ -89,7 +89,9 @@ func spoken(m *turnv1.Message) string {
 }
 
 func partText(p *turnv1.ContentPart) string {
-	switch b, l := p.GetBlob(), p.GetLink(); {
+	switch b, l, f := p.GetBlob(), p.GetLink(), p.GetFile(); {
+	case f != nil:
+		return fmt.Sprintf("(file %s, %s, %d bytes)", f.GetName(), f.GetMediaType(), f.GetSize())
 	case l != nil:
 		return fmt.Sprintf("(%s %s)", l.GetName(), l.GetUri())
 	case b == nil:

@@ -35,6 +35,7 @@ const flushTime = 500 * time.Millisecond
 type journal interface {
 	GetContext(context.Context, *executionv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
 	LoadTurn(context.Context, *executionv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
+	ReadTurnFile(context.Context, *executionv1.ReadTurnFileRequest, ...grpc.CallOption) (*executionv1.ReadTurnFileResponse, error)
 	AppendEvents(context.Context, *executionv1.AppendEventsRequest, ...grpc.CallOption) (*executionv1.AppendEventsResponse, error)
 }
 
@@ -261,6 +262,9 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	}
 	messages, found, err := i.Shields.Conversation(ctx, i.Work, history.GetMessages())
 	if err != nil {
+		return p, err
+	}
+	if messages, err = i.withFiles(ctx, messages); err != nil {
 		return p, err
 	}
 	req := &inferencev1.GenerateRequest{

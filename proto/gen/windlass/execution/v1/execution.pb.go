@@ -408,6 +408,125 @@ func (x *GetRecordingResponse) GetResult() *v12.ToolResult {
 	return nil
 }
 
+// ReadTurnFileRequest names a file of a turn's session and a range of its bytes.
+type ReadTurnFileRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "trn_…".
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// "fil_…".
+	FileId string `protobuf:"bytes,2,opt,name=file_id,json=fileId,proto3" json:"file_id,omitempty"`
+	// First byte to return, from 0.
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Maximum number of bytes to return, at most 8 MiB.
+	Length        int64 `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadTurnFileRequest) Reset() {
+	*x = ReadTurnFileRequest{}
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadTurnFileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadTurnFileRequest) ProtoMessage() {}
+
+func (x *ReadTurnFileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadTurnFileRequest.ProtoReflect.Descriptor instead.
+func (*ReadTurnFileRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReadTurnFileRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *ReadTurnFileRequest) GetFileId() string {
+	if x != nil {
+		return x.FileId
+	}
+	return ""
+}
+
+func (x *ReadTurnFileRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ReadTurnFileRequest) GetLength() int64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+// ReadTurnFileResponse holds the bytes.
+type ReadTurnFileResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Requested bytes; fewer, or none, at the end.
+	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadTurnFileResponse) Reset() {
+	*x = ReadTurnFileResponse{}
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadTurnFileResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadTurnFileResponse) ProtoMessage() {}
+
+func (x *ReadTurnFileResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadTurnFileResponse.ProtoReflect.Descriptor instead.
+func (*ReadTurnFileResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReadTurnFileResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // AgentTool is a sub-agent that can be called as a tool.
 type AgentTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -427,7 +546,7 @@ type AgentTool struct {
 
 func (x *AgentTool) Reset() {
 	*x = AgentTool{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +558,7 @@ func (x *AgentTool) String() string {
 func (*AgentTool) ProtoMessage() {}
 
 func (x *AgentTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +571,7 @@ func (x *AgentTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentTool.ProtoReflect.Descriptor instead.
 func (*AgentTool) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{4}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AgentTool) GetName() string {
@@ -505,7 +624,7 @@ type PinnedTool struct {
 
 func (x *PinnedTool) Reset() {
 	*x = PinnedTool{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -517,7 +636,7 @@ func (x *PinnedTool) String() string {
 func (*PinnedTool) ProtoMessage() {}
 
 func (x *PinnedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -530,7 +649,7 @@ func (x *PinnedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedTool.ProtoReflect.Descriptor instead.
 func (*PinnedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{5}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PinnedTool) GetName() string {
@@ -576,7 +695,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +707,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +720,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{6}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Lease) GetFence() uint32 {
@@ -667,7 +786,7 @@ type ClaimStepRequest struct {
 
 func (x *ClaimStepRequest) Reset() {
 	*x = ClaimStepRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +798,7 @@ func (x *ClaimStepRequest) String() string {
 func (*ClaimStepRequest) ProtoMessage() {}
 
 func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +811,7 @@ func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepRequest.ProtoReflect.Descriptor instead.
 func (*ClaimStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{7}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ClaimStepRequest) GetTurnId() string {
@@ -758,7 +877,7 @@ type ClaimStepResponse struct {
 
 func (x *ClaimStepResponse) Reset() {
 	*x = ClaimStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +889,7 @@ func (x *ClaimStepResponse) String() string {
 func (*ClaimStepResponse) ProtoMessage() {}
 
 func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +902,7 @@ func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepResponse.ProtoReflect.Descriptor instead.
 func (*ClaimStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{8}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ClaimStepResponse) GetResult() isClaimStepResponse_Result {
@@ -875,7 +994,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +1006,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,7 +1019,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{9}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Busy) GetOwner() string {
@@ -941,7 +1060,7 @@ type RenewStepRequest struct {
 
 func (x *RenewStepRequest) Reset() {
 	*x = RenewStepRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1072,7 @@ func (x *RenewStepRequest) String() string {
 func (*RenewStepRequest) ProtoMessage() {}
 
 func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1085,7 @@ func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepRequest.ProtoReflect.Descriptor instead.
 func (*RenewStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{10}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RenewStepRequest) GetTurnId() string {
@@ -1010,7 +1129,7 @@ type RenewStepResponse struct {
 
 func (x *RenewStepResponse) Reset() {
 	*x = RenewStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1141,7 @@ func (x *RenewStepResponse) String() string {
 func (*RenewStepResponse) ProtoMessage() {}
 
 func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1154,7 @@ func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepResponse.ProtoReflect.Descriptor instead.
 func (*RenewStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{11}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RenewStepResponse) GetCancelRequested() bool {
@@ -1098,7 +1217,7 @@ type CommitStepRequest struct {
 
 func (x *CommitStepRequest) Reset() {
 	*x = CommitStepRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1229,7 @@ func (x *CommitStepRequest) String() string {
 func (*CommitStepRequest) ProtoMessage() {}
 
 func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1242,7 @@ func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepRequest.ProtoReflect.Descriptor instead.
 func (*CommitStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{12}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CommitStepRequest) GetTurnId() string {
@@ -1250,7 +1369,7 @@ type NewArtifact struct {
 
 func (x *NewArtifact) Reset() {
 	*x = NewArtifact{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1381,7 @@ func (x *NewArtifact) String() string {
 func (*NewArtifact) ProtoMessage() {}
 
 func (x *NewArtifact) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1394,7 @@ func (x *NewArtifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewArtifact.ProtoReflect.Descriptor instead.
 func (*NewArtifact) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{13}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NewArtifact) GetId() string {
@@ -1358,7 +1477,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1489,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1502,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{14}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WaitRequest) GetKind() v12.WaitKind {
@@ -1535,7 +1654,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1666,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1679,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{15}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Wait) GetRef() *v12.WaitRef {
@@ -1629,7 +1748,7 @@ type ResolveAuthorizationsRequest struct {
 
 func (x *ResolveAuthorizationsRequest) Reset() {
 	*x = ResolveAuthorizationsRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1760,7 @@ func (x *ResolveAuthorizationsRequest) String() string {
 func (*ResolveAuthorizationsRequest) ProtoMessage() {}
 
 func (x *ResolveAuthorizationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1773,7 @@ func (x *ResolveAuthorizationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveAuthorizationsRequest.ProtoReflect.Descriptor instead.
 func (*ResolveAuthorizationsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResolveAuthorizationsRequest) GetTenant() string {
@@ -1696,7 +1815,7 @@ type ResolveAuthorizationsResponse struct {
 
 func (x *ResolveAuthorizationsResponse) Reset() {
 	*x = ResolveAuthorizationsResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1827,7 @@ func (x *ResolveAuthorizationsResponse) String() string {
 func (*ResolveAuthorizationsResponse) ProtoMessage() {}
 
 func (x *ResolveAuthorizationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1840,7 @@ func (x *ResolveAuthorizationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveAuthorizationsResponse.ProtoReflect.Descriptor instead.
 func (*ResolveAuthorizationsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ResolveAuthorizationsResponse) GetResolved() uint32 {
@@ -1744,7 +1863,7 @@ type GetQuotaUseRequest struct {
 
 func (x *GetQuotaUseRequest) Reset() {
 	*x = GetQuotaUseRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1875,7 @@ func (x *GetQuotaUseRequest) String() string {
 func (*GetQuotaUseRequest) ProtoMessage() {}
 
 func (x *GetQuotaUseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1888,7 @@ func (x *GetQuotaUseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQuotaUseRequest.ProtoReflect.Descriptor instead.
 func (*GetQuotaUseRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetQuotaUseRequest) GetTenant() string {
@@ -1799,7 +1918,7 @@ type GetQuotaUseResponse struct {
 
 func (x *GetQuotaUseResponse) Reset() {
 	*x = GetQuotaUseResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +1930,7 @@ func (x *GetQuotaUseResponse) String() string {
 func (*GetQuotaUseResponse) ProtoMessage() {}
 
 func (x *GetQuotaUseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +1943,7 @@ func (x *GetQuotaUseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQuotaUseResponse.ProtoReflect.Descriptor instead.
 func (*GetQuotaUseResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetQuotaUseResponse) GetTenant() *QuotaTurns {
@@ -1854,7 +1973,7 @@ type QuotaTurns struct {
 
 func (x *QuotaTurns) Reset() {
 	*x = QuotaTurns{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +1985,7 @@ func (x *QuotaTurns) String() string {
 func (*QuotaTurns) ProtoMessage() {}
 
 func (x *QuotaTurns) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +1998,7 @@ func (x *QuotaTurns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaTurns.ProtoReflect.Descriptor instead.
 func (*QuotaTurns) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *QuotaTurns) GetTurns() int64 {
@@ -1923,7 +2042,7 @@ type CreateChildRequest struct {
 
 func (x *CreateChildRequest) Reset() {
 	*x = CreateChildRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2054,7 @@ func (x *CreateChildRequest) String() string {
 func (*CreateChildRequest) ProtoMessage() {}
 
 func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2067,7 @@ func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildRequest.ProtoReflect.Descriptor instead.
 func (*CreateChildRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateChildRequest) GetTurnId() string {
@@ -2027,7 +2146,7 @@ type CreateChildResponse struct {
 
 func (x *CreateChildResponse) Reset() {
 	*x = CreateChildResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2158,7 @@ func (x *CreateChildResponse) String() string {
 func (*CreateChildResponse) ProtoMessage() {}
 
 func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2171,7 @@ func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildResponse.ProtoReflect.Descriptor instead.
 func (*CreateChildResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{22}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CreateChildResponse) GetSessionId() string {
@@ -2082,7 +2201,7 @@ type GetWaitRequest struct {
 
 func (x *GetWaitRequest) Reset() {
 	*x = GetWaitRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2213,7 @@ func (x *GetWaitRequest) String() string {
 func (*GetWaitRequest) ProtoMessage() {}
 
 func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2226,7 @@ func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
 func (*GetWaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{23}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetWaitRequest) GetTurnId() string {
@@ -2135,7 +2254,7 @@ type ExpireWaitsRequest struct {
 
 func (x *ExpireWaitsRequest) Reset() {
 	*x = ExpireWaitsRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2266,7 @@ func (x *ExpireWaitsRequest) String() string {
 func (*ExpireWaitsRequest) ProtoMessage() {}
 
 func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2279,7 @@ func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{24}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExpireWaitsRequest) GetTurnId() string {
@@ -2179,7 +2298,7 @@ type ExpireWaitsResponse struct {
 
 func (x *ExpireWaitsResponse) Reset() {
 	*x = ExpireWaitsResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2310,7 @@ func (x *ExpireWaitsResponse) String() string {
 func (*ExpireWaitsResponse) ProtoMessage() {}
 
 func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2323,7 @@ func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{25}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{27}
 }
 
 // CommitStepResponse is the result of a commit.
@@ -2233,7 +2352,7 @@ type CommitStepResponse struct {
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2364,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2377,7 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{26}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CommitStepResponse) GetOutcome() *v12.StepOutcome {
@@ -2334,7 +2453,7 @@ type AppendEventsRequest struct {
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2465,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2478,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{27}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -2401,7 +2520,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +2532,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +2545,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{28}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -2453,7 +2572,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2584,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2597,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{29}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -2518,7 +2637,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2649,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2662,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{30}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{32}
 }
 
 // GetOutcomesRequest names a turn.
@@ -2557,7 +2676,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2688,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2701,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{31}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -2609,7 +2728,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2740,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2753,7 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{32}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetOutcomesResponse) GetOutcomes() []*v12.StepOutcome {
@@ -2678,7 +2797,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2809,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2822,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{33}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -2729,7 +2848,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2860,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2873,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{36}
 }
 
 // GetContextRequest requests the conversation of a turn.
@@ -2770,7 +2889,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2901,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[35]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2914,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{35}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -2830,7 +2949,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2842,7 +2961,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[36]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2855,7 +2974,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{36}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetContextResponse) GetMessages() []*v12.Message {
@@ -2901,7 +3020,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[37]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3032,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[37]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3045,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{37}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -2965,7 +3084,7 @@ type FireScheduleRequest struct {
 
 func (x *FireScheduleRequest) Reset() {
 	*x = FireScheduleRequest{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[38]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3096,7 @@ func (x *FireScheduleRequest) String() string {
 func (*FireScheduleRequest) ProtoMessage() {}
 
 func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[38]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3109,7 @@ func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleRequest.ProtoReflect.Descriptor instead.
 func (*FireScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{38}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FireScheduleRequest) GetTenant() string {
@@ -3027,7 +3146,7 @@ type FireScheduleResponse struct {
 
 func (x *FireScheduleResponse) Reset() {
 	*x = FireScheduleResponse{}
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[39]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3158,7 @@ func (x *FireScheduleResponse) String() string {
 func (*FireScheduleResponse) ProtoMessage() {}
 
 func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_execution_v1_execution_proto_msgTypes[39]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3171,7 @@ func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleResponse.ProtoReflect.Descriptor instead.
 func (*FireScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{39}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FireScheduleResponse) GetOutcome() v1.FireOutcome {
@@ -3109,7 +3228,14 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
 	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId\"L\n" +
 	"\x14GetRecordingResponse\x124\n" +
-	"\x06result\x18\x01 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\"\xb1\x01\n" +
+	"\x06result\x18\x01 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\"\x9b\x01\n" +
+	"\x13ReadTurnFileRequest\x12 \n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12 \n" +
+	"\afile_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06fileId\x12\x1f\n" +
+	"\x06offset\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x06offset\x12\x1f\n" +
+	"\x06length\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\x06length\"*\n" +
+	"\x14ReadTurnFileResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xb1\x01\n" +
 	"\tAgentTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12 \n" +
@@ -3313,7 +3439,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\adueTime\"l\n" +
 	"\x14FireScheduleResponse\x12;\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2!.windlass.sessions.v1.FireOutcomeR\aoutcome\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xb5\x11\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xbb\x12\n" +
 	"\x10ExecutionService\x12w\n" +
 	"\bLoadTurn\x12&.windlass.execution.v1.LoadTurnRequest\x1a'.windlass.execution.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
 	"\tClaimStep\x12'.windlass.execution.v1.ClaimStepRequest\x1a(.windlass.execution.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
@@ -3333,6 +3459,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\vGetQuotaUse\x12).windlass.execution.v1.GetQuotaUseRequest\x1a*.windlass.execution.v1.GetQuotaUseResponse\"\x18\xaa\xfd\x1b\x14sessions.quotas.read\x12\x83\x01\n" +
 	"\fGetRecording\x12*.windlass.execution.v1.GetRecordingRequest\x1a+.windlass.execution.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12p\n" +
 	"\vGetToolCall\x12).windlass.execution.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
+	"\fReadTurnFile\x12*.windlass.execution.v1.ReadTurnFileRequest\x1a+.windlass.execution.v1.ReadTurnFileResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
 	"\fFireSchedule\x12*.windlass.execution.v1.FireScheduleRequest\x1a+.windlass.execution.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a\x04\xb8\xfd\x1b\x01B\xef\x01\n" +
 	"\x19com.windlass.execution.v1B\x0eExecutionProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/execution/v1;executionv1\xa2\x02\x03WEX\xaa\x02\x15Windlass.Execution.V1\xca\x02\x15Windlass\\Execution\\V1\xe2\x02!Windlass\\Execution\\V1\\GPBMetadata\xea\x02\x17Windlass::Execution::V1b\x06proto3"
 
@@ -3348,178 +3475,182 @@ func file_windlass_execution_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_execution_v1_execution_proto_rawDescData
 }
 
-var file_windlass_execution_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_windlass_execution_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_windlass_execution_v1_execution_proto_goTypes = []any{
 	(*LoadTurnRequest)(nil),               // 0: windlass.execution.v1.LoadTurnRequest
 	(*LoadTurnResponse)(nil),              // 1: windlass.execution.v1.LoadTurnResponse
 	(*GetRecordingRequest)(nil),           // 2: windlass.execution.v1.GetRecordingRequest
 	(*GetRecordingResponse)(nil),          // 3: windlass.execution.v1.GetRecordingResponse
-	(*AgentTool)(nil),                     // 4: windlass.execution.v1.AgentTool
-	(*PinnedTool)(nil),                    // 5: windlass.execution.v1.PinnedTool
-	(*Lease)(nil),                         // 6: windlass.execution.v1.Lease
-	(*ClaimStepRequest)(nil),              // 7: windlass.execution.v1.ClaimStepRequest
-	(*ClaimStepResponse)(nil),             // 8: windlass.execution.v1.ClaimStepResponse
-	(*Busy)(nil),                          // 9: windlass.execution.v1.Busy
-	(*RenewStepRequest)(nil),              // 10: windlass.execution.v1.RenewStepRequest
-	(*RenewStepResponse)(nil),             // 11: windlass.execution.v1.RenewStepResponse
-	(*CommitStepRequest)(nil),             // 12: windlass.execution.v1.CommitStepRequest
-	(*NewArtifact)(nil),                   // 13: windlass.execution.v1.NewArtifact
-	(*WaitRequest)(nil),                   // 14: windlass.execution.v1.WaitRequest
-	(*Wait)(nil),                          // 15: windlass.execution.v1.Wait
-	(*ResolveAuthorizationsRequest)(nil),  // 16: windlass.execution.v1.ResolveAuthorizationsRequest
-	(*ResolveAuthorizationsResponse)(nil), // 17: windlass.execution.v1.ResolveAuthorizationsResponse
-	(*GetQuotaUseRequest)(nil),            // 18: windlass.execution.v1.GetQuotaUseRequest
-	(*GetQuotaUseResponse)(nil),           // 19: windlass.execution.v1.GetQuotaUseResponse
-	(*QuotaTurns)(nil),                    // 20: windlass.execution.v1.QuotaTurns
-	(*CreateChildRequest)(nil),            // 21: windlass.execution.v1.CreateChildRequest
-	(*CreateChildResponse)(nil),           // 22: windlass.execution.v1.CreateChildResponse
-	(*GetWaitRequest)(nil),                // 23: windlass.execution.v1.GetWaitRequest
-	(*ExpireWaitsRequest)(nil),            // 24: windlass.execution.v1.ExpireWaitsRequest
-	(*ExpireWaitsResponse)(nil),           // 25: windlass.execution.v1.ExpireWaitsResponse
-	(*CommitStepResponse)(nil),            // 26: windlass.execution.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),           // 27: windlass.execution.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),          // 28: windlass.execution.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),            // 29: windlass.execution.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),           // 30: windlass.execution.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),            // 31: windlass.execution.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),           // 32: windlass.execution.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),          // 33: windlass.execution.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil),         // 34: windlass.execution.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),             // 35: windlass.execution.v1.GetContextRequest
-	(*GetContextResponse)(nil),            // 36: windlass.execution.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),            // 37: windlass.execution.v1.GetToolCallRequest
-	(*FireScheduleRequest)(nil),           // 38: windlass.execution.v1.FireScheduleRequest
-	(*FireScheduleResponse)(nil),          // 39: windlass.execution.v1.FireScheduleResponse
-	nil,                                   // 40: windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	(*v1.Turn)(nil),                       // 41: windlass.sessions.v1.Turn
-	(*v1.Agent)(nil),                      // 42: windlass.sessions.v1.Agent
-	(*v11.Principal)(nil),                 // 43: windlass.policy.v1.Principal
-	(*v12.Surface)(nil),                   // 44: windlass.turn.v1.Surface
-	(*v12.StepOutcome)(nil),               // 45: windlass.turn.v1.StepOutcome
-	(*v1.ClientTool)(nil),                 // 46: windlass.sessions.v1.ClientTool
-	(*structpb.Struct)(nil),               // 47: google.protobuf.Struct
-	(*v12.TurnError)(nil),                 // 48: windlass.turn.v1.TurnError
-	(*v12.TurnRerun)(nil),                 // 49: windlass.turn.v1.TurnRerun
-	(*timestamppb.Timestamp)(nil),         // 50: google.protobuf.Timestamp
-	(*v12.ToolResult)(nil),                // 51: windlass.turn.v1.ToolResult
-	(*v12.StepRef)(nil),                   // 52: windlass.turn.v1.StepRef
-	(*durationpb.Duration)(nil),           // 53: google.protobuf.Duration
-	(*v12.ToolCallStarted)(nil),           // 54: windlass.turn.v1.ToolCallStarted
-	(*v12.Event)(nil),                     // 55: windlass.turn.v1.Event
-	(*v12.Message)(nil),                   // 56: windlass.turn.v1.Message
-	(*v12.Ending)(nil),                    // 57: windlass.turn.v1.Ending
-	(v12.WaitKind)(0),                     // 58: windlass.turn.v1.WaitKind
-	(v12.EffectClass)(0),                  // 59: windlass.turn.v1.EffectClass
-	(*v12.Authorization)(nil),             // 60: windlass.turn.v1.Authorization
-	(*v12.WaitRef)(nil),                   // 61: windlass.turn.v1.WaitRef
-	(v12.Verdict)(0),                      // 62: windlass.turn.v1.Verdict
-	(*v12.ApprovalDecision)(nil),          // 63: windlass.turn.v1.ApprovalDecision
-	(v12.AuthorizationKind)(0),            // 64: windlass.turn.v1.AuthorizationKind
-	(v1.FireOutcome)(0),                   // 65: windlass.sessions.v1.FireOutcome
-	(*v12.ToolCall)(nil),                  // 66: windlass.turn.v1.ToolCall
+	(*ReadTurnFileRequest)(nil),           // 4: windlass.execution.v1.ReadTurnFileRequest
+	(*ReadTurnFileResponse)(nil),          // 5: windlass.execution.v1.ReadTurnFileResponse
+	(*AgentTool)(nil),                     // 6: windlass.execution.v1.AgentTool
+	(*PinnedTool)(nil),                    // 7: windlass.execution.v1.PinnedTool
+	(*Lease)(nil),                         // 8: windlass.execution.v1.Lease
+	(*ClaimStepRequest)(nil),              // 9: windlass.execution.v1.ClaimStepRequest
+	(*ClaimStepResponse)(nil),             // 10: windlass.execution.v1.ClaimStepResponse
+	(*Busy)(nil),                          // 11: windlass.execution.v1.Busy
+	(*RenewStepRequest)(nil),              // 12: windlass.execution.v1.RenewStepRequest
+	(*RenewStepResponse)(nil),             // 13: windlass.execution.v1.RenewStepResponse
+	(*CommitStepRequest)(nil),             // 14: windlass.execution.v1.CommitStepRequest
+	(*NewArtifact)(nil),                   // 15: windlass.execution.v1.NewArtifact
+	(*WaitRequest)(nil),                   // 16: windlass.execution.v1.WaitRequest
+	(*Wait)(nil),                          // 17: windlass.execution.v1.Wait
+	(*ResolveAuthorizationsRequest)(nil),  // 18: windlass.execution.v1.ResolveAuthorizationsRequest
+	(*ResolveAuthorizationsResponse)(nil), // 19: windlass.execution.v1.ResolveAuthorizationsResponse
+	(*GetQuotaUseRequest)(nil),            // 20: windlass.execution.v1.GetQuotaUseRequest
+	(*GetQuotaUseResponse)(nil),           // 21: windlass.execution.v1.GetQuotaUseResponse
+	(*QuotaTurns)(nil),                    // 22: windlass.execution.v1.QuotaTurns
+	(*CreateChildRequest)(nil),            // 23: windlass.execution.v1.CreateChildRequest
+	(*CreateChildResponse)(nil),           // 24: windlass.execution.v1.CreateChildResponse
+	(*GetWaitRequest)(nil),                // 25: windlass.execution.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),            // 26: windlass.execution.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),           // 27: windlass.execution.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),            // 28: windlass.execution.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),           // 29: windlass.execution.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),          // 30: windlass.execution.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),            // 31: windlass.execution.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),           // 32: windlass.execution.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),            // 33: windlass.execution.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),           // 34: windlass.execution.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),          // 35: windlass.execution.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil),         // 36: windlass.execution.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),             // 37: windlass.execution.v1.GetContextRequest
+	(*GetContextResponse)(nil),            // 38: windlass.execution.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),            // 39: windlass.execution.v1.GetToolCallRequest
+	(*FireScheduleRequest)(nil),           // 40: windlass.execution.v1.FireScheduleRequest
+	(*FireScheduleResponse)(nil),          // 41: windlass.execution.v1.FireScheduleResponse
+	nil,                                   // 42: windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	(*v1.Turn)(nil),                       // 43: windlass.sessions.v1.Turn
+	(*v1.Agent)(nil),                      // 44: windlass.sessions.v1.Agent
+	(*v11.Principal)(nil),                 // 45: windlass.policy.v1.Principal
+	(*v12.Surface)(nil),                   // 46: windlass.turn.v1.Surface
+	(*v12.StepOutcome)(nil),               // 47: windlass.turn.v1.StepOutcome
+	(*v1.ClientTool)(nil),                 // 48: windlass.sessions.v1.ClientTool
+	(*structpb.Struct)(nil),               // 49: google.protobuf.Struct
+	(*v12.TurnError)(nil),                 // 50: windlass.turn.v1.TurnError
+	(*v12.TurnRerun)(nil),                 // 51: windlass.turn.v1.TurnRerun
+	(*timestamppb.Timestamp)(nil),         // 52: google.protobuf.Timestamp
+	(*v12.ToolResult)(nil),                // 53: windlass.turn.v1.ToolResult
+	(*v12.StepRef)(nil),                   // 54: windlass.turn.v1.StepRef
+	(*durationpb.Duration)(nil),           // 55: google.protobuf.Duration
+	(*v12.ToolCallStarted)(nil),           // 56: windlass.turn.v1.ToolCallStarted
+	(*v12.Event)(nil),                     // 57: windlass.turn.v1.Event
+	(*v12.Message)(nil),                   // 58: windlass.turn.v1.Message
+	(*v12.Ending)(nil),                    // 59: windlass.turn.v1.Ending
+	(v12.WaitKind)(0),                     // 60: windlass.turn.v1.WaitKind
+	(v12.EffectClass)(0),                  // 61: windlass.turn.v1.EffectClass
+	(*v12.Authorization)(nil),             // 62: windlass.turn.v1.Authorization
+	(*v12.WaitRef)(nil),                   // 63: windlass.turn.v1.WaitRef
+	(v12.Verdict)(0),                      // 64: windlass.turn.v1.Verdict
+	(*v12.ApprovalDecision)(nil),          // 65: windlass.turn.v1.ApprovalDecision
+	(v12.AuthorizationKind)(0),            // 66: windlass.turn.v1.AuthorizationKind
+	(v1.FireOutcome)(0),                   // 67: windlass.sessions.v1.FireOutcome
+	(*v12.ToolCall)(nil),                  // 68: windlass.turn.v1.ToolCall
 }
 var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
-	41, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	42, // 1: windlass.execution.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	43, // 2: windlass.execution.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	44, // 3: windlass.execution.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
-	5,  // 4: windlass.execution.v1.LoadTurnResponse.tools:type_name -> windlass.execution.v1.PinnedTool
-	45, // 5: windlass.execution.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	46, // 6: windlass.execution.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	47, // 7: windlass.execution.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	48, // 8: windlass.execution.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
-	4,  // 9: windlass.execution.v1.LoadTurnResponse.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	49, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
-	36, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
-	50, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
-	51, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	52, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	53, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
-	54, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	45, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	6,  // 18: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
-	9,  // 19: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	50, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	53, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
-	53, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
-	50, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	45, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	55, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	56, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	5,  // 27: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
-	4,  // 28: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	53, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
-	57, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	7,  // 31: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
-	7,  // 32: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
-	12, // 33: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
-	14, // 34: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
-	13, // 35: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
-	58, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	47, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	59, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	53, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
-	60, // 40: windlass.execution.v1.WaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
-	61, // 41: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	14, // 42: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
-	62, // 43: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	47, // 44: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
-	51, // 45: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	63, // 46: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	64, // 47: windlass.execution.v1.ResolveAuthorizationsRequest.kind:type_name -> windlass.turn.v1.AuthorizationKind
-	20, // 48: windlass.execution.v1.GetQuotaUseResponse.tenant:type_name -> windlass.execution.v1.QuotaTurns
-	20, // 49: windlass.execution.v1.GetQuotaUseResponse.user:type_name -> windlass.execution.v1.QuotaTurns
-	47, // 50: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	45, // 51: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 52: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	8,  // 53: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
-	26, // 54: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
-	45, // 55: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	55, // 56: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	53, // 57: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
-	45, // 58: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	40, // 59: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	50, // 60: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
-	56, // 61: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	50, // 62: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
-	65, // 63: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
-	9,  // 64: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
+	43, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	44, // 1: windlass.execution.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	45, // 2: windlass.execution.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	46, // 3: windlass.execution.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	7,  // 4: windlass.execution.v1.LoadTurnResponse.tools:type_name -> windlass.execution.v1.PinnedTool
+	47, // 5: windlass.execution.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	48, // 6: windlass.execution.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	49, // 7: windlass.execution.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	50, // 8: windlass.execution.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	6,  // 9: windlass.execution.v1.LoadTurnResponse.agent_tools:type_name -> windlass.execution.v1.AgentTool
+	51, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
+	38, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
+	52, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
+	53, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	54, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	55, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
+	56, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	47, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	8,  // 18: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
+	11, // 19: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	52, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	55, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
+	55, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
+	52, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	47, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	57, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	58, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	7,  // 27: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
+	6,  // 28: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
+	55, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
+	59, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	9,  // 31: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
+	9,  // 32: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
+	14, // 33: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
+	16, // 34: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
+	15, // 35: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
+	60, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	49, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	61, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	55, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
+	62, // 40: windlass.execution.v1.WaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
+	63, // 41: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	16, // 42: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
+	64, // 43: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	49, // 44: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
+	53, // 45: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	65, // 46: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	66, // 47: windlass.execution.v1.ResolveAuthorizationsRequest.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	22, // 48: windlass.execution.v1.GetQuotaUseResponse.tenant:type_name -> windlass.execution.v1.QuotaTurns
+	22, // 49: windlass.execution.v1.GetQuotaUseResponse.user:type_name -> windlass.execution.v1.QuotaTurns
+	49, // 50: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	47, // 51: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	11, // 52: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	10, // 53: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
+	28, // 54: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
+	47, // 55: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	57, // 56: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	55, // 57: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
+	47, // 58: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	42, // 59: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	52, // 60: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
+	58, // 61: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	52, // 62: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
+	67, // 63: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
+	11, // 64: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
 	0,  // 65: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
-	7,  // 66: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
-	10, // 67: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
-	12, // 68: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
-	27, // 69: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
-	29, // 70: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
-	31, // 71: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
-	33, // 72: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
-	35, // 73: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
-	21, // 74: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
-	23, // 75: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
-	24, // 76: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
-	16, // 77: windlass.execution.v1.ExecutionService.ResolveAuthorizations:input_type -> windlass.execution.v1.ResolveAuthorizationsRequest
-	18, // 78: windlass.execution.v1.ExecutionService.GetQuotaUse:input_type -> windlass.execution.v1.GetQuotaUseRequest
+	9,  // 66: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
+	12, // 67: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
+	14, // 68: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
+	29, // 69: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
+	31, // 70: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
+	33, // 71: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
+	35, // 72: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
+	37, // 73: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
+	23, // 74: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
+	25, // 75: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
+	26, // 76: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
+	18, // 77: windlass.execution.v1.ExecutionService.ResolveAuthorizations:input_type -> windlass.execution.v1.ResolveAuthorizationsRequest
+	20, // 78: windlass.execution.v1.ExecutionService.GetQuotaUse:input_type -> windlass.execution.v1.GetQuotaUseRequest
 	2,  // 79: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
-	37, // 80: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
-	38, // 81: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
-	1,  // 82: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
-	8,  // 83: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
-	11, // 84: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
-	26, // 85: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
-	28, // 86: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
-	30, // 87: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
-	32, // 88: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
-	34, // 89: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
-	36, // 90: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
-	22, // 91: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
-	15, // 92: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
-	25, // 93: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
-	17, // 94: windlass.execution.v1.ExecutionService.ResolveAuthorizations:output_type -> windlass.execution.v1.ResolveAuthorizationsResponse
-	19, // 95: windlass.execution.v1.ExecutionService.GetQuotaUse:output_type -> windlass.execution.v1.GetQuotaUseResponse
-	3,  // 96: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
-	66, // 97: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	39, // 98: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
-	82, // [82:99] is the sub-list for method output_type
-	65, // [65:82] is the sub-list for method input_type
+	39, // 80: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
+	4,  // 81: windlass.execution.v1.ExecutionService.ReadTurnFile:input_type -> windlass.execution.v1.ReadTurnFileRequest
+	40, // 82: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
+	1,  // 83: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
+	10, // 84: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
+	13, // 85: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
+	28, // 86: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
+	30, // 87: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
+	32, // 88: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
+	34, // 89: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
+	36, // 90: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
+	38, // 91: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
+	24, // 92: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
+	17, // 93: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
+	27, // 94: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
+	19, // 95: windlass.execution.v1.ExecutionService.ResolveAuthorizations:output_type -> windlass.execution.v1.ResolveAuthorizationsResponse
+	21, // 96: windlass.execution.v1.ExecutionService.GetQuotaUse:output_type -> windlass.execution.v1.GetQuotaUseResponse
+	3,  // 97: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
+	68, // 98: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	5,  // 99: windlass.execution.v1.ExecutionService.ReadTurnFile:output_type -> windlass.execution.v1.ReadTurnFileResponse
+	41, // 100: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
+	83, // [83:101] is the sub-list for method output_type
+	65, // [65:83] is the sub-list for method input_type
 	65, // [65:65] is the sub-list for extension type_name
 	65, // [65:65] is the sub-list for extension extendee
 	0,  // [0:65] is the sub-list for field type_name
@@ -3530,7 +3661,7 @@ func file_windlass_execution_v1_execution_proto_init() {
 	if File_windlass_execution_v1_execution_proto != nil {
 		return
 	}
-	file_windlass_execution_v1_execution_proto_msgTypes[8].OneofWrappers = []any{
+	file_windlass_execution_v1_execution_proto_msgTypes[10].OneofWrappers = []any{
 		(*ClaimStepResponse_Done)(nil),
 		(*ClaimStepResponse_Lease)(nil),
 		(*ClaimStepResponse_Busy)(nil),
@@ -3541,7 +3672,7 @@ func file_windlass_execution_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_execution_v1_execution_proto_rawDesc), len(file_windlass_execution_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -36,6 +36,7 @@ const (
 	ExecutionService_GetQuotaUse_FullMethodName           = "/windlass.execution.v1.ExecutionService/GetQuotaUse"
 	ExecutionService_GetRecording_FullMethodName          = "/windlass.execution.v1.ExecutionService/GetRecording"
 	ExecutionService_GetToolCall_FullMethodName           = "/windlass.execution.v1.ExecutionService/GetToolCall"
+	ExecutionService_ReadTurnFile_FullMethodName          = "/windlass.execution.v1.ExecutionService/ReadTurnFile"
 	ExecutionService_FireSchedule_FullMethodName          = "/windlass.execution.v1.ExecutionService/FireSchedule"
 )
 
@@ -99,6 +100,8 @@ type ExecutionServiceClient interface {
 	GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error)
 	// GetToolCall returns one tool call of a committed message of a turn.
 	GetToolCall(ctx context.Context, in *GetToolCallRequest, opts ...grpc.CallOption) (*v1.ToolCall, error)
+	// ReadTurnFile returns a range of the bytes of a file that the conversation of a turn refers to.
+	ReadTurnFile(ctx context.Context, in *ReadTurnFileRequest, opts ...grpc.CallOption) (*ReadTurnFileResponse, error)
 	// FireSchedule runs a schedule at a due time: it starts a turn or skips the fire, according to the schedule's overlap policy. Repeating
 	// it for the same schedule and time does nothing. A schedule that no longer exists is reported in the response, not as an error.
 	FireSchedule(ctx context.Context, in *FireScheduleRequest, opts ...grpc.CallOption) (*FireScheduleResponse, error)
@@ -272,6 +275,16 @@ func (c *executionServiceClient) GetToolCall(ctx context.Context, in *GetToolCal
 	return out, nil
 }
 
+func (c *executionServiceClient) ReadTurnFile(ctx context.Context, in *ReadTurnFileRequest, opts ...grpc.CallOption) (*ReadTurnFileResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadTurnFileResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_ReadTurnFile_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *executionServiceClient) FireSchedule(ctx context.Context, in *FireScheduleRequest, opts ...grpc.CallOption) (*FireScheduleResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(FireScheduleResponse)
@@ -342,6 +355,8 @@ type ExecutionServiceServer interface {
 	GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error)
 	// GetToolCall returns one tool call of a committed message of a turn.
 	GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error)
+	// ReadTurnFile returns a range of the bytes of a file that the conversation of a turn refers to.
+	ReadTurnFile(context.Context, *ReadTurnFileRequest) (*ReadTurnFileResponse, error)
 	// FireSchedule runs a schedule at a due time: it starts a turn or skips the fire, according to the schedule's overlap policy. Repeating
 	// it for the same schedule and time does nothing. A schedule that no longer exists is reported in the response, not as an error.
 	FireSchedule(context.Context, *FireScheduleRequest) (*FireScheduleResponse, error)
@@ -402,6 +417,9 @@ func (UnimplementedExecutionServiceServer) GetRecording(context.Context, *GetRec
 }
 func (UnimplementedExecutionServiceServer) GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetToolCall not implemented")
+}
+func (UnimplementedExecutionServiceServer) ReadTurnFile(context.Context, *ReadTurnFileRequest) (*ReadTurnFileResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadTurnFile not implemented")
 }
 func (UnimplementedExecutionServiceServer) FireSchedule(context.Context, *FireScheduleRequest) (*FireScheduleResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method FireSchedule not implemented")
@@ -715,6 +733,24 @@ func _ExecutionService_GetToolCall_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_ReadTurnFile_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadTurnFileRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).ReadTurnFile(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_ReadTurnFile_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).ReadTurnFile(ctx, req.(*ReadTurnFileRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ExecutionService_FireSchedule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(FireScheduleRequest)
 	if err := dec(in); err != nil {
@@ -803,6 +839,10 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetToolCall",
 			Handler:    _ExecutionService_GetToolCall_Handler,
+		},
+		{
+			MethodName: "ReadTurnFile",
+			Handler:    _ExecutionService_ReadTurnFile_Handler,
 		},
 		{
 			MethodName: "FireSchedule",

@@ -352,6 +352,7 @@ type ContentPart struct {
 	//	*ContentPart_Blob
 	//	*ContentPart_Link
 	//	*ContentPart_Resource
+	//	*ContentPart_File
 	Part          isContentPart_Part `protobuf_oneof:"part"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -430,6 +431,15 @@ func (x *ContentPart) GetResource() *EmbeddedResource {
 	return nil
 }
 
+func (x *ContentPart) GetFile() *FileRef {
+	if x != nil {
+		if x, ok := x.Part.(*ContentPart_File); ok {
+			return x.File
+		}
+	}
+	return nil
+}
+
 type isContentPart_Part interface {
 	isContentPart_Part()
 }
@@ -454,6 +464,11 @@ type ContentPart_Resource struct {
 	Resource *EmbeddedResource `protobuf:"bytes,4,opt,name=resource,proto3,oneof"`
 }
 
+type ContentPart_File struct {
+	// A file that the user uploaded. In input only file_id is needed; the session fills in the rest.
+	File *FileRef `protobuf:"bytes,5,opt,name=file,proto3,oneof"`
+}
+
 func (*ContentPart_Text) isContentPart_Part() {}
 
 func (*ContentPart_Blob) isContentPart_Part() {}
@@ -461,6 +476,107 @@ func (*ContentPart_Blob) isContentPart_Part() {}
 func (*ContentPart_Link) isContentPart_Part() {}
 
 func (*ContentPart_Resource) isContentPart_Part() {}
+
+func (*ContentPart_File) isContentPart_Part() {}
+
+// FileRef names a file of the session: one that was uploaded, and that the input of a turn named.
+type FileRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "fil_…".
+	FileId string `protobuf:"bytes,1,opt,name=file_id,json=fileId,proto3" json:"file_id,omitempty"`
+	// File name, for display.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// IANA media type.
+	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// Size in bytes.
+	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	// SHA-256 of the bytes, in hex.
+	Sha256 string `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// For an image: its width and height in pixels; otherwise 0.
+	Width         int32 `protobuf:"varint,6,opt,name=width,proto3" json:"width,omitempty"`
+	Height        int32 `protobuf:"varint,7,opt,name=height,proto3" json:"height,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileRef) Reset() {
+	*x = FileRef{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileRef) ProtoMessage() {}
+
+func (x *FileRef) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileRef.ProtoReflect.Descriptor instead.
+func (*FileRef) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FileRef) GetFileId() string {
+	if x != nil {
+		return x.FileId
+	}
+	return ""
+}
+
+func (x *FileRef) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FileRef) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *FileRef) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *FileRef) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *FileRef) GetWidth() int32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *FileRef) GetHeight() int32 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
+}
 
 // Blob is binary content.
 type Blob struct {
@@ -475,7 +591,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +603,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +616,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Blob) GetMediaType() string {
@@ -532,7 +648,7 @@ type ResourceLink struct {
 
 func (x *ResourceLink) Reset() {
 	*x = ResourceLink{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +660,7 @@ func (x *ResourceLink) String() string {
 func (*ResourceLink) ProtoMessage() {}
 
 func (x *ResourceLink) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +673,7 @@ func (x *ResourceLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLink.ProtoReflect.Descriptor instead.
 func (*ResourceLink) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ResourceLink) GetUri() string {
@@ -601,7 +717,7 @@ type EmbeddedResource struct {
 
 func (x *EmbeddedResource) Reset() {
 	*x = EmbeddedResource{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +729,7 @@ func (x *EmbeddedResource) String() string {
 func (*EmbeddedResource) ProtoMessage() {}
 
 func (x *EmbeddedResource) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +742,7 @@ func (x *EmbeddedResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbeddedResource.ProtoReflect.Descriptor instead.
 func (*EmbeddedResource) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EmbeddedResource) GetUri() string {
@@ -704,7 +820,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +832,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +845,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToolCall) GetCallId() string {
@@ -788,7 +904,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +916,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +929,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{5}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -912,7 +1028,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1040,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1053,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{6}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Message) GetId() string {
@@ -1054,7 +1170,7 @@ type Verbatim struct {
 
 func (x *Verbatim) Reset() {
 	*x = Verbatim{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1182,7 @@ func (x *Verbatim) String() string {
 func (*Verbatim) ProtoMessage() {}
 
 func (x *Verbatim) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1195,7 @@ func (x *Verbatim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verbatim.ProtoReflect.Descriptor instead.
 func (*Verbatim) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Verbatim) GetIssuer() string {
@@ -1132,7 +1248,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1260,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1273,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Usage) GetInputTokens() int32 {
@@ -1240,7 +1356,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1368,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1381,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Price) GetInputMicros() int64 {
@@ -1319,7 +1435,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1447,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1460,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LimitUse) GetScope() string {
@@ -1425,7 +1541,7 @@ type LimitReached struct {
 
 func (x *LimitReached) Reset() {
 	*x = LimitReached{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1553,7 @@ func (x *LimitReached) String() string {
 func (*LimitReached) ProtoMessage() {}
 
 func (x *LimitReached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1566,7 @@ func (x *LimitReached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitReached.ProtoReflect.Descriptor instead.
 func (*LimitReached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LimitReached) GetCode() string {
@@ -1526,7 +1642,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1654,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1667,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -1595,7 +1711,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1723,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1736,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TurnError) GetCode() string {
@@ -1641,13 +1757,23 @@ var File_windlass_turn_v1_content_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/turn/v1/content.proto\x12\x10windlass.turn.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x01\n" +
+	"\x1ewindlass/turn/v1/content.proto\x12\x10windlass.turn.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x82\x02\n" +
 	"\vContentPart\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12,\n" +
 	"\x04blob\x18\x02 \x01(\v2\x16.windlass.turn.v1.BlobH\x00R\x04blob\x124\n" +
 	"\x04link\x18\x03 \x01(\v2\x1e.windlass.turn.v1.ResourceLinkH\x00R\x04link\x12@\n" +
-	"\bresource\x18\x04 \x01(\v2\".windlass.turn.v1.EmbeddedResourceH\x00R\bresourceB\x06\n" +
-	"\x04part\"C\n" +
+	"\bresource\x18\x04 \x01(\v2\".windlass.turn.v1.EmbeddedResourceH\x00R\bresource\x12/\n" +
+	"\x04file\x18\x05 \x01(\v2\x19.windlass.turn.v1.FileRefH\x00R\x04fileB\x06\n" +
+	"\x04part\"\xb8\x01\n" +
+	"\aFileRef\x12 \n" +
+	"\afile_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06fileId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x03 \x01(\tR\tmediaType\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x05 \x01(\tR\x06sha256\x12\x14\n" +
+	"\x05width\x18\x06 \x01(\x05R\x05width\x12\x16\n" +
+	"\x06height\x18\a \x01(\x05R\x06height\"C\n" +
 	"\x04Blob\x12'\n" +
 	"\n" +
 	"media_type\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\tmediaType\x12\x12\n" +
@@ -1798,7 +1924,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(Strategy)(0),                 // 1: windlass.turn.v1.Strategy
@@ -1806,40 +1932,42 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(EffectClass)(0),              // 3: windlass.turn.v1.EffectClass
 	(TurnStatus)(0),               // 4: windlass.turn.v1.TurnStatus
 	(*ContentPart)(nil),           // 5: windlass.turn.v1.ContentPart
-	(*Blob)(nil),                  // 6: windlass.turn.v1.Blob
-	(*ResourceLink)(nil),          // 7: windlass.turn.v1.ResourceLink
-	(*EmbeddedResource)(nil),      // 8: windlass.turn.v1.EmbeddedResource
-	(*ToolCall)(nil),              // 9: windlass.turn.v1.ToolCall
-	(*ToolResult)(nil),            // 10: windlass.turn.v1.ToolResult
-	(*Message)(nil),               // 11: windlass.turn.v1.Message
-	(*Verbatim)(nil),              // 12: windlass.turn.v1.Verbatim
-	(*Usage)(nil),                 // 13: windlass.turn.v1.Usage
-	(*Price)(nil),                 // 14: windlass.turn.v1.Price
-	(*LimitUse)(nil),              // 15: windlass.turn.v1.LimitUse
-	(*LimitReached)(nil),          // 16: windlass.turn.v1.LimitReached
-	(*PlanStep)(nil),              // 17: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 18: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 19: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*FileRef)(nil),               // 6: windlass.turn.v1.FileRef
+	(*Blob)(nil),                  // 7: windlass.turn.v1.Blob
+	(*ResourceLink)(nil),          // 8: windlass.turn.v1.ResourceLink
+	(*EmbeddedResource)(nil),      // 9: windlass.turn.v1.EmbeddedResource
+	(*ToolCall)(nil),              // 10: windlass.turn.v1.ToolCall
+	(*ToolResult)(nil),            // 11: windlass.turn.v1.ToolResult
+	(*Message)(nil),               // 12: windlass.turn.v1.Message
+	(*Verbatim)(nil),              // 13: windlass.turn.v1.Verbatim
+	(*Usage)(nil),                 // 14: windlass.turn.v1.Usage
+	(*Price)(nil),                 // 15: windlass.turn.v1.Price
+	(*LimitUse)(nil),              // 16: windlass.turn.v1.LimitUse
+	(*LimitReached)(nil),          // 17: windlass.turn.v1.LimitReached
+	(*PlanStep)(nil),              // 18: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 19: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 20: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
-	6,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
-	7,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
-	8,  // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
-	5,  // 3: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	19, // 4: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
-	0,  // 5: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
-	5,  // 6: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
-	9,  // 7: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	10, // 8: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	20, // 9: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	12, // 10: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
-	2,  // 11: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
+	8,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
+	9,  // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
+	6,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
+	5,  // 4: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	20, // 5: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	0,  // 6: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
+	5,  // 7: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
+	10, // 8: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	11, // 9: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
+	21, // 10: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	13, // 11: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
+	2,  // 12: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_content_proto_init() }
@@ -1852,8 +1980,9 @@ func file_windlass_turn_v1_content_proto_init() {
 		(*ContentPart_Blob)(nil),
 		(*ContentPart_Link)(nil),
 		(*ContentPart_Resource)(nil),
+		(*ContentPart_File)(nil),
 	}
-	file_windlass_turn_v1_content_proto_msgTypes[3].OneofWrappers = []any{
+	file_windlass_turn_v1_content_proto_msgTypes[4].OneofWrappers = []any{
 		(*EmbeddedResource_Text)(nil),
 		(*EmbeddedResource_Data)(nil),
 	}
@@ -1863,7 +1992,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
