@@ -26,6 +26,7 @@ type upstream struct {
 	sessionsv1.UnimplementedTurnServiceServer
 	sessionsv1.UnimplementedEventServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
+	sessionsv1.UnimplementedFileServiceServer
 	registryv1.UnimplementedSourceServiceServer
 	registryv1.UnimplementedToolServiceServer
 	policyv1.UnimplementedPolicyServiceServer
@@ -49,6 +50,7 @@ func (u *upstream) register(s grpc.ServiceRegistrar) {
 	sessionsv1.RegisterTurnServiceServer(s, u)
 	sessionsv1.RegisterEventServiceServer(s, u)
 	sessionsv1.RegisterArtifactServiceServer(s, u)
+	sessionsv1.RegisterFileServiceServer(s, u)
 	registryv1.RegisterSourceServiceServer(s, u)
 	registryv1.RegisterToolServiceServer(s, u)
 	policyv1.RegisterPolicyServiceServer(s, u)

@@ -180,6 +180,11 @@ func (g *Gateway) build() error {
 			return err
 		}
 	}
+	for _, to := range g.fileHandlers() {
+		if err := g.api.Handle(to.method, to.pattern, to.handler); err != nil {
+			return err
+		}
+	}
 	if g.deps.Connections != nil {
 		g.connect = connect.New(connect.Deps{
 			URL: g.cfg.URL, Gateway: policyv1.NewConnectionServiceClient(g.deps.Connections),

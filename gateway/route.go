@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/gateway/sse"
+	"github.com/windlass-dev/windlass/gateway/upload"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/probe"
@@ -119,6 +120,21 @@ func Patterns() []string {
 func (g *Gateway) eventStreams() map[string]sse.Handler {
 	return map[string]sse.Handler{
 		"/v1/turns/{turn_id}/events": g.streams.Turn, "/v1/sessions/{session_id}/events": g.streams.Session, "/v1/events:watch": g.streams.Events,
+	}
+}
+
+// fileHandler serves bodies that are no JSON below apiPath.
+type fileHandler struct {
+	method, pattern string
+	handler         sse.Handler
+}
+
+// fileHandlers are the handlers of files that the API serves.
+func (g *Gateway) fileHandlers() []fileHandler {
+	files := upload.New(g.api, g.deps.Sessions)
+	return []fileHandler{
+		{http.MethodPost, "/v1/files", files.Create},
+		{http.MethodGet, "/v1/files/{file_id}/content", files.Content},
 	}
 }
 

@@ -106,6 +106,11 @@ func (a *API) allowed(path string) []string {
 			out = append(out, r.Method)
 		}
 	}
+	for _, e := range a.custom {
+		if matches(e.pattern, path) {
+			out = append(out, e.method)
+		}
+	}
 	if a.IsStream(path) {
 		out = append(out, http.MethodGet)
 	} else if slices.Contains(out, http.MethodGet) {

@@ -22,7 +22,7 @@ func (marshaler) ContentType(v any) string {
 		return markdownType
 	}
 	if x, ok := v.(*sessionsv1.ReadArtifactResponse); ok {
-		return artifactType(x)
+		return servedType(x.GetArtifact().GetMediaType())
 	}
 	return "application/json"
 }

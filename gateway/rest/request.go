@@ -88,6 +88,10 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route, vars ma
 	}
 	if route.Body != "" {
 		data, err := a.readBody(w, r)
+		if err == nil && takesInput(route.RPC) {
+			data = withContent(data)
+			r.Body = &body{Reader: bytes.NewReader(data), data: data}
+		}
 		if err == nil {
 			err = checkPath(data, route, vars)
 		}

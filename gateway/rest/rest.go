@@ -45,6 +45,7 @@ type API struct {
 	routes  *table
 	mux     *runtime.ServeMux
 	streams []string
+	custom  []endpoint // further handlers
 	// follow is nil if turns cannot be followed.
 	follow     Follower
 	followable func(r *http.Request) error
@@ -87,6 +88,7 @@ func (a *API) register() error {
 		sessionsgw.RegisterAgentServiceHandlerClient(ctx, a.mux, sessionsv1.NewAgentServiceClient(sessions)),
 		sessionsgw.RegisterSessionServiceHandlerClient(ctx, a.mux, sessionsv1.NewSessionServiceClient(sessions)),
 		sessionsgw.RegisterArtifactServiceHandlerClient(ctx, a.mux, sessionsv1.NewArtifactServiceClient(sessions)),
+		sessionsgw.RegisterFileServiceHandlerClient(ctx, a.mux, sessionsv1.NewFileServiceClient(sessions)),
 		sessionsgw.RegisterTurnServiceHandlerClient(ctx, a.mux, sessionsv1.NewTurnServiceClient(sessions)),
 		sessionsgw.RegisterApprovalServiceHandlerClient(ctx, a.mux, sessionsv1.NewApprovalServiceClient(sessions)),
 		sessionsgw.RegisterBudgetServiceHandlerClient(ctx, a.mux, sessionsv1.NewBudgetServiceClient(sessions)),
@@ -125,6 +127,18 @@ func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http
 	a.streams = append(a.streams, pattern)
 	if err := a.mux.HandlePath(http.MethodGet, pattern, h); err != nil {
 		return fmt.Errorf("handle %s: %w", pattern, err)
+	}
+	return nil
+}
+
+// endpoint is a method and path for which no code is generated.
+type endpoint struct{ method, pattern string }
+
+// Handle adds a handler for which no code is generated. Pattern variables are passed by name.
+func (a *API) Handle(method, pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error {
+	a.custom = append(a.custom, endpoint{method, pattern})
+	if err := a.mux.HandlePath(method, pattern, h); err != nil {
+		return fmt.Errorf("handle %s %s: %w", method, pattern, err)
 	}
 	return nil
 }
