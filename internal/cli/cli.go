@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/doctor"
 	"github.com/windlass-dev/windlass/internal/cli/event"
 	"github.com/windlass-dev/windlass/internal/cli/execution"
+	"github.com/windlass-dev/windlass/internal/cli/file"
 	"github.com/windlass-dev/windlass/internal/cli/grant"
 	"github.com/windlass-dev/windlass/internal/cli/group"
 	"github.com/windlass-dev/windlass/internal/cli/initproject"
@@ -49,7 +50,7 @@ import (
 func nouns() []command.Noun {
 	return []command.Noun{
 		agent.Noun(), session.Noun(), turn.Noun(), approval.Noun(), tool.Noun(), group.Noun(), source.Noun(), model.Noun(), decision.Noun(),
-		execution.Noun(), budget.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
+		execution.Noun(), budget.Noun(), file.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
 	}
 }
 

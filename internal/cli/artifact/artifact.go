@@ -3,8 +3,6 @@ package artifact
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,15 +52,5 @@ func get(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	switch file := c.Flag("file"); file {
-	case "":
-		_, err = io.WriteString(c.Out, output.Text(string(raw)))
-	case "-":
-		_, err = c.Out.Write(raw)
-	default:
-		if err = os.WriteFile(file, raw, 0o600); err == nil {
-			c.Note("%d bytes are in %s", len(raw), file)
-		}
-	}
-	return err
+	return c.WriteBytes(raw, c.Flag("file"))
 }

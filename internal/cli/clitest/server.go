@@ -85,6 +85,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, strings.TrimSpace(key+" "+sorted(body)))
 	hook := s.Hook
 	s.mu.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	if hook != nil && hook(w, r) {
 		return
 	}

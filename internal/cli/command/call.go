@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -96,6 +97,21 @@ func (c *Call) PrintFields(id string, raw json.RawMessage) error {
 // PrintTable is Print with a table for people. Names are one on each line.
 func (c *Call) PrintTable(names string, raw json.RawMessage, header []string, rows ...[]string) error {
 	return c.Print(names, raw, func(w io.Writer) error { return output.Rows(w, header, rows) })
+}
+
+// WriteBytes writes bytes to a file, which "-" replaces with the standard output, or else as text without control characters.
+func (c *Call) WriteBytes(raw []byte, file string) (err error) {
+	switch file {
+	case "":
+		_, err = io.WriteString(c.Out, output.Text(string(raw)))
+	case "-":
+		_, err = c.Out.Write(raw)
+	default:
+		if err = os.WriteFile(file, raw, 0o600); err == nil {
+			c.Note("%d bytes are in %s", len(raw), file)
+		}
+	}
+	return err
 }
 
 // Note prints a message for people beside the result.
