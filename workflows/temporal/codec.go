@@ -110,7 +110,12 @@ func (c *Codec) Handler() http.Handler {
 
 // DataConverter is the converter of clients and workers. A nil codec means payloads in clear.
 func (c *Codec) DataConverter() converter.DataConverter {
-	plain := converter.GetDefaultDataConverter()
+	// The default one but for messages with fields that this version does not have: workers of a later version wrote them.
+	plain := converter.NewCompositeDataConverter(
+		converter.NewNilPayloadConverter(), converter.NewByteSlicePayloadConverter(),
+		converter.NewProtoJSONPayloadConverterWithOptions(converter.ProtoJSONPayloadConverterOptions{AllowUnknownFields: true}),
+		converter.NewProtoPayloadConverter(), converter.NewJSONPayloadConverter(),
+	)
 	if c == nil {
 		return plain
 	}

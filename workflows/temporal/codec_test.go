@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	"github.com/windlass-dev/windlass/libs/testtemporal"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/temporal"
 )
 
@@ -310,5 +311,21 @@ func BenchmarkCodec(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestALaterVersionMayHaveMoreFields: what its workers stored is read without them, so that turns under way continue after a step back.
+func TestALaterVersionMayHaveMoreFields(t *testing.T) {
+	for name, c := range map[string]*temporal.Codec{
+		"clear": nil, "encrypted": codec(t, temporal.CodecConfig{Key: key("a"), AcceptClear: true}),
+	} {
+		var got turnv1.Progress
+		err := c.DataConverter().FromPayload(&commonpb.Payload{
+			Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingProtoJSON)},
+			Data:     []byte(`{"nowMicros": "7", "outcomes": [{"key": "begin", "laterField": 1}]}`),
+		}, &got)
+		if err != nil || got.GetNowMicros() != 7 || got.GetOutcomes()[0].GetKey() != "begin" {
+			t.Errorf("%s: %v, %v", name, &got, err)
+		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/windlass-dev/windlass/workflows/temporal"
 )
 
 // Write keeps a history as the file NAME.json of a folder, which is made where it is missing. The name of this machine is left out.
@@ -46,7 +48,12 @@ func Replay(t *testing.T, folder string, register func(worker.WorkflowReplayer))
 	}
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			replayer := worker.NewWorkflowReplayer()
+			replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+				DataConverter: (*temporal.Codec)(nil).DataConverter(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			register(replayer)
 			file, err := os.Open(name)
 			if err != nil {
