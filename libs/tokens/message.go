@@ -35,7 +35,7 @@ func structured(r *turnv1.ToolResult) int {
 	if r.GetStructuredContent() == nil {
 		return 0
 	}
-	size := proto.Size(r.GetStructuredContent())
+	size := proto.MarshalOptions{UseCachedSize: true}.Size(r.GetStructuredContent()) // results do not change
 	for _, p := range r.GetContent() {
 		size -= len(p.GetText())
 	}

@@ -28,11 +28,10 @@ func Unsaid(r *turnv1.ToolResult) string {
 			texts = append(texts, text)
 		}
 	}
-	data := canon.FromValue(v)
-	if says(texts, data) {
+	if says(texts, v) {
 		return ""
 	}
-	if object, ok := data.(map[string]any); ok && len(object) == 1 {
+	if object := v.GetStructValue().GetFields(); len(object) == 1 {
 		if inner, ok := object[wrapper]; ok && (says(texts, inner) || saysEach(texts, inner)) {
 			return ""
 		}
@@ -48,7 +47,7 @@ func textOf(p *turnv1.ContentPart) string {
 }
 
 // says reports whether a text, or all texts together, are data.
-func says(texts []string, data any) bool {
+func says(texts []string, data *structpb.Value) bool {
 	for _, text := range texts {
 		if same(text, data) {
 			return true
@@ -58,9 +57,9 @@ func says(texts []string, data any) bool {
 }
 
 // saysEach reports whether texts are the elements of a list.
-func saysEach(texts []string, data any) bool {
-	list, ok := data.([]any)
-	if !ok || len(list) != len(texts) || len(list) == 0 {
+func saysEach(texts []string, data *structpb.Value) bool {
+	list := data.GetListValue().GetValues()
+	if len(list) != len(texts) || len(list) == 0 {
 		return false
 	}
 	for i, element := range list {
@@ -72,35 +71,35 @@ func saysEach(texts []string, data any) bool {
 }
 
 // same reports whether a text is data: the same text, or JSON with the same meaning.
-func same(text string, data any) bool {
-	if s, ok := data.(string); ok && s == text {
+func same(text string, data *structpb.Value) bool {
+	if s, ok := data.GetKind().(*structpb.Value_StringValue); ok && s.StringValue == text {
 		return true
 	}
 	if !mayBe(text, data) {
 		return false
 	}
 	meaning, err := canon.CanonicalText([]byte(text))
-	return err == nil && meaning == canon.Canonical(data)
+	return err == nil && meaning == canon.Canonical(canon.FromValue(data))
 }
 
 // mayBe reports whether a text begins as JSON of the type of data does. Models read each result in each call: what is no JSON is not
 // parsed.
-func mayBe(text string, data any) bool {
+func mayBe(text string, data *structpb.Value) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	if text == "" {
 		return false
 	}
 	first := text[0]
-	switch data.(type) {
-	case map[string]any:
+	switch data.GetKind().(type) {
+	case *structpb.Value_StructValue:
 		return first == '{'
-	case []any:
+	case *structpb.Value_ListValue:
 		return first == '['
-	case string:
+	case *structpb.Value_StringValue:
 		return first == '"'
-	case nil:
+	case *structpb.Value_NullValue:
 		return first == 'n'
-	case bool:
+	case *structpb.Value_BoolValue:
 		return first == 't' || first == 'f'
 	default:
 		return first == '-' || first >= '0' && first <= '9'

@@ -16,26 +16,29 @@ type block struct {
 }
 
 // blocks joins assistant messages with the results of their calls, in the order of the calls. Results without a call are left out.
-func blocks(messages []*turnv1.Message) []block {
-	results := map[string]*turnv1.Message{}
-	for _, m := range messages {
-		if m.GetRole() == turnv1.Role_ROLE_TOOL {
-			results[m.GetTurnId()+"\x00"+m.GetToolResult().GetCallId()] = m
+func blocks(messages []placed) []block {
+	type callOf struct{ turn, call string }
+	results := map[callOf]placed{}
+	for _, p := range messages {
+		if m := p.message; m.GetRole() == turnv1.Role_ROLE_TOOL {
+			results[callOf{m.GetTurnId(), m.GetToolResult().GetCallId()}] = p
 		}
 	}
-	var out []block
-	for _, m := range messages {
+	out := make([]block, 0, len(messages))
+	for _, p := range messages {
+		m := p.message
 		if m.GetRole() == turnv1.Role_ROLE_TOOL {
 			continue
 		}
-		b := block{messages: []*turnv1.Message{m}, size: proto.Size(m)}
+		b := block{messages: []*turnv1.Message{m}, size: p.size}
 		for _, call := range m.GetToolCalls() {
-			r := results[m.GetTurnId()+"\x00"+call.GetCallId()]
-			if r == nil {
-				r = notExecuted(m, call)
+			r, ok := results[callOf{m.GetTurnId(), call.GetCallId()}]
+			if !ok {
+				r.message = notExecuted(m, call)
+				r.size = proto.Size(r.message)
 			}
-			b.messages = append(b.messages, r)
-			b.size += proto.Size(r)
+			b.messages = append(b.messages, r.message)
+			b.size += r.size
 		}
 		out = append(out, b)
 	}

@@ -49,7 +49,7 @@ func (s *Service) Window(ctx context.Context, t store.Turn, ses store.Session, l
 			return Window{}, err
 		}
 	}
-	chosen, truncated := fit(blocks(messages), t, limit, input)
+	chosen, truncated := fit(blocks(tail.messages), t, limit, input)
 	return Window{
 		Messages: sum.before(chosen), Truncated: more || truncated || sum != nil && sum.inTurn,
 		Inputs: countInputs(sum.before(messages), t), Compacted: sum.size(),

@@ -53,16 +53,30 @@ func (b begin) contextSize(ctx context.Context, loaded *step.Loaded, surface *tu
 	if surface.GetContextTokens() == 0 || size <= surface.GetContextTokens() {
 		return size, nil
 	}
-	history, err := b.Sessions.GetContext(ctx, &executionv1.GetContextRequest{TurnId: b.Turn.TurnID})
+	history, err := b.firstContext(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read context: %w", err)
-	}
-	if b.Memory != nil {
-		b.Memory.Keep(stepkey.Infer(1), history)
+		return 0, err
 	}
 	size = int64(surface.GetPromptTokens()) + int64(tokens.Messages(history.GetMessages()))
 	if history.GetTruncated() { // the journal gives no more at once: what it left out is to be summed up
 		size = max(size, surface.GetContextTokens()+1)
 	}
 	return size, nil
+}
+
+// firstContext returns what the first model step reads: what the runner has read with the turn, or what the journal has.
+func (b begin) firstContext(ctx context.Context) (*step.History, error) {
+	if b.Memory != nil {
+		if known := b.Memory.Recall(stepkey.Infer(1)); known != nil {
+			return known, nil
+		}
+	}
+	history, err := b.Sessions.GetContext(ctx, &executionv1.GetContextRequest{TurnId: b.Turn.TurnID})
+	if err != nil {
+		return nil, fmt.Errorf("read context: %w", err)
+	}
+	if b.Memory != nil {
+		b.Memory.Keep(stepkey.Infer(1), history)
+	}
+	return history, nil
 }

@@ -257,3 +257,14 @@ func TestAConversationThatOnlyLooksLong(t *testing.T) {
 		}
 	})
 }
+
+// A run that has read the conversation with the turn counts what it has.
+func TestTheConversationIsReadWithTheTurn(t *testing.T) {
+	w := steptest.New(t, &sessionsv1.Agent{MaxContextTokens: 2000})
+	w.Journal.Recall(in.TurnID, earlier(5)...)
+	w.Fail("GetContext", slices.Repeat([]error{fault.NotFound("it was read")}, 10)...)
+	all, err := w.Runner.Advance(t.Context(), in, nil)
+	if err != nil || len(all) != 3 {
+		t.Errorf("%d steps, %v", len(all), err)
+	}
+}

@@ -55,7 +55,8 @@ func (t *talk) before(infer string) *step.History {
 		}
 	}
 	whole := &step.History{Messages: messages, Inputs: t.base.GetInputs()}
-	if !seen && infer != t.first || proto.Size(whole) > maxTalk {
+	size := proto.MarshalOptions{UseCachedSize: true}.Size(whole) // its messages do not change
+	if !seen && infer != t.first || size > maxTalk {
 		return nil
 	}
 	return whole
