@@ -48,7 +48,7 @@ func TestRememberedRulesAreThoseOfThePrincipal(t *testing.T) {
 	}
 }
 
-// TestADecisionTakesLittleMemory bounds what every call to policy takes, whoever calls.
+// TestADecisionTakesLittleMemory bounds what every call to policy takes.
 func TestADecisionTakesLittleMemory(t *testing.T) {
 	e, err := NewEngine(Config{Rules: []Rule{
 		{Name: "readers", Roles: []string{"reader"}, Permissions: []string{"a.*", "sessions.*"}},
