@@ -2,9 +2,9 @@ package wire
 
 import (
 	"crypto/sha256"
-	"fmt"
-	"math/big"
+	"encoding/binary"
 	"regexp"
+	"strconv"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -52,7 +52,13 @@ func (d *IDs) Result(r *turnv1.ToolResult) string {
 
 // shortID returns the n-th id that is derived from another one: nine letters and digits, which every provider accepts.
 func shortID(id string, n int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", id, n))
-	text := new(big.Int).SetBytes(sum[:]).Text(62)
-	return text[len(text)-9:]
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256(strconv.AppendInt(append([]byte(id), 0), int64(n), 10))
+	left := binary.BigEndian.Uint64(sum[:])
+	var out [9]byte
+	for i := range out {
+		out[i] = digits[left%uint64(len(digits))]
+		left /= uint64(len(digits))
+	}
+	return string(out[:])
 }

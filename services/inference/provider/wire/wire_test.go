@@ -60,3 +60,11 @@ func TestEachCallHasAnIDOfItsOwn(t *testing.T) {
 		t.Errorf("%q is not short", id)
 	}
 }
+
+// TestRepeatedIDsTakeLittleMemory: models that number the calls of each answer repeat every id of a conversation.
+func TestRepeatedIDsTakeLittleMemory(t *testing.T) {
+	ids, call := wire.NewIDs(wire.AnyID), &turnv1.ToolCall{CallId: "call_0"}
+	if n := testing.AllocsPerRun(1000, func() { ids.Call(call) }); n > 2 {
+		t.Errorf("an id takes %g allocations", n)
+	}
+}
