@@ -148,6 +148,7 @@ func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, at lis
 		if o.Started != nil {
 			o.Started(ready)
 		}
+		memlimit.Trim()
 	})
 }
 

@@ -1,5 +1,5 @@
-// Package memlimit sets Go's soft memory limit and moves it with what the process needs. A fixed limit below the need would have the
-// garbage collector take a processor for itself.
+// Package memlimit sets Go's soft memory limit and moves it with what the process needs, and returns what only its start needed. A fixed
+// limit below the need would have the garbage collector take a processor for itself.
 package memlimit
 
 import (

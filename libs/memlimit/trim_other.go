@@ -1,0 +1,6 @@
+//go:build !linux
+
+package memlimit
+
+// Trim does nothing here.
+func Trim() {}
