@@ -163,13 +163,10 @@ func (p *program) complain(err error) {
 	fmt.Fprintf(p.stderr, "windlass-temporal: %v\n", err)
 }
 
-// limitMemory tunes the garbage collector for a small process. It does not override GOMEMLIMIT or GOGC in the environment.
+// limitMemory bounds the garbage. It does not override GOMEMLIMIT in the environment.
 func limitMemory(opts options) {
 	if opts.memoryLimit > 0 && (opts.memoryLimitSet || os.Getenv("GOMEMLIMIT") == "") {
 		debug.SetMemoryLimit(opts.memoryLimit)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
 	}
 }
 
