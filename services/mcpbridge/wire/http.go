@@ -81,6 +81,11 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x := exchangeOf(ctx)
 	request := x != nil && req.Header.Get("Last-Event-ID") == "" // resuming a stream says nothing about the request
+	var rest *unfinished
+	if request && req.Method == http.MethodPost && !t.apart {
+		ctx, rest = begin(ctx)
+		cancel = rest.cancel
+	}
 	req = req.Clone(ctx)
 	for name, value := range t.headers {
 		if req.Header.Set(name, value); name == "Host" {
@@ -99,6 +104,9 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 			t.stream(0, err)
 		}
 		return nil, err
+	}
+	if rest != nil {
+		res.Body, cancel = rest.body(res.Body), func() {}
 	}
 	res.Body = &outbound.Body{ReadCloser: res.Body, Limit: maxBytes, Events: isEventStream(res), TooLarge: x.markTooLarge, Done: cancel}
 	if standing {
