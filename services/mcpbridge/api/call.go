@@ -63,8 +63,9 @@ func (b *Bridge) callTool(ctx context.Context, sp *server.Spec, in connection.Ca
 	if err != nil {
 		return nil, nil, err
 	}
+	var raw result.Raw
 	if a.Failure == nil && a.Asked == nil {
-		if err := result.Check(a.Result); err != nil {
+		if raw, err = result.Parse(a.Result); err != nil {
 			return nil, nil, wire.OutcomeUnknown(sp, in.Tool, err)
 		}
 	}
@@ -78,5 +79,8 @@ func (b *Bridge) callTool(ctx context.Context, sp *server.Spec, in connection.Ca
 	case asked != nil:
 		return nil, asked, nil
 	}
-	return sp.Clean(answerToProto(a, b.maxResultBytes)), nil, nil
+	if a.Failure != nil {
+		return sp.Clean(result.Failure(a.Failure.Code, a.Failure.Message)), nil, nil
+	}
+	return sp.Clean(raw.ToProto(b.maxResultBytes)), nil, nil
 }

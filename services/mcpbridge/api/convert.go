@@ -11,7 +11,6 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge/connection"
 	"github.com/windlass-dev/windlass/services/mcpbridge/notice"
 	"github.com/windlass-dev/windlass/services/mcpbridge/question"
-	"github.com/windlass-dev/windlass/services/mcpbridge/result"
 	"github.com/windlass-dev/windlass/services/mcpbridge/server"
 	"github.com/windlass-dev/windlass/services/mcpbridge/watch"
 )
@@ -79,13 +78,6 @@ func noticeToProto(sp *server.Spec, n notice.Notice) *mcpbridgev1.CallToolRespon
 	return &mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_Progress{
 		Progress: &mcpbridgev1.Progress{Progress: p.Done, Total: p.Total, Message: sp.Withhold(p.Message)},
 	}}
-}
-
-func answerToProto(a *connection.Answer, limit int) *mcpbridgev1.CallToolResult {
-	if a.Failure != nil {
-		return result.Failure(a.Failure.Code, a.Failure.Message)
-	}
-	return result.FromJSON(a.Result, limit)
 }
 
 func inputToProto(in *question.Input) *mcpbridgev1.InputRequired {

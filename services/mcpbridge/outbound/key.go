@@ -13,23 +13,18 @@ const (
 	KeyHeader = "Idempotency-Key"
 )
 
-// WithKey adds the key header to a tool call that has a key.
-func WithKey(header http.Header, params map[string]any) http.Header {
+// SetKey sets the key header of a tool call that has a key.
+func SetKey(header http.Header, params map[string]any) {
 	meta, _ := params["_meta"].(map[string]any)
-	key, _ := meta[keyMeta].(string)
-	if key == "" {
-		return header
+	if key, _ := meta[keyMeta].(string); key != "" {
+		header.Set(KeyHeader, visible(key))
 	}
-	if header == nil {
-		header = http.Header{}
-	}
-	header.Set(KeyHeader, visible(key))
-	return header
 }
 
 // visible encodes a text for a header; distinct texts stay distinct.
 func visible(text string) string {
 	var b strings.Builder
+	b.Grow(len(text))
 	for i := range len(text) {
 		if c := text[i]; c <= ' ' || c > '~' || c == '%' {
 			fmt.Fprintf(&b, "%%%02X", c)

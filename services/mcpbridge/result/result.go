@@ -32,28 +32,20 @@ const (
 	maxMediaType = 255
 )
 
-// FromJSON converts a tool's raw result, of which limit bytes are allowed. Unknown content stays as JSON text; it never fails.
-func FromJSON(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
-	if len(raw) > limit {
-		return TooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", len(raw), limit))
+// ToProto converts a result, of which limit bytes are allowed. Unknown content stays as JSON text; it never fails.
+func (d Raw) ToProto(limit int) *mcpbridgev1.CallToolResult {
+	if d.bytes > limit {
+		return TooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", d.bytes, limit))
 	}
-	if values, _ := canon.Measure(raw); values > maxValues {
+	if d.values > maxValues {
 		return TooLarge(fmt.Sprintf("the result has more than %d values", maxValues))
 	}
-	var d struct {
-		Content    []json.RawMessage `json:"content"`
-		Structured json.RawMessage   `json:"structuredContent"`
-		IsError    bool              `json:"isError"`
-	}
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return Error("the tool's server answered something that is no tool result: " + Excerpt(raw))
-	}
-	res := &mcpbridgev1.CallToolResult{IsError: d.IsError}
-	for _, part := range d.Content {
+	res := &mcpbridgev1.CallToolResult{IsError: d.isError, Content: make([]*turnv1.ContentPart, 0, len(d.content))}
+	for _, part := range d.content {
 		res.Content = append(res.Content, partToProto(part))
 	}
-	if len(d.Structured) > 0 && string(d.Structured) != "null" {
-		v, err := valueToProto(d.Structured)
+	if len(d.structured) > 0 && string(d.structured) != "null" {
+		v, err := valueToProto(d.structured)
 		if err != nil {
 			return Error("the tool's structured result cannot be passed on: " + err.Error())
 		}

@@ -95,24 +95,26 @@ func Client() mcp.Implementation { return mcp.Implementation{Name: "windlass", V
 
 // Request sends one request and returns its answer: a result, or a JSON-RPC error. Errors are *Error.
 func (s *Sender) Request(ctx context.Context, id int64, method mcp.MCPMethod, params map[string]any) (*Answer, error) {
-	var header http.Header
 	if s.Modern() {
-		params, header = s.stateless(method, params)
+		params = s.stateless(params)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, NotSent(err, "")
 	}
-	if method == mcp.MethodToolsCall && s.Spec.Kind != server.Stdio {
-		header = outbound.WithKey(header, params)
-		if header == nil {
-			header = http.Header{}
-		}
-		maps.Copy(header, headersOf(ctx))
-	}
 	x := &exchange{id: id, method: method}
-	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: string(method), Header: header}
+	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: string(method)}
 	if params != nil {
 		req.Params = params
+	}
+	if s.Spec.Kind != server.Stdio {
+		req.Header = http.Header{}
+		if s.Modern() {
+			req.Params = s.withHeaders(req.Header, method, params)
+		}
+		if method == mcp.MethodToolsCall {
+			outbound.SetKey(req.Header, params)
+			maps.Copy(req.Header, headersOf(ctx))
+		}
 	}
 	if s.Spec.Kind == server.Stdio {
 		x.SetSent(true)
@@ -122,7 +124,7 @@ func (s *Sender) Request(ctx context.Context, id int64, method mcp.MCPMethod, pa
 }
 
 // stateless adds what protocol 2026-07-28 requires in each request.
-func (s *Sender) stateless(method mcp.MCPMethod, params map[string]any) (map[string]any, http.Header) {
+func (s *Sender) stateless(params map[string]any) map[string]any {
 	meta := map[string]any{}
 	if own, ok := params["_meta"].(map[string]any); ok {
 		meta = own
@@ -136,21 +138,28 @@ func (s *Sender) stateless(method mcp.MCPMethod, params map[string]any) (map[str
 		params = map[string]any{}
 	}
 	params["_meta"] = meta
-	if s.Spec.Kind == server.Stdio {
-		return params, nil
-	}
+	return params
+}
+
+// withHeaders sets the headers that repeat parameters over HTTP. It returns the parameters, encoded once for headers and body.
+func (s *Sender) withHeaders(header http.Header, method mcp.MCPMethod, params map[string]any) any {
 	text, err := json.Marshal(params)
 	if err != nil {
-		return params, nil // the transport meets the same error and reports it
+		return params // the transport meets the same error and reports it
 	}
-	header := http.Header{}
-	for name, value := range mcp.StandardHeaders(s.version, method, text) {
-		header.Set(name, value)
+	name, ok := params["name"].(string)
+	if !ok || method != mcp.MethodToolsCall {
+		for name, value := range mcp.StandardHeaders(s.version, method, text) {
+			header.Set(name, value)
+		}
+		return json.RawMessage(text)
 	}
-	if name, ok := params["name"].(string); ok && method == mcp.MethodToolsCall {
-		s.Headers.Add(header, name, text)
+	header.Set(mcp.HeaderMethod, string(method))
+	if encoded, ok := mcp.EncodeHeaderValue(name); ok {
+		header.Set(mcp.HeaderName, encoded)
 	}
-	return params, header
+	s.Headers.Add(header, name, text)
+	return json.RawMessage(text)
 }
 
 // Notify sends a notification and waits only for its delivery.
