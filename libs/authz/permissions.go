@@ -29,7 +29,7 @@ type Verdict struct {
 // Parse reads the globs of GetPermissionsResponse. A glob that starts with "!" denies what it matches and wins over every grant; deniedBy
 // maps it to its rule.
 func Parse(globs []string, deniedBy map[string]string) Permissions {
-	var p Permissions
+	p := Permissions{give: make([]string, 0, len(globs))}
 	for _, g := range globs {
 		if taken, ok := strings.CutPrefix(g, "!"); ok {
 			p.take = append(p.take, denial{taken, deniedBy[g]})

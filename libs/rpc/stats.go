@@ -106,6 +106,9 @@ type untracedServer struct {
 	traced   stats.Handler
 	counts   otelgrpc.Filter
 	duration metric.Float64Histogram
+	// fields are the keys of metadata that have a trace; see known.
+	fields []string
+	known  sync.Once
 	// succeeded holds the attributes of calls that succeed, by method; methods is their number.
 	succeeded sync.Map
 	methods   atomic.Int32
@@ -122,9 +125,10 @@ func (u *untracedServer) TagRPC(ctx context.Context, info *stats.RPCTagInfo) con
 		return ctx
 	}
 	sent := func(field string) bool { return len(metadata.ValueFromIncomingContext(ctx, field)) > 0 }
-	if p := otel.GetTextMapPropagator(); slices.ContainsFunc(p.Fields(), sent) {
+	u.known.Do(func() { u.fields = otel.GetTextMapPropagator().Fields() })
+	if slices.ContainsFunc(u.fields, sent) {
 		md, _ := metadata.FromIncomingContext(ctx)
-		ctx = p.Extract(ctx, carrier(md))
+		ctx = otel.GetTextMapPropagator().Extract(ctx, carrier(md))
 	}
 	return context.WithValue(ctx, taggedKey{}, info)
 }

@@ -214,7 +214,7 @@ func (e *Engine) findRules(p *policyv1.Principal) []Rule {
 	case policyv1.PrincipalKind_PRINCIPAL_KIND_UNSPECIFIED:
 		return nil
 	}
-	var found []Rule
+	found := make([]Rule, 0, len(rules)+1)
 	for _, r := range rules {
 		if r.appliesTo(p.GetSubject(), roles) {
 			found = append(found, r)
