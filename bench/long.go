@@ -36,7 +36,7 @@ func (b *bench) long(ctx context.Context) (_ *long, err error) {
 		blocks := max(out.turns/longBlock, 1)
 		for i := range blocks {
 			n := share(out.turns, blocks, i)
-			b.say("turns %d to %d", d.turns+1, d.turns+n)
+			b.say("block %d of %d, %d turns", i+1, blocks, n)
 			if err := c.prepare(ctx, n); err != nil {
 				return err
 			}
@@ -47,7 +47,10 @@ func (b *bench) long(ctx context.Context) (_ *long, err error) {
 			if i == 0 {
 				out.first, out.early = r, m.usage()
 			}
-			out.last, out.late, out.peak = r, m.usage(), d.peak
+			if out.last, out.late = r, m.usage(); stack(out.late) > stack(d.peak) {
+				d.peak = out.late
+			}
+			out.peak = d.peak
 		}
 		return nil
 	})

@@ -101,19 +101,16 @@ func (d *deployment) turnFigures() []figures.Figure {
 		add := func(name string, value, noise float64, more bool) {
 			out = append(out, figures.Figure{Row: r.title(), Name: name, Value: value, Noise: noise, More: more})
 		}
-		p50 := func(of func(sample) time.Duration) func(outcome) float64 {
-			return func(o outcome) float64 { return inMillis(spreadOf(o.samples, of).p50) }
-		}
-		drift := difference(p50(totalOf), r.floorHalves)
 		if r.concurrency == 1 {
-			add("added first text p50", inMillis(r.addedFirst().p50), max(drift, difference(p50(firstOf), r.halves)), false)
-			add("added turn p50", inMillis(r.addedTotal().p50), max(drift, difference(p50(totalOf), r.halves)), false)
+			add("added first text p50", inMillis(r.addedFirst().p50), r.addedNoise(firstOf), false)
+			add("added turn p50", inMillis(r.addedTotal().p50), r.addedNoise(totalOf), false)
 			if each, ok := d.eachRound(r); ok {
-				add("added by each further round, p50", inMillis(each), max(drift, difference(p50(totalOf), r.halves)), false)
+				add("added by each further round, p50", inMillis(each), r.addedNoise(totalOf), false)
 			}
 		} else {
-			add("turns/s", r.mesh.rate(), max(drift, difference(outcome.rate, r.halves)), true)
-			add("sustained turns/s", r.sustained(), max(drift, difference(outcome.rate, r.halves)), true)
+			noise := max(difference(outcome.rate, r.floorHalves), difference(outcome.rate, r.halves))
+			add("turns/s", r.mesh.rate(), noise, true)
+			add("sustained turns/s", r.sustained(), noise, true)
 		}
 		used := r.used[process.Windlass].CPU + r.used[process.Temporal].CPU
 		add("processor time of a turn", inMillis(used)/float64(max(r.turns, 1)), difference(outcome.cpuOfTurn, r.halves), false)
@@ -159,11 +156,24 @@ func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millis
 
 // difference is by which part a figure differs between two halves of a row; 0 if a half has none.
 func difference(figure func(outcome) float64, halves [2]outcome) float64 {
-	a, b := figure(halves[0]), figure(halves[1])
+	return apart(figure(halves[0]), figure(halves[1]))
+}
+
+// apart is by which part two values differ; 0 if one of them was not measured.
+func apart(a, b float64) float64 {
 	if min(a, b) <= 0 {
 		return 0
 	}
 	return max(a, b)/min(a, b) - 1
+}
+
+// addedNoise is by which part the median of what the mesh adds differs between the halves of a row.
+func (r row) addedNoise(of func(sample) time.Duration) float64 {
+	var added [2]float64
+	for i := range added {
+		added[i] = inMillis(spreadOf(r.halves[i].samples, of).p50 - spreadOf(r.floorHalves[i].samples, of).p50)
+	}
+	return apart(added[0], added[1])
 }
 
 // cpuOfTurn is the processor time of a turn, in milliseconds.
