@@ -34,8 +34,11 @@ func TestWrongConfiguration(t *testing.T) {
 		{func(c *inference.Config) { c.DefaultModel = "x" }, "inference.providers"},
 		{one(catalog.ProviderConfig{Name: "A b", Kind: "openai"}), "providers[0]: name"},
 		{one(catalog.ProviderConfig{Name: "builtin", Kind: "openai"}), "is taken"},
-		{one(catalog.ProviderConfig{Name: "a", Kind: "cohere"}), "openai, openai-responses, anthropic, gemini, ollama or scripted"},
+		{one(catalog.ProviderConfig{Name: "a", Kind: "cohere"}), "openai, openai-responses, anthropic, gemini, bedrock, ollama or scripted"},
 		{one(catalog.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "localhost:1"}), "base_url"},
+		{one(catalog.ProviderConfig{Name: "a", Kind: "bedrock"}), "region is required"},
+		{one(catalog.ProviderConfig{Name: "a", Kind: "bedrock", Region: "eu.evil.example/"}), "lower-case letters"},
+		{one(catalog.ProviderConfig{Name: "a", Kind: "openai", Region: "eu-central-1"}), "not for the kind openai"},
 		{
 			one(catalog.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "http://localhost:1", APIKey: secret.New(inferencetest.Key)}),
 			"name at least one model",

@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
 // Config says which providers and models there are.
@@ -23,15 +24,21 @@ type Config struct {
 
 // ProviderConfig is one provider.
 type ProviderConfig struct {
-	Name       string                  `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
-	Kind       string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of vLLM and many others), openai-responses, anthropic, gemini (also of Vertex AI), ollama, or scripted."`
-	BaseURL    string                  `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:8000/v1. Empty: the public one of this kind."`
-	APIKey     secret.Value            `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
-	Tenant     string                  `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`
-	APIKeyFrom string                  `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
-	Models     []string                `yaml:"models" doc:"Models to list, the preferred first. Other names are passed on as well. Empty: the provider is asked."`
-	Headers    map[string]secret.Value `yaml:"headers" doc:"Headers sent with each request."`
+	Name         string                  `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
+	Kind         string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of vLLM and many others), openai-responses, anthropic, gemini (also of Vertex AI), bedrock, ollama, or scripted."`
+	BaseURL      string                  `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:8000/v1. Empty: the public one of this kind."`
+	APIKey       secret.Value            `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
+	Tenant       string                  `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`
+	APIKeyFrom   string                  `yaml:"api_key_from" doc:"Key of the provider data of a request (header X-Windlass-Provider-Data) whose value replaces api_key. Without api_key, a request must have it."`
+	Region       string                  `yaml:"region" doc:"Region of AWS, for bedrock."`
+	AccessKeyID  string                  `yaml:"access_key_id" doc:"Id of the AWS access key whose secret is api_key, for bedrock. Empty: api_key is a key of Bedrock's own."`
+	SessionToken secret.Value            `yaml:"session_token" doc:"Session token of temporary AWS credentials, for bedrock."`
+	Models       []string                `yaml:"models" doc:"Models to list, the preferred first. Other names are passed on as well. Empty: the provider is asked."`
+	Headers      map[string]secret.Value `yaml:"headers" doc:"Headers sent with each request."`
 }
+
+// awsRegion is the form of the names of regions, which are parts of host names.
+var awsRegion = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
@@ -78,11 +85,26 @@ func (p ProviderConfig) check() error {
 	if p.APIKeyFrom != "" && (!providerdata.ValidKey(p.APIKeyFrom) || kind.Traits().BuiltIn) {
 		return fmt.Errorf("api_key_from %q: letters, digits, \"_\", \".\" and \"-\", at most 128; not for scripted", p.APIKeyFrom)
 	}
+	if err := p.checkAWS(kind.Traits()); err != nil {
+		return err
+	}
 	if p.BaseURL != "" {
 		u, err := url.Parse(p.BaseURL)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return errors.New("base_url must be an http or https URL")
 		}
+	}
+	return nil
+}
+
+func (p ProviderConfig) checkAWS(kind provider.Traits) error {
+	switch {
+	case !kind.AWS && (p.Region != "" || p.AccessKeyID != "" || !p.SessionToken.IsZero()):
+		return fmt.Errorf("region, access_key_id and session_token are not for the kind %s", kind.Name)
+	case p.Region != "" && !awsRegion.MatchString(p.Region):
+		return fmt.Errorf("region %q: lower-case letters, digits and dashes", p.Region)
+	case kind.AWS && p.Region == "" && (p.BaseURL == "" || p.AccessKeyID != ""):
+		return errors.New("region is required: for example eu-central-1")
 	}
 	return nil
 }

@@ -68,6 +68,7 @@ func (d *detector) add(cfg ProviderConfig, preferred, keyFrom string) error {
 	}
 	p.Provider, err = kind.New(provider.Config{
 		Identity: provider.Identity{Name: cfg.Name, KeyFrom: keyFrom}, BaseURL: cfg.BaseURL, APIKey: cfg.APIKey, Headers: cfg.Headers,
+		Region: cfg.Region, AccessKeyID: cfg.AccessKeyID, SessionToken: cfg.SessionToken,
 		HTTP: d.deps.Egress.Client(egress.Options{MaxResponseBytes: d.maxResponse}),
 	})
 	d.found = append(d.found, p)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/provider/anthropic"
+	"github.com/windlass-dev/windlass/services/inference/provider/bedrock"
 	"github.com/windlass-dev/windlass/services/inference/provider/gemini"
 	"github.com/windlass-dev/windlass/services/inference/provider/ollama"
 	"github.com/windlass-dev/windlass/services/inference/provider/openai"
@@ -19,6 +20,7 @@ var kinds = []provider.Kind{
 	responses.Kind{},
 	anthropic.Kind{},
 	gemini.Kind{},
+	bedrock.Kind{},
 	ollama.Kind{},
 	scripted.Kind{},
 }

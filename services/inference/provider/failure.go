@@ -176,7 +176,8 @@ func (f Failure) class() class {
 		return classContext
 	case final && has("insufficient_quota", "billing") || f.Status == http.StatusPaymentRequired:
 		return classQuota
-	case f.Status == http.StatusUnauthorized || final && has("authentication", "invalid_api_key", "unauthenticated"):
+	case f.Status == http.StatusUnauthorized || final && has("authentication", "invalid_api_key", "unauthenticated",
+		"unrecognizedclient", "expiredtoken", "invalidsignature"):
 		return classKey
 	case f.Status == http.StatusForbidden || final && has("permission"):
 		return classPermission
@@ -184,7 +185,8 @@ func (f Failure) class() class {
 		return classRate
 	case f.Status == http.StatusNotFound || final && has("not_found"):
 		return classMissing
-	case f.Status == http.StatusRequestTimeout || f.Status == http.StatusConflict || f.Status == http.StatusTooEarly:
+	case f.Status == http.StatusRequestTimeout || f.Status == http.StatusConflict || f.Status == http.StatusTooEarly ||
+		f.Status == http.StatusFailedDependency: // of Bedrock's models
 		return classServer
 	case f.Status >= 400 && f.Status < 500 || f.Status == 0 && has("invalid_request", "invalid_argument", "badrequest", "bad_request",
 		"request_too_large", "validation"):

@@ -381,6 +381,61 @@ func TestFailuresAreMapped(t *testing.T) {
 			change: noPatience,
 		},
 		{
+			name: "Bedrock's key", kind: "bedrock", want: rejected, says: "refused the key",
+			answer: refuse(403, `{"message":"The security token included in the request is invalid."}`,
+				"X-Amzn-Errortype: UnrecognizedClientException:http://internal.amazon.com/coral/com.amazon.coral.service/"),
+		},
+		{
+			name: "Bedrock 403", kind: "bedrock", want: rejected, says: "does not let this key use",
+			answer: refuse(403, `{"message":"You don't have access to the model."}`, "X-Amzn-Errortype: AccessDeniedException"),
+		},
+		{
+			name: "Bedrock context", kind: "bedrock", want: tooLong, says: "longer than",
+			answer: refuse(400, `{"message":"Input is too long for requested model."}`, "X-Amzn-Errortype: ValidationException"),
+		},
+		{
+			name: "Bedrock's identifier", kind: "bedrock", want: rejected, says: "identifier is invalid",
+			answer: refuse(400, `{"message":"The provided model identifier is invalid."}`, "X-Amzn-Errortype: ValidationException"),
+		},
+		{name: "Bedrock 429", kind: "bedrock", want: limited, answer: refuse(429, `{"message":"Too many requests"}`)},
+		{name: "Bedrock 424", kind: "bedrock", want: unavailable, answer: refuse(424, `{"message":"The model failed"}`)},
+		{
+			name: "Bedrock throttles in the stream", kind: "bedrock", want: limited, says: "slow",
+			answer: frames(startFrame, frame("throttlingException", `{"message":"slow"}`)),
+		},
+		{
+			name: "Bedrock fails in the stream", kind: "bedrock", want: unavailable, says: "The model broke",
+			answer: frames(saysFrame("Hi"), frame("modelStreamErrorException", `{"message":"The model broke","originalStatusCode":500}`)),
+		},
+		{
+			name: "Bedrock refuses in the stream", kind: "bedrock", want: rejected, says: "bad",
+			answer: frames(frame("validationException", `{"message":"bad"}`)),
+		},
+		{
+			name: "Bedrock's broken call", kind: "bedrock", want: broken, says: "malformed_tool_use",
+			answer: frames(stopsWith("malformed_tool_use")),
+		},
+		{name: "Bedrock without an end", kind: "bedrock", answer: frames(saysFrame("Hi")), want: broken, says: "stopped before its end"},
+		{
+			name: "Bedrock with nothing", kind: "bedrock", want: broken, says: "neither text nor a tool call",
+			answer: frames(stopsWith("end_turn")),
+		},
+		{
+			name: "Bedrock with half a frame", kind: "bedrock", want: broken, says: "hung up in the middle",
+			answer: frames(saysFrame("Hi")[:40]),
+		},
+		{
+			name: "Bedrock with a changed frame", kind: "bedrock", want: broken, says: "hung up in the middle",
+			answer: frames(strings.Replace(saysFrame("Hi"), "Hi", "Ho", 1)),
+		},
+		{name: "Bedrock cut", kind: "bedrock", answer: frames(saysFrame("Hi"), cut), want: broken, says: "hung up in the middle"},
+		{name: "Bedrock garbage", kind: "bedrock", answer: frames(frame("contentBlockDelta", `{"delta":`)), want: broken, says: "no event"},
+		{name: "Bedrock's text is a number", kind: "bedrock", answer: frames(blockDelta(0, `"text":7`)), want: broken, says: "no event"},
+		{
+			name: "Bedrock thinks for long", kind: "bedrock", want: late, says: "did not begin", change: noPatience,
+			answer: frames(startFrame, hold),
+		},
+		{
 			name: "Ollama loads for long", kind: "ollama", answer: ndjson(hold), want: late, says: "did not begin", change: noPatience,
 		},
 	} {

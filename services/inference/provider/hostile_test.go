@@ -183,11 +183,23 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 		{"responses, deep JSON", "openai-responses", again("data: ", `{"item":`, 7*mib, "\n\n"), "more than 100000 values"},
 		{"responses, large numbers", "openai-responses", again(`data: {"output_index":1`, "0", 7*mib, "}\n\n"), "no event"},
 		{"responses, compressed zeros", "openai-responses", bomb(again("data: ", strings.Repeat("\x00", mib), 2000*mib, "")), "too long"},
+		{"Bedrock, a frame of 4 GB", "bedrock", again("\xff\xff\xff\xff", "\x00", mib, ""), "too long"},
+		{"Bedrock, a frame of no size", "bedrock", again("", "\x00", mib, ""), "hung up"},
+		{"Bedrock, a million frames", "bedrock", again("", frame("x", `{}`), 60*mib, ""), "too many events"},
+		{"Bedrock, calls", "bedrock", again("", useFrames(0, "a", "x"), mib, ""), "128 tool calls"},
+		{"Bedrock, deep JSON", "bedrock", frames(frame("x", strings.Repeat(`{"delta":`, 700_000))), "more than 100000 values"},
+		{"Bedrock, large numbers", "bedrock", frames(frame("metadata", `{"usage":{"inputTokens":1`+strings.Repeat("0", 4*mib)+`}}`)), "no event"},
+		{"Bedrock, compressed zeros", "bedrock", bomb(again("", strings.Repeat("\x00", mib), 2000*mib, "")), "hung up"},
 		{"Anthropic, large numbers", "anthropic", again(`data: {"index":1`, "0", 7*mib, "}\n\n"), "no event"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			answer := row.answer
+			if row.kind == "bedrock" {
+				row.answer = func(w http.ResponseWriter, r *http.Request) {
+					answer(typed{w, "application/vnd.amazon.eventstream"}, r)
+				}
+			}
 			if row.kind == "ollama" {
-				answer := row.answer
 				row.answer = ollama([]string{"completion"}, func(w http.ResponseWriter, r *http.Request) {
 					answer(typed{w, "application/x-ndjson"}, r)
 				})

@@ -24,6 +24,8 @@ type Traits struct {
 	EnvPrefix string
 	// KeyDocument allows keys that are no values of a header, such as JSON.
 	KeyDocument bool
+	// AWS kinds sign requests for a region.
+	AWS bool
 	// BuiltIn providers run in this process: they have no address, no key and only the default model.
 	BuiltIn bool
 }
@@ -36,6 +38,9 @@ type Config struct {
 	BaseURL string
 	// APIKey is sent with each request; zero sends none.
 	APIKey secret.Value
+	// Region, AccessKeyID and SessionToken are AWS's; the secret of the access key is APIKey.
+	Region, AccessKeyID string
+	SessionToken        secret.Value
 	// Headers are sent with each request.
 	Headers map[string]secret.Value
 	// HTTP is the client, without its own timeout.

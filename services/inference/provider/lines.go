@@ -29,16 +29,16 @@ func (l *lines) More() bool {
 
 // Next implements Frames. An empty line is an event without data.
 func (l *lines) Next() (sse.Event, error) {
-	if l.n++; l.n > answers.MaxEvents {
-		return sse.Event{}, fmt.Errorf("%w: more than %d", sse.ErrTooMany, answers.MaxEvents)
+	if l.n++; l.n > MaxEvents {
+		return sse.Event{}, fmt.Errorf("%w: more than %d", sse.ErrTooMany, MaxEvents)
 	}
 	l.line = l.line[:0]
 	for {
 		part, err := l.from.ReadSlice('\n')
 		l.line = append(l.line, part...)
 		switch {
-		case len(l.line) > answers.MaxEvent:
-			return sse.Event{}, fmt.Errorf("%w: more than %d bytes", sse.ErrTooLong, answers.MaxEvent)
+		case len(l.line) > MaxEvent:
+			return sse.Event{}, fmt.Errorf("%w: more than %d bytes", sse.ErrTooLong, MaxEvent)
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil && (!errors.Is(err, io.EOF) || len(l.line) == 0):

@@ -20,6 +20,7 @@ func Refusals(req *http.Request, next func(*http.Request) (*http.Response, error
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	f := ReadFailure(body)
+	f.Kind = strings.TrimSpace(f.Kind + " " + resp.Header.Get("X-Amzn-Errortype"))
 	f.Status, f.RetryAfter = resp.StatusCode, cmp.Or(RetryAfter(resp.Header, time.Now()), f.RetryAfter)
 	return nil, &RefusedError{f}
 }

@@ -18,8 +18,15 @@ import (
 // MaxCalls is the maximum number of tool calls in one answer.
 const MaxCalls = 128
 
+// Limits of an answer.
+const (
+	// MaxEvent is the maximum size of an event in bytes, and MaxEvents the maximum number of events.
+	MaxEvent  = 8 << 20
+	MaxEvents = 180_000
+)
+
 // answers limits the events of an answer. Comments count as keep-alives.
-var answers = sse.Config{MaxEvent: 8 << 20, MaxEvents: 180_000, MaxLines: 1_000_000, Comments: true, Unfinished: true}
+var answers = sse.Config{MaxEvent: MaxEvent, MaxEvents: MaxEvents, MaxLines: 1_000_000, Comments: true, Unfinished: true}
 
 // Frames are the events of an answer.
 type Frames interface {

@@ -62,7 +62,15 @@ func vendors() map[string]*vendor {
 			itemDone(1, callItem(id, name, arguments)), completes(thought, callItem(id, name, arguments)))
 	}
 	responsesSay := events(created, textAt(0, `ship it \ud83d`), textAt(0, ""), textAt(0, `\ude80!`), completes())
+	converseCall := func(id, name, arguments string) string {
+		half := len(arguments) / 2
+		return startFrame + reasons(0, `I \ud83d`, `\ude80`) + useFrames(1, id, name, arguments[:half], arguments[half:]) + stopsWith("tool_use")
+	}
+	converseSay := startFrame + saysFrame(`ship it \ud83d`) + saysFrame("") + saysFrame(`\ude80!`) + stopFrame(0) + stopsWith("end_turn")
 	return map[string]*vendor{
+		"Bedrock's Converse": {
+			kind: "bedrock", model: "eu.anthropic.claude-sonnet-5-5-v1:0", check: checkConverse, call: converseCall, say: converseSay, play: frames,
+		},
 		"OpenAI's responses": {
 			kind: "openai-responses", model: "gpt-x", check: checkResponses, call: responsesCall, say: responsesSay, messages: "input",
 		},
@@ -484,6 +492,65 @@ func checkResponses(body map[string]any) string {
 			return "No tool output found for function call"
 		}
 		before, _ = at(item, "type").(string)
+	}
+	return ""
+}
+
+// checkConverse has the rules of the Converse API.
+func checkConverse(body map[string]any) string {
+	offered := list(at(body, "toolConfig", "tools"))
+	for _, t := range offered {
+		if name, _ := at(t, "toolSpec", "name").(string); !openaiName.MatchString(name) {
+			return "toolConfig.tools.0.toolSpec.name failed to satisfy constraint: " + name
+		}
+		if wrong := schemaFault(at(t, "toolSpec", "inputSchema", "json"), true); wrong != "" {
+			return "The value at toolConfig.tools.0.toolSpec.inputSchema.json is invalid: " + wrong
+		}
+	}
+	points, open, role := 0, map[string]bool{}, any("assistant")
+	for i, m := range list(body["messages"]) {
+		if at(m, "role") == role {
+			return fmt.Sprintf("messages.%d: roles must alternate", i)
+		}
+		role = at(m, "role")
+		blocks := list(at(m, "content"))
+		if len(blocks) == 0 {
+			return fmt.Sprintf("The content field in the Message object at messages.%d is empty", i)
+		}
+		for n, b := range blocks {
+			use, result := at(b, "toolUse"), at(b, "toolResult")
+			id, _ := at(use, "toolUseId").(string)
+			name, _ := at(use, "name").(string)
+			done, _ := at(result, "toolUseId").(string)
+			text, isText := at(b, "text").(string)
+			switch {
+			case at(b, "cachePoint") != nil:
+				points++
+			case (use != nil || result != nil) && len(offered) == 0:
+				return "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+			case use != nil && (!openaiName.MatchString(name) || open[id]):
+				return fmt.Sprintf("messages.%d.content.%d: %v", i, n, use)
+			case use != nil && n == 0:
+				return "Expected `thinking`, but found `tool_use`"
+			case use != nil:
+				open[id] = true
+			case result != nil && (!open[done] || at(result, "status") != "error"):
+				return fmt.Sprintf("messages.%d.content.%d: unexpected toolResult %v", i, n, result)
+			case result != nil:
+				delete(open, done)
+			case at(b, "reasoningContent") != nil && (at(b, "reasoningContent", "reasoningText", "signature") != "EqQB" ||
+				at(b, "reasoningContent", "reasoningText", "text") != "I 🚀"):
+				return fmt.Sprintf("messages.%d.content.%d: the signature does not fit: %v", i, n, b)
+			case isText && strings.TrimSpace(text) == "":
+				return "The text field in the ContentBlock object is blank"
+			}
+		}
+		if role == "user" && len(open) > 0 {
+			return "Expected toolResult blocks for all toolUse blocks of the previous turn"
+		}
+	}
+	if points > 4 {
+		return "too many cache points"
 	}
 	return ""
 }

@@ -35,7 +35,7 @@ func called(t *testing.T, client inferencev1.InferenceServiceClient, req *infere
 func TestWhatAProviderSentGoesBackToItAlone(t *testing.T) {
 	for name, mark := range map[string]string{
 		"OpenAI's responses": "gAAA", "DeepSeek": "I should", "Gemini": "c2ln", "Anthropic": "EqQB", "Ollama": "thinking",
-		"Gemini's own API": "c2ln",
+		"Gemini's own API": "c2ln", "Bedrock's Converse": "EqQB",
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, calls, read := vendors()[name], 0, ""

@@ -1,0 +1,78 @@
+package bedrock
+
+import "encoding/json"
+
+// body is a request of the Converse API.
+type body struct {
+	Messages []message  `json:"messages"`
+	System   []any      `json:"system,omitempty"`
+	Tools    *tools     `json:"toolConfig,omitempty"`
+	Config   *inference `json:"inferenceConfig,omitempty"`
+}
+
+type inference struct {
+	MaxTokens   int      `json:"maxTokens,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+}
+
+// message is an entry of the conversation.
+type message struct {
+	Role string `json:"role"`
+	// Content are of type block, or raw JSON that is returned as the provider sent it.
+	Content []any `json:"content"`
+}
+
+// block is one of the things that a message has.
+type block struct {
+	Text   string      `json:"text,omitempty"`
+	Image  *image      `json:"image,omitempty"`
+	Use    *toolUse    `json:"toolUse,omitempty"`
+	Result *toolResult `json:"toolResult,omitempty"`
+	Cache  *cachePoint `json:"cachePoint,omitempty"`
+}
+
+type image struct {
+	Format string `json:"format"`
+	Source struct {
+		Bytes []byte `json:"bytes"`
+	} `json:"source"`
+}
+
+// cachePoint ends what the provider keeps for the next request.
+type cachePoint struct {
+	Type string `json:"type"`
+}
+
+type toolUse struct {
+	ID    string          `json:"toolUseId"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+type toolResult struct {
+	ID      string  `json:"toolUseId"`
+	Content []block `json:"content"`
+	Status  string  `json:"status,omitempty"`
+}
+
+// tools are those that are offered.
+type tools struct {
+	Tools []tool `json:"tools"`
+}
+
+type tool struct {
+	Spec toolSpec `json:"toolSpec"`
+}
+
+type toolSpec struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Schema      schema `json:"inputSchema"`
+}
+
+type schema struct {
+	JSON json.RawMessage `json:"json"`
+}
+
+// noParameters is the schema of a tool without parameters.
+var noParameters = json.RawMessage(`{"properties":{},"type":"object"}`)

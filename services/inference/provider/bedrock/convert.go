@@ -1,0 +1,219 @@
+package bedrock
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/toolschema"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/wire"
+)
+
+// maxName is the maximum length of a tool's name.
+const maxName = 64
+
+// idForm is that of the ids of calls.
+var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// terms are what the API accepts in tools.
+var terms = provider.Terms{Form: toolschema.Form{Keys: true}}
+
+var (
+	// statuses are models that take the status of a result.
+	statuses = regexp.MustCompile(`anthropic\.claude|amazon\.nova`)
+	// uncached are those of them that take no cache points.
+	uncached = regexp.MustCompile(`claude-(v2|instant|3-haiku|3-sonnet|3-opus|3-5-sonnet-20240620)`)
+)
+
+// Names of what can be left out if the provider refuses it.
+const (
+	reasoningField = "reasoningContent"
+	cacheField     = "cachePoint"
+)
+
+// redactedField is the field of reasoning that the provider does not show.
+const redactedField = "redactedContent"
+
+// call is one request as it is written.
+type call struct {
+	provider *Provider
+	req      provider.Request
+	manner   *provider.Manner
+	names    *wire.Names
+	ids      *wire.IDs
+	returned []string // fields that can be left out
+
+	tools    []provider.Tool
+	warnings []string
+}
+
+func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
+	return &call{
+		provider: p, req: req, manner: m, names: wire.NewNames(wire.NameRule{Max: maxName}), ids: wire.NewIDs(idForm),
+	}
+}
+
+// body builds the request.
+func (c *call) body() body {
+	req := c.req
+	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, terms)
+	out := body{Messages: c.messages(req.Messages)}
+	if req.MaxOutputTokens > 0 || req.Temperature != nil {
+		out.Config = &inference{max(req.MaxOutputTokens, 0), req.Temperature}
+	}
+	if strings.TrimSpace(req.Instructions) != "" {
+		out.System = []any{block{Text: req.Instructions}}
+	}
+	for _, t := range c.tools {
+		made := toolSpec{Name: t.Name, Description: t.Description, Schema: schema{t.Schema}}
+		if t.Schema == nil {
+			made.Schema.JSON = noParameters
+		}
+		out.add(made)
+	}
+	if len(c.tools) == 0 {
+		c.former(&out)
+	}
+	c.cache(&out)
+	return out
+}
+
+func (b *body) add(t toolSpec) {
+	if b.Tools == nil {
+		b.Tools = &tools{}
+	}
+	b.Tools.Tools = append(b.Tools.Tools, tool{t})
+}
+
+// former defines the tools of earlier calls in a request that offers none: the API refuses calls without tools.
+func (c *call) former(out *body) {
+	known := map[string]bool{}
+	for _, m := range c.req.Messages {
+		for _, tc := range m.GetToolCalls() {
+			if name := c.names.Wire(tc.GetTool()); !known[name] {
+				known[name] = true
+				out.add(toolSpec{Name: name, Description: "Not available now.", Schema: schema{noParameters}})
+			}
+		}
+	}
+}
+
+// cache ends the instructions and the conversation with a cache point: the next request begins with the same.
+func (c *call) cache(out *body) {
+	if c.manner.Plain || !statuses.MatchString(c.req.Model) || uncached.MatchString(c.req.Model) {
+		return
+	}
+	point := block{Cache: &cachePoint{"default"}}
+	if out.System != nil {
+		out.System = append(out.System, point)
+	}
+	if n := len(out.Messages); n > 0 && out.Messages[n-1].Role == "user" {
+		out.Messages[n-1].Content = append(out.Messages[n-1].Content, point)
+	}
+	c.returned = append(c.returned, cacheField)
+}
+
+// messages builds the conversation. Roles alternate, and all results come right after their calls.
+func (c *call) messages(conversation []*turnv1.Message) []message {
+	out := make([]message, 0, len(conversation))
+	for _, m := range conversation {
+		role, blocks := "user", []any(nil)
+		switch m.GetRole() {
+		case turnv1.Role_ROLE_USER:
+			blocks = content(m.GetContent())
+		case turnv1.Role_ROLE_TOOL:
+			blocks = []any{c.result(m.GetToolResult())}
+		case turnv1.Role_ROLE_ASSISTANT:
+			role, blocks = "assistant", c.assistant(m)
+		}
+		switch n := len(out) - 1; {
+		case len(blocks) == 0:
+		case n >= 0 && out[n].Role == role:
+			out[n].Content = append(out[n].Content, blocks...)
+		default:
+			out = append(out, message{role, blocks})
+		}
+	}
+	return out
+}
+
+func imageBlock(b *turnv1.Blob) block {
+	made := &image{Format: strings.TrimPrefix(b.GetMediaType(), "image/")}
+	made.Source.Bytes = b.GetData()
+	return block{Image: made}
+}
+
+// content builds blocks. It omits blank text, which the API rejects.
+func content(parts []*turnv1.ContentPart) []any {
+	var out []any
+	for _, p := range parts {
+		if b := p.GetBlob(); provider.IsImage(b.GetMediaType()) {
+			out = append(out, imageBlock(b))
+		} else if text := provider.PartText(p); strings.TrimSpace(text) != "" {
+			out = append(out, block{Text: text})
+		}
+	}
+	return out
+}
+
+// assistant has the reasoning only as the provider sent it, with its signatures, and only beside calls: there it is wanted back.
+func (c *call) assistant(m *turnv1.Message) []any {
+	var steps []provider.Step
+	if !c.manner.Plain && len(m.GetToolCalls()) > 0 {
+		steps = provider.Steps(m, c.provider.issuer)
+	}
+	if steps == nil {
+		steps = []provider.Step{{Text: provider.Text(m.GetContent())}}
+		for _, tc := range m.GetToolCalls() {
+			steps = append(steps, provider.Step{Call: tc})
+		}
+	}
+	var out []any
+	for _, s := range steps {
+		switch {
+		case s.Block != nil:
+			out = append(out, map[string]any{reasoningField: reasoningOf(s.Block)})
+			if !slices.Contains(c.returned, reasoningField) {
+				c.returned = append(c.returned, reasoningField)
+			}
+		case s.Call != nil:
+			out = append(out, block{Use: &toolUse{
+				ID: c.ids.Call(s.Call), Name: c.names.Wire(s.Call.GetTool()), Input: provider.ArgumentsObject(s.Call.GetArgumentsJson()),
+			}})
+		case strings.TrimSpace(s.Text) != "":
+			out = append(out, block{Text: s.Text})
+		}
+	}
+	return out
+}
+
+// reasoningOf returns the content of a block of reasoning.
+func reasoningOf(block json.RawMessage) any {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(block, &fields) == nil && fields[redactedField] == nil {
+		return map[string]json.RawMessage{"reasoningText": block}
+	}
+	return block
+}
+
+// result keeps images; everything else is text.
+func (c *call) result(r *turnv1.ToolResult) block {
+	made := &toolResult{ID: c.ids.Result(r)}
+	images, text := provider.ResultParts(r)
+	for _, b := range images {
+		made.Content = append(made.Content, imageBlock(b))
+	}
+	switch failed := r.GetIsError(); {
+	case failed && statuses.MatchString(c.req.Model):
+		made.Status = "error"
+	case failed:
+		text = "Error: " + text
+	}
+	if strings.TrimSpace(text) != "" {
+		made.Content = append(made.Content, block{Text: text})
+	}
+	return block{Result: made}
+}
