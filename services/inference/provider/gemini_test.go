@@ -244,6 +244,13 @@ func TestGeminiWithAServiceAccount(t *testing.T) {
 	if err == nil || !strings.Contains(fault.From(err).Text(), "no key of a service account") || strings.Contains(err.Error(), "r3fr3sh") {
 		t.Error(err)
 	}
+	release := make(chan struct{})
+	f.answer = func(http.ResponseWriter, *http.Request) { <-release }
+	_, err = inferencetest.Ask(t.Context(), t, provide(t, "gemini", vertex, with(string(account)), noPatience), hello())
+	close(release)
+	if err == nil || !strings.Contains(fault.From(err).Text(), "did not begin") {
+		t.Error(err)
+	}
 	f.answer = refuse(400, `{"error":"invalid_grant","error_description":"account not found"}`)
 	_, err = inferencetest.Ask(t.Context(), t, provide(t, "gemini", vertex, with(string(account))), hello())
 	if err == nil || !strings.Contains(fault.From(err).Text(), "refused the service account: invalid_grant") {

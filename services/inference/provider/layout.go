@@ -40,6 +40,9 @@ func Steps(m *turnv1.Message, issuer string) []Step {
 	}
 	text, calls, whole := Text(m.GetContent()), m.GetToolCalls(), 0
 	for _, p := range parts {
+		if p.Text < 0 { // not written by a Layout
+			return nil
+		}
 		whole += p.Text
 	}
 	changed := whole != len(text) // since it was sent

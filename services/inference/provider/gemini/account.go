@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/jwt"
@@ -45,7 +46,17 @@ type accounts struct {
 	tokens oauth2.TokenSource
 }
 
-func newAccounts(client *http.Client) *accounts { return &accounts{http: client} }
+// tokenTimeout bounds a request for a token.
+const tokenTimeout = 15 * time.Second
+
+func newAccounts(client *http.Client) *accounts {
+	if client == nil {
+		return &accounts{} // refused later
+	}
+	bounded := *client
+	bounded.Timeout = tokenTimeout
+	return &accounts{http: &bounded}
+}
 
 // sign adds a token to a request.
 func (a *accounts) sign(r *http.Request, key secret.Value) error {
@@ -53,7 +64,7 @@ func (a *accounts) sign(r *http.Request, key secret.Value) error {
 	if err != nil {
 		return err
 	}
-	token, err := tokens.Token()
+	token, err := fetch(r.Context(), tokens)
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil && refused.Response.StatusCode < 500 {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "Google refused the service account: %s",
 			truncate.Chars(provider.ReadFailure(refused.Body).Message, maxMessage)).Hint("Check its key, and that the account exists.")
@@ -63,6 +74,25 @@ func (a *accounts) sign(r *http.Request, key secret.Value) error {
 	}
 	token.SetAuthHeader(r)
 	return nil
+}
+
+// fetch returns a token, or an error when the context ends: the source itself knows no context.
+func fetch(ctx context.Context, tokens oauth2.TokenSource) (*oauth2.Token, error) {
+	type result struct {
+		token *oauth2.Token
+		err   error
+	}
+	got := make(chan result, 1)
+	go func() {
+		token, err := tokens.Token()
+		got <- result{token, err}
+	}()
+	select {
+	case r := <-got:
+		return r.token, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (a *accounts) of(key secret.Value) (oauth2.TokenSource, error) {

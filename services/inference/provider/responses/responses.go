@@ -71,7 +71,7 @@ func (c *call) Sent() provider.Sent {
 
 // Models implements provider.Provider.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	resp, err := p.client.Do(ctx, http.MethodGet, "/models", "application/json", nil)
+	resp, err := p.client.Do(ctx, http.MethodGet, "/models", "application/json", nil) //nolint:bodyclose // ReadModels closes it
 	if err != nil {
 		return nil, p.client.Failed(ctx, "", err)
 	}
