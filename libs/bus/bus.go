@@ -69,13 +69,12 @@ type Bus struct {
 	// replicas is the number of nodes that store a kept stream.
 	replicas int
 
-	mu       sync.Mutex
-	subs     map[*Subscription]struct{}
-	closing  bool // no new subscriptions
-	streams  []KeptConfig
-	keys     map[string]*keys // by bucket; none unless local is set
-	onReconn []func()
-	closed   chan struct{} // the connection is closed for good
+	mu      sync.Mutex
+	subs    map[*Subscription]struct{}
+	closing bool // no new subscriptions
+	streams []KeptConfig
+	keys    map[string]*keys // by bucket; none unless local is set
+	closed  chan struct{}    // the connection is closed for good
 }
 
 // Open starts the embedded server if the URL asks for one, and connects. An external server that is unreachable is not an error: the bus
@@ -174,15 +173,7 @@ func (b *Bus) Spread() time.Duration {
 	return clusterSpread
 }
 
-// OnReconnect registers f to be called after every reconnect, but not after the first connect. f runs in a goroutine of the bus and must
-// not block for long.
-func (b *Bus) OnReconnect(f func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.onReconn = append(b.onReconn, f)
-}
-
-// reconnected ends all subscriptions, since each may have missed messages, and calls the OnReconnect functions.
+// reconnected ends all subscriptions, since each may have missed messages.
 func (b *Bus) reconnected() {
 	b.log.Info("bus reconnected")
 	b.mu.Lock()
@@ -190,13 +181,9 @@ func (b *Bus) reconnected() {
 	for s := range b.subs {
 		subs = append(subs, s)
 	}
-	hooks := append([]func(){}, b.onReconn...)
 	b.mu.Unlock()
 	for _, s := range subs {
 		s.end(ErrGap)
-	}
-	for _, f := range hooks {
-		f()
 	}
 }
 

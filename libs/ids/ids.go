@@ -25,22 +25,14 @@ const (
 	Event = "evt"
 	// Source is the prefix of a tool source's id.
 	Source = "src"
-	// Tool is the prefix of a tool's id; people and models use its name.
-	Tool = "tol"
-	// ToolGroup is the prefix of a tool group's id.
-	ToolGroup = "grp"
 	// ToolCall is the prefix of a tool call's id, as models see it.
 	ToolCall = "call"
-	// Policy is the prefix of an access policy's id.
-	Policy = "pol"
 	// Decision is the prefix of a recorded policy decision's id.
 	Decision = "dec"
 	// Grant is the prefix of a grant's id.
 	Grant = "gnt"
 	// Credential is the prefix of a vault entry's id.
 	Credential = "crd"
-	// Shield is the prefix of a shield's id.
-	Shield = "shd"
 	// Execution is the prefix of an effect ledger row's id.
 	Execution = "exe"
 	// Artifact is the prefix of an artifact's id.
@@ -49,10 +41,6 @@ const (
 	File = "fil"
 	// Approval is the prefix of an approval's id.
 	Approval = "apr"
-	// Agent is the prefix of a generated agent id; callers may choose their own.
-	Agent = "agt"
-	// Blueprint is the prefix of a blueprint revision's id.
-	Blueprint = "blu"
 	// Lease is the prefix of a lease holder's id.
 	Lease = "lse"
 	// Worker is the prefix of a worker process's id, the owner of leases.
@@ -61,8 +49,6 @@ const (
 	Budget = "bgt"
 	// Schedule is the prefix of a generated schedule id; callers may choose their own.
 	Schedule = "sch"
-	// Usage is the prefix of a usage record's id.
-	Usage = "usg"
 	// Webhook is the prefix of a webhook's id.
 	Webhook = "whk"
 	// ConnectionAttempt is the prefix of the id of an attempt to connect a user to a source.

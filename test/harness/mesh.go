@@ -225,11 +225,6 @@ func (m *Mesh) UI() *Client {
 	return c
 }
 
-// ServedUI speaks to the Temporal UI that the first gateway serves.
-func (m *Mesh) ServedUI() *Client {
-	return NewClient(m.t, "http://"+m.addr(8234)).withToken(m.TokenFile())
-}
-
 // Holder returns the worker that holds a step of a turn now, according to the journal.
 func (m *Mesh) Holder(turn string) string {
 	m.t.Helper()

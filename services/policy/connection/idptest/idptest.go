@@ -132,17 +132,6 @@ func (s *Server) UserOf(r *http.Request) string {
 	return ""
 }
 
-// ScopesOf returns the scopes of a request's access token.
-func (s *Server) ScopesOf(r *http.Request) []string {
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l := s.access[token]; l != nil {
-		return strings.Fields(l.scope)
-	}
-	return nil
-}
-
 // Expire makes all access tokens of a user invalid.
 func (s *Server) Expire(user string) {
 	s.mu.Lock()
