@@ -47,7 +47,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	return nil
 }
 
-// forget removes what is old now and then.
+// forget periodically removes what is old.
 func (s *Service) forget(ctx context.Context) {
 	tick := time.NewTicker(forgetEvery)
 	defer tick.Stop()

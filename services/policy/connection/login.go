@@ -135,14 +135,6 @@ func lasting(scopes []string, open bool, s discovery.Server) []string {
 // offline is the scope of refresh tokens (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
-// ClientDocument describes this client, for authorization servers that take the document's URL as client_id.
-func ClientDocument(gateway string) discovery.Metadata {
-	base := strings.TrimSuffix(gateway, "/")
-	m := discovery.Describe(base + CallbackPath)
-	m.ID, m.URI = base+ClientPath, base
-	return m
-}
-
 // parameters are the parameters of both requests that say what tokens are for.
 func parameters(l store.Login) url.Values {
 	out := url.Values{}

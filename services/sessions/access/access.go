@@ -1,4 +1,4 @@
-// Package access tells what a caller of the sessions service may see and do.
+// Package access decides what a caller of the sessions service may see and do.
 package access
 
 import (

@@ -19,14 +19,14 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// ApprovalChecker is the part of the policy service that knows approval rules.
+// ApprovalChecker is the part of the policy service that reads approval rules.
 type ApprovalChecker interface {
 	// CheckApprovalRules returns what is wrong with approval rules.
 	CheckApprovalRules(ctx context.Context, in *policyv1.CheckApprovalRulesRequest,
 		opts ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error)
 }
 
-// GroupReader is the part of the registry that knows tool groups.
+// GroupReader is the part of the registry that reads tool groups.
 type GroupReader interface {
 	// GetToolGroup returns a group that the caller may read. One that does not exist is an error with the reason NOT_FOUND.
 	GetToolGroup(ctx context.Context, in *registryv1.GetToolGroupRequest, opts ...grpc.CallOption) (*registryv1.ToolGroup, error)

@@ -17,7 +17,7 @@ import (
 // field is what requests call an agent.
 const field = "agent."
 
-// Create stores a new agent. An id that was deleted can be taken again; its revisions go on.
+// Create stores a new agent. An id that was deleted can be taken again; its revisions continue.
 func (s *Service) Create(ctx context.Context, id string, spec agentspec.Spec) (made store.Agent, err error) {
 	wrong, err := s.CheckReferences(ctx, field, spec, Known(id))
 	if err != nil {

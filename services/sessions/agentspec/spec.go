@@ -18,7 +18,7 @@ type UnknownOutcome string
 
 // What a turn does about it. The empty one is OutcomeReport.
 const (
-	// OutcomeReport tells the model and goes on.
+	// OutcomeReport gives the model the outcome, and the turn continues.
 	OutcomeReport UnknownOutcome = "report"
 	// OutcomePark waits until a person resolves the call.
 	OutcomePark UnknownOutcome = "park"

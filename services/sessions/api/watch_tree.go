@@ -63,5 +63,5 @@ func (s *Watcher) childScope(ctx context.Context, turn string) (watch.Scope, err
 	}
 }
 
-// childPause is how often a watcher looks for a sub-agent's turn that is about to be made.
+// childPause is how often a watcher queries a sub-agent's turn that is about to be made.
 const childPause = 25 * time.Millisecond

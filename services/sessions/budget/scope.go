@@ -98,7 +98,7 @@ func (l Limit) use(b budgetdb.Budget) *turnv1.LimitUse {
 	return u
 }
 
-// exhausted is the event that tells that a limit of a budget leaves no room for a step.
+// exhausted is the event which reports that a limit of a budget leaves no room for a step.
 func (l Limit) exhausted(b budgetdb.Budget) *turnv1.BudgetExhausted {
 	return &turnv1.BudgetExhausted{Use: l.use(b), Reserved: l.of(b.Reserved)}
 }
@@ -110,7 +110,7 @@ func (l Limit) warns(b budgetdb.Budget, before, now budgetdb.Amount) bool {
 	return !passed(l.of(before)) && passed(l.of(now))
 }
 
-// warning is the event that tells that a limit of a budget is nearly used up.
+// warning is the event which reports that a limit of a budget is nearly used up.
 func (l Limit) warning(b budgetdb.Budget) *turnv1.BudgetWarning {
 	w := &turnv1.BudgetWarning{Use: l.use(b), WarnAt: int32(b.WarnAt)}
 	if l == LimitCalls {

@@ -54,7 +54,8 @@ func (s *Service) Settle(tx *journal.Tx, t store.Turn, step store.Step, outcome 
 	return tx.DropHolds(tx.Context(), t.Tenant, t.ID, step.Key)
 }
 
-// updateRatio learns from what a model step used, if its provider reported that, for the next estimates of the turn's agent and model.
+// updateRatio updates the ratio from what a model step used, if its provider reported that, for the next estimates of the turn's agent and
+// model.
 func updateRatio(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []budgetdb.Hold) error {
 	i := slices.IndexFunc(holds, func(h budgetdb.Hold) bool { return h.Prompt > 0 })
 	if i < 0 || outcome.GetUsage().GetModelCalls() == 0 || outcome.GetError() != nil || outcome.GetCancelled() {

@@ -14,7 +14,7 @@ import (
 
 // Apply creates and updates what the documents of a bundle say, and returns an entry for each of them in their order. An agent
 // becomes exactly what its document says, and so do a group and a policy; of a source only the fields change that its document has.
-// Sources, groups and policies come first, then all else in one transaction. A dry run only tells what would happen.
+// Sources, groups and policies come first, then all else in one transaction. A dry run only reports what would happen.
 func (s *Service) Apply(ctx context.Context, text string, dry bool) ([]Applied, error) {
 	docs, err := Parse(text)
 	if err != nil {
@@ -39,12 +39,12 @@ func (s *Service) Apply(ctx context.Context, text string, dry bool) ([]Applied, 
 // applyAttempts bounds how often a bundle is compared with what there is, and applied, while others change the same.
 const applyAttempts = 5
 
-// raced reports whether somebody else was faster, so that a bundle has to be compared with what there is now.
+// raced reports whether another caller was faster, so that a bundle has to be compared with what there is now.
 func raced(err error) bool {
 	return fault.Is(err, faultv1.Reason_REASON_CONFLICT) || fault.Is(err, faultv1.Reason_REASON_ALREADY_EXISTS)
 }
 
-// keepActions has the answer tell of the sources, groups and policies that an attempt wrote before it failed.
+// keepActions has the response list the sources, groups and policies that an attempt wrote before it failed.
 func keepActions(applied, before []Applied) {
 	if len(applied) != len(before) {
 		return
@@ -57,7 +57,7 @@ func keepActions(applied, before []Applied) {
 }
 
 // applyOnce compares a bundle with what there is, and applies it unless it is a dry run. All documents are checked before the first is
-// written. After a conflict it may have written sources; the entries tell which.
+// written. After a conflict it may have written sources; the entries say which.
 func (s *Service) applyOnce(ctx context.Context, docs []*Document, dry bool) ([]Applied, error) {
 	plans, err := s.plan(ctx, docs)
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 	Policy = "policy"
 	// Schedule begins turns by the clock.
 	Schedule = "schedule"
-	// Webhook is told of turns.
+	// Webhook is notified of turns.
 	Webhook = "webhook"
 )
 
@@ -115,7 +115,7 @@ func (d *Document) Place(path string) string {
 	return place(d.Number, d.name(), line, path)
 }
 
-// name is what people know the document by.
+// name identifies the document to people.
 func (d *Document) name() string {
 	if id := d.ID(); id != "" {
 		return d.Kind + " " + short(id)

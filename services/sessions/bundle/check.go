@@ -53,7 +53,7 @@ func (s *Service) check(ctx context.Context, docs []*Document) error {
 	return firstMistakes(wrong)
 }
 
-// firstMistakes makes an error of mistakes, nil for none; of very many it tells the first.
+// firstMistakes makes an error of mistakes, nil for none; of very many it lists the first.
 func firstMistakes(wrong []fault.Field) error {
 	if len(wrong) > maxBundleMistakes {
 		wrong = append(wrong[:maxBundleMistakes:maxBundleMistakes], fault.Field{Path: "yaml", Message: "there are more mistakes"})

@@ -13,7 +13,7 @@ const (
 	maxMistakes   = 100 // that are told at once
 )
 
-// marks counts what the text is made of. It knows no strings and no block scalars: what it counts is never less than what the
+// marks counts what the text is made of. It does not tell strings and block scalars apart: what it counts is never less than what the
 // parser will find.
 type marks struct {
 	// count is the number of signs that set off a value or a comment.

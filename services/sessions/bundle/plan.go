@@ -73,7 +73,7 @@ func (s *Service) agentsOf(docs []*Document) agentOf {
 	}
 }
 
-// mayApply asks policy whether the caller may make and change the schedules and webhooks of a bundle by himself.
+// mayApply asks policy whether the caller may make and change the schedules and webhooks of a bundle directly.
 func (s *Service) mayApply(ctx context.Context, docs []*Document, plans []planned) error {
 	if !slices.ContainsFunc(plans, func(p planned) bool { return p.permission != "" }) {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // planSchedule compares a schedule with the one that there is. It becomes exactly what the document says, but for a pause that the document
-// does not speak of.
+// does not mention.
 func (s *Service) planSchedule(ctx context.Context, d *Document, find agentOf) (planned, error) {
 	check := func(ctx context.Context, id string, params *structpb.Struct) (string, error) {
 		agent, err := find(ctx, id)

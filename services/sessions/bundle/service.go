@@ -65,7 +65,7 @@ type Deps struct {
 	// Policy reports whether the caller may change schedules and webhooks.
 	Policy      access.PermissionReader
 	CheckParams ParamsChecker
-	// Models and Tools are asked what agents lack; without them nothing is said.
+	// Models and Tools find what agents lack; without them there are no warnings.
 	Models ModelResolver
 	Tools  ToolLister
 }

@@ -17,18 +17,18 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// ModelResolver is the part of the inference service that knows models. An unknown one is an error with the reason MODEL_UNKNOWN.
+// ModelResolver is the part of the inference service that resolves models. An unknown one is an error with the reason MODEL_UNKNOWN.
 type ModelResolver interface {
 	ResolveModel(ctx context.Context, req *inferencev1.ResolveModelRequest, opts ...grpc.CallOption) (*inferencev1.Model, error)
 }
 
-// ToolLister is the part of the registry that knows tools. Requests are made in the name of the caller in ctx.
+// ToolLister is the part of the registry that lists tools. Requests are made in the name of the caller in ctx.
 type ToolLister interface {
 	ListTools(ctx context.Context, in *registryv1.ListToolsRequest, opts ...grpc.CallOption) (*registryv1.ListToolsResponse, error)
 }
 
-// warn tells of agents that were accepted and will not work as they are: their model has no provider, or no tool fits a pattern of theirs.
-// Both may still come, so neither is an error. Where nobody can tell, nothing is said.
+// warn returns a warning for each agent that was accepted and will not work as it is: its model has no provider, or no tool fits one of its
+// patterns. Both may still come, so neither is an error. Where neither can be found out, there is no warning.
 func (s *Service) warn(ctx context.Context, docs []*Document, applied []Applied) {
 	tools, known := s.toolNames(ctx, docs)
 	for i, d := range docs {

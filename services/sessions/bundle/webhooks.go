@@ -14,7 +14,7 @@ import (
 )
 
 // planWebhook compares a webhook with the one that there is. It becomes exactly what the document says, but for being disabled
-// when the document does not speak of it: an address that was disabled because it is gone stays so.
+// when the document does not mention it: an address that was disabled because it is gone stays so.
 func (s *Service) planWebhook(ctx context.Context, d *Document) (planned, error) {
 	old, err := s.deps.Webhooks.Get(ctx, authn.Tenant(ctx), d.ID())
 	if fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {

@@ -1,5 +1,5 @@
 // Package dispatch has turns run by Temporal: one workflow for each turn, with the turn's id; and keeps Temporal's schedules. It
-// is the only part of the sessions service that knows Temporal.
+// is the only part of the sessions service that calls Temporal.
 package dispatch
 
 import (
@@ -140,7 +140,7 @@ func (d *Temporal) input(start outbox.Turn) contract.TurnInput {
 	return in
 }
 
-// Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no telling. One that is parked does not hear
+// Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no cancellation. One that is parked does not receive
 // it before it is woken, which it is: the cancel of a turn that waits ends its waits.
 func (d *Temporal) Cancel(ctx context.Context, turnID string) error {
 	err := d.client.SignalWorkflow(ctx, turnID, "", contract.SignalCancel, nil)

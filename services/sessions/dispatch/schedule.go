@@ -70,7 +70,7 @@ func (d *Temporal) DropSchedule(ctx context.Context, tenant, id string) error {
 	return nil
 }
 
-// overlap keeps one fire back while the one before is being told to the sessions service. What turns do about each other is decided there.
+// overlap keeps one fire back while the one before is being reported to the sessions service, which decides what turns do about each other.
 const overlap = enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE
 
 // note names what Temporal's schedule was made of. It changes with its text too, which updates the schedules of earlier versions.

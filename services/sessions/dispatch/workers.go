@@ -37,7 +37,7 @@ func (d *Temporal) CheckWorkers(ctx context.Context) error {
 		Hint("Start a process with the role worker, or look in its log why it ended.")
 }
 
-// polls remembers when workers asked for work. Temporal tells the time by its clock, which need not agree with ours, so that only the
+// polls records when workers polled. Temporal reports times of its clock, which need not agree with ours, so that only the
 // first answer is compared with it; later a poll is as old as our knowledge of it.
 type polls struct {
 	mu     sync.Mutex

@@ -136,7 +136,7 @@ func pause(turns []store.Erasure) time.Duration {
 	return backoff.Policy{First: firstPause, Max: maxPause}.After(attempts)
 }
 
-// erase tells everybody who may have something of turns. Turns that are left without an error have a call under way.
+// erase notifies every service that may keep something of turns. Turns that are left without an error have a call under way.
 func (e *Eraser) erase(ctx context.Context, turns []store.Erasure) (done, left []store.Erasure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

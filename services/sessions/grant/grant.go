@@ -19,7 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
-// endTimeout bounds a request to end grants, which nobody waits for.
+// endTimeout bounds a request to end grants, for which no caller waits.
 const endTimeout = 10 * time.Second
 
 // Policy keeps grants; the client of its GrantService does.

@@ -1,4 +1,4 @@
-// Package journal is the one writer of durable events. An event is written in the same transaction as the change it tells of, gets
+// Package journal is the one writer of durable events. An event is written in the same transaction as the change it records, gets
 // the next seq of its session, and goes to the bus once the transaction is committed.
 package journal
 
@@ -62,7 +62,7 @@ type Tx struct {
 	large   map[int][]byte // envelopes of events too large for the bus, by index in rows
 }
 
-// Write runs f in a transaction, then writes the events f appended and the session f changed, commits, and tells the bus. After
+// Write runs f in a transaction, then writes the events f appended and the session f changed, commits, and publishes them. After
 // an error nothing stands. Like every transaction it may run again after a conflict.
 func (j *Journal) Write(ctx context.Context, f func(*Tx) error) error {
 	var done *Tx
@@ -208,7 +208,7 @@ func (tx *Tx) flush() error {
 	return tx.SaveSession(tx.ctx, tx.Session)
 }
 
-// publish tells the bus. A bus that is away is no error: watchers read the journal.
+// publish announces events on the bus. An unavailable bus is no error: watchers read the journal.
 func (j *Journal) publish(ctx context.Context, tx *Tx) {
 	if len(tx.rows) == 0 {
 		return

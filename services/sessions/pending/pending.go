@@ -1,4 +1,4 @@
-// Package pending says why a turn does not go on, other than that it waits for people.
+// Package pending finds why a turn does not continue, other than that it waits for people.
 package pending
 
 import (
@@ -13,20 +13,20 @@ import (
 const (
 	// stuckAfter is how long nothing must have happened in the session of a running turn before the cause is looked for.
 	stuckAfter = 10 * time.Second
-	// checkTimeout bounds the search for the cause, for which somebody waits.
+	// checkTimeout bounds the search for the cause, for which a caller waits.
 	checkTimeout = 2 * time.Second
 )
 
 // Engine runs turns.
 type Engine interface {
-	// CheckWorkers returns a fault if turns cannot go on: no worker runs, or the engine does not answer.
+	// CheckWorkers returns a fault if turns cannot continue: no worker runs, or the engine does not answer.
 	CheckWorkers(ctx context.Context) error
 }
 
-// Kind is why a turn does not go on.
+// Kind is why a turn does not continue.
 type Kind int
 
-// Kinds. None is that of a turn that does go on, as far as is known.
+// Kinds. None is that of a turn that does continue, as far as is known.
 const (
 	None Kind = iota
 	// PrecedingTurn: another turn of the session is active.
@@ -37,7 +37,7 @@ const (
 	Mesh
 )
 
-// Reason says why a turn does not go on.
+// Reason is why a turn does not continue, with details.
 type Reason struct {
 	Kind Kind
 	// TurnID is the turn that must end first, with PrecedingTurn.
@@ -46,7 +46,7 @@ type Reason struct {
 	Detail, Action string
 }
 
-// Of returns why a turn does not go on at a time, given its session as it was lately.
+// Of returns why a turn does not continue at a time, given its session as it was lately.
 func Of(ctx context.Context, engine Engine, now time.Time, t store.Turn, ses store.Session) Reason {
 	switch t.Status {
 	case turnv1.TurnStatus_TURN_STATUS_QUEUED:

@@ -93,7 +93,7 @@ func (s *Service) Save(ctx context.Context, tx *store.Tx, seen scheduledb.Schedu
 	return v, tx.SaveSchedule(ctx, v)
 }
 
-// Delete deletes a schedule that the caller may see. Turns that it started go on.
+// Delete deletes a schedule that the caller may see. Turns that it started continue.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	seen, _, err := s.Get(ctx, id, 0)
 	if err != nil {

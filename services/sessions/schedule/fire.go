@@ -28,7 +28,7 @@ const (
 // errNoTime means that a schedule does not fire at a time.
 var errNoTime = errors.New("the schedule has no such time")
 
-// Fire fires a schedule of any tenant for one of its times. Once the fire is stored the sweep goes on with it, so a passing
+// Fire fires a schedule of any tenant for one of its times. Once the fire is stored the sweep continues it, so a passing
 // failure is no error. The outcome is FireGone if the schedule is deleted or paused, or has no such time.
 func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (scheduledb.Fire, error) {
 	f := scheduledb.Fire{Tenant: tenant, ScheduleID: id, Due: due, Key: due.UTC().Format(time.RFC3339)}
@@ -185,7 +185,7 @@ func (s *firer) resume(ctx context.Context, d settled) scheduledb.Fire {
 	return f
 }
 
-// startDue goes on with fires that are queued, or whose start was interrupted.
+// startDue continues fires that are queued, or whose start was interrupted.
 func (s *firer) startDue(ctx context.Context) error {
 	due := func(ctx context.Context, limit int) ([]scheduledb.Fire, error) {
 		return s.deps.Store.DueFires(ctx, s.deps.Store.Now(), limit)
@@ -193,7 +193,7 @@ func (s *firer) startDue(ctx context.Context) error {
 	return sweep.Due(ctx, due, s.retry)
 }
 
-// retry goes on with one fire, or postpones it.
+// retry continues one fire, or postpones it.
 func (s *firer) retry(ctx context.Context, f scheduledb.Fire) error {
 	d, cause := s.settle(ctx, f)
 	if cause == nil {

@@ -1,7 +1,7 @@
 // Package schedule keeps schedules and starts the turns of their fires, each at most once.
 //
 // Temporal has a schedule of its own for each of ours, which calls Fire at its times. The rows are what counts: Temporal's
-// schedules are compared with them, and a fire is written down before its turn is started, so that any replica can go on with it.
+// schedules are compared with them, and a fire is written down before its turn is started, so that any replica can continue it.
 package schedule
 
 import (
@@ -94,7 +94,7 @@ type Service struct {
 	deps   Deps
 	firer  *firer
 	syncer *syncer
-	// changed delivers after a change that Temporal does not know yet.
+	// changed delivers after a change that Temporal does not have yet.
 	changed chan struct{}
 }
 
@@ -117,7 +117,7 @@ type syncer struct {
 	deps Deps
 }
 
-// Run keeps Temporal's schedules up to date and goes on with pending fires until ctx ends.
+// Run keeps Temporal's schedules up to date and continues pending fires until ctx ends.
 func (s *Service) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -160,7 +160,7 @@ func (s *Service) Get(ctx context.Context, id string, fires int) (scheduledb.Sch
 	return v, recent, err
 }
 
-// Lookup reads the schedule with an id, if there is one. ALREADY_EXISTS means that it belongs to somebody whose schedules the
+// Lookup reads the schedule with an id, if there is one. ALREADY_EXISTS means that it belongs to a subject whose schedules the
 // caller may not see.
 func (s *Service) Lookup(ctx context.Context, id string) (v scheduledb.Schedule, found bool, err error) {
 	v, err = s.deps.Store.Schedule(ctx, authn.Tenant(ctx), id)

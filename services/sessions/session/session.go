@@ -23,7 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// publisher tells the watchers of a session on the bus. It must not block.
+// publisher notifies the watchers of a session over the bus. It must not block.
 type publisher interface {
 	Publish(subject string, data []byte) error
 }

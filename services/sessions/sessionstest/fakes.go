@@ -170,7 +170,7 @@ func (b *Bus) Said(subject string) [][]byte {
 	return slices.Clone(b.said[subject])
 }
 
-// Notifier remembers the ends and waits that webhooks would be told of; it implements turn.Notifier, turn.Webhooks and wait.Notifier.
+// Notifier records the ends and waits that webhooks would be notified of; it implements turn.Notifier, turn.Webhooks and wait.Notifier.
 type Notifier struct {
 	mu    sync.Mutex
 	ended []store.Turn
@@ -202,14 +202,14 @@ func (n *Notifier) WaitStarted(tx *journal.Tx, _ store.Turn, w store.Wait) error
 // CheckTurnAddress implements turn.Webhooks.
 func (n *Notifier) CheckTurnAddress(context.Context, string, string) error { return n.Err }
 
-// Ended returns the turns whose end was told.
+// Ended returns the turns whose end was notified.
 func (n *Notifier) Ended() []store.Turn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.ended)
 }
 
-// Waits returns the waits whose start was told.
+// Waits returns the waits whose start was notified.
 func (n *Notifier) Waits() []store.Wait {
 	n.mu.Lock()
 	defer n.mu.Unlock()

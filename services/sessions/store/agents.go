@@ -13,7 +13,7 @@ import (
 type Agent struct {
 	// Tenant and ID name it.
 	Tenant, ID string
-	// Revision counts its blueprints from 1; it goes on when a deleted id is taken again.
+	// Revision counts its blueprints from 1; it continues when a deleted id is taken again.
 	Revision uint32
 	// Deleted agents are out of sight; their revisions stay for the turns that began with them.
 	Deleted bool

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
-// budgeted tells of a turn t whether a budget or a quota is for it: five look-ups in an index, so that turns without budgets pay no
+// budgeted is, for a turn t, whether a budget or a quota is for it: five look-ups in an index, so that turns without budgets pay no
 // statement of their own. The turn of a sub-agent counts for those above it, so that any budget may be one for it.
 const budgeted = `CASE WHEN EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.tenant AND b.scope_key IN
 	('tenant:', 'subject:' || t.subject, 'session:' || t.session_id, 'agent:' || t.agent_id, 'turn:' || t.id))

@@ -24,7 +24,7 @@ type Child struct {
 	Depth uint32
 	// Background: the parent does not wait for it.
 	Background bool
-	// ParentNotified: the parent knows of its end, or there is no parent to notify.
+	// ParentNotified: the parent was notified of its end, or there is none to notify.
 	ParentNotified bool
 	// Attempts counts how often the sweeper took it, NextTime is when it is due again; only the sweeper changes them.
 	Attempts int64

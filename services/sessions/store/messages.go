@@ -84,7 +84,7 @@ func (tx *sessionTx) ConversationBack(ctx context.Context, tenant, session strin
 	return sqldb.All(ctx, tx, scanMessage, conversationBack, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, limit)
 }
 
-// MoveMessage puts a message of a locked session behind what was said up to a seq.
+// MoveMessage moves a message of a locked session behind the messages up to a seq.
 func (tx *sessionTx) MoveMessage(ctx context.Context, tenant, id string, place int64) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE messages SET place = $3 WHERE tenant = $1 AND id = $2", tenant, id, place)
 }

@@ -112,20 +112,20 @@ func (tx *outboxTx) DropOutgoing(ctx context.Context, tenant, turn string) error
 	return err
 }
 
-// WithdrawOutgoing removes a turn from the outbox if nobody has taken it yet, or is about to, and reports whether it did. Its
+// WithdrawOutgoing removes a turn from the outbox if no replica has taken it yet, or is about to, and reports whether it did. Its
 // session must be locked.
 func (tx *outboxTx) WithdrawOutgoing(ctx context.Context, tenant, turn string) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE "+tx.freeOutgoing()+" AND attempts = 0", tenant, turn)
 	return n == 1, err
 }
 
-// freeOutgoing is a turn's row ($1 tenant, $2 turn) unless somebody takes it right now. Who takes rows locks them before their
+// freeOutgoing is a turn's row ($1 tenant, $2 turn) unless a replica takes it right now. Whichever takes rows locks them before their
 // turns; who has changed a turn must not wait for its row.
 func (tx *outboxTx) freeOutgoing() string {
 	return "tenant = $1 AND turn_id IN (SELECT turn_id FROM turn_outbox WHERE tenant = $1 AND turn_id = $2" + tx.DB.SkipLocked() + ")"
 }
 
-// OutgoingOver notes that a turn has ended whose workflow may not be started yet: if nobody has taken it, it may be taken at
+// OutgoingOver notes that a turn has ended whose workflow may not be started yet: if no replica has taken it, it may be taken at
 // once. One that is being taken right now stays as it is. The turn's session must be locked.
 func (tx *outboxTx) OutgoingOver(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_outbox SET ended = 1, claimed_until_us = CASE WHEN attempts = 0 THEN 0 ELSE claimed_until_us END

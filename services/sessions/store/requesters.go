@@ -8,7 +8,7 @@ import (
 
 var insertTurnRequesters = sqldb.Insert("turn_requesters", "tenant, turn_id, subject") + " ON CONFLICT DO NOTHING"
 
-// AddRequester notes that a turn whose session is locked has taken input of somebody.
+// AddRequester notes that a turn whose session is locked has taken input of a subject.
 func (tx *turnTx) AddRequester(ctx context.Context, tenant, turn, subject string) error {
 	_, err := sqldb.Exec(ctx, tx, insertTurnRequesters,
 		tenant, turn, subject)

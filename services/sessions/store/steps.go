@@ -61,12 +61,12 @@ func scanStep(s sqldb.Scanner) (v Step, err error) {
 
 const selectStep = "SELECT " + stepColumns + " FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND step_key = $3"
 
-// Step reads a step of a turn whose session is locked. ErrNotFound when nobody has claimed it yet.
+// Step reads a step of a turn whose session is locked. ErrNotFound when no worker has claimed it yet.
 func (tx *turnTx) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
 	return sqldb.One(ctx, tx, scanStep, selectStep, tenant, turn, key)
 }
 
-// Step reads a step. ErrNotFound when nobody has claimed it yet.
+// Step reads a step. ErrNotFound when no worker has claimed it yet.
 func (s *turnReader) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
 	return rows.One(ctx, s.DB.Reader(), scanStep, selectStep, tenant, turn, key)
 }

@@ -26,7 +26,7 @@ var migrations embed.FS
 var (
 	// ErrNotFound means that no row fits.
 	ErrNotFound = sqldb.ErrNotFound
-	// ErrExists means that a row with the same key exists. The transaction cannot go on after it.
+	// ErrExists means that a row with the same key exists. The transaction cannot continue after it.
 	ErrExists = rows.ErrExists
 	// ErrNotNew means that a step that was assumed to be new is not: the transaction has to run again and read it.
 	ErrNotNew = rows.ErrNotNew

@@ -18,7 +18,7 @@ type Turn struct {
 	SessionID, AgentID, Subject string
 	// Status is the last one that was stored.
 	Status turnv1.TurnStatus
-	// CancelRequested: somebody asked for its end.
+	// CancelRequested: a caller asked for its end.
 	CancelRequested bool
 	// Model and BlueprintRevision are set at the start.
 	Model             string
@@ -32,7 +32,7 @@ type Turn struct {
 	Place uint32
 	// Urgent turns run before others that wait, the newest first.
 	Urgent bool
-	// DispatchTime is when the dispatcher took it; CheckTime when the sweeper should next look whether its workflow lives.
+	// DispatchTime is when the dispatcher took it; CheckTime when the sweeper should next check whether its workflow runs.
 	DispatchTime, CheckTime time.Time
 	// Restarts counts workflows started for it after the first was lost.
 	Restarts uint32
@@ -220,8 +220,8 @@ const updateSameTurn = `UPDATE turns SET cancel_requested = $4, model = $5, blue
 	last_seq = $8, start_us = $9, usage_data = $11, end_data = $12, people_waits = $14, inputs = $16
 	WHERE tenant = $1 AND id = $2 AND +status = $3 AND +end_us = 0 AND +end_us = $10 AND +open_waits = $13 AND +paused_us = $15`
 
-// EndTurn is SaveTurn for a turn that ends. It reports whether somebody may want to know of it: the tenant has a webhook that is
-// enabled, or the turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose
+// EndTurn is SaveTurn for a turn that ends. It reports whether a webhook may have to be notified of it: the tenant has a webhook that is
+// enabled, or the turn an address of its own. That comes from the statement that is needed anyway, which reads every webhook whose
 // making was answered before.
 func (tx *turnTx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
 	args, err := t.changing()
@@ -260,7 +260,7 @@ func (t Turn) changing() ([]any, error) {
 	}, err
 }
 
-// SetCheck says when the sweeper should look at a turn next, and how many workflows it had.
+// SetCheck says when the sweeper should check a turn next, and how many workflows it had.
 func (tx *turnTx) SetCheck(ctx context.Context, tenant, id string, check time.Time, restarts uint32) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET check_us = $3, restarts = $4 WHERE tenant = $1 AND id = $2",
 		tenant, id, sqldb.Micros(check), int64(restarts))

@@ -30,7 +30,7 @@ func LeaseLost(turn, step string) error {
 }
 
 // HeldStep reads a step of a turn whose session is locked if the fence is its newest. A lease that has expired still counts as
-// long as nobody has taken it over.
+// long as no other worker has taken it over.
 func HeldStep(tx *journal.Tx, t store.Turn, key string, fence uint32) (store.Step, error) {
 	step, err := tx.Step(tx.Context(), t.Tenant, t.ID, key)
 	if errors.Is(err, store.ErrNotFound) || err == nil && (step.Fence != fence || !step.Done && (step.Owner == "" || t.Ended())) {

@@ -192,7 +192,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, spec Spec, text string, c
 }
 
 // send makes a turn the session's active one and hands it to the outbox, which starts its workflow after StartDelay. The workers,
-// one of which starts the eager run, learn of it once the transaction is committed.
+// one of which starts the eager run, are notified once the transaction is committed.
 func (s *Service) send(tx *journal.Tx, t store.Turn, again bool) error {
 	tx.Session.ActiveTurnID = t.ID
 	tx.Touch()

@@ -38,9 +38,9 @@ type Config struct {
 	MaxRestarts int
 }
 
-// Notifier learns how turns end.
+// Notifier is notified of the ends of turns.
 type Notifier interface {
-	// TurnEnded is called in the transaction that ends a turn, if somebody subscribed to it; see store.Tx.EndTurn.
+	// TurnEnded is called in the transaction that ends a turn, if there is a subscription to it; see store.Tx.EndTurn.
 	TurnEnded(tx *journal.Tx, t store.Turn) error
 }
 

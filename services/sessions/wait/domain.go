@@ -25,7 +25,7 @@ func recordRequested(tx *journal.Tx, w store.Wait) error {
 	})
 }
 
-// recordResolved records the domain event of the end of a wait. subject is who ended it, "" for nobody.
+// recordResolved records the domain event of the end of a wait. subject is who ended it, "" if no person did.
 func recordResolved(tx *journal.Tx, w store.Wait, subject string) error {
 	return record(tx, w, approvalResolved, &eventv1.ApprovalResolved{
 		ApprovalId: w.ID, Kind: enum.Name(w.Kind), TurnId: w.TurnID, SessionId: w.SessionID, AgentId: w.AgentID, Tool: w.Tool,

@@ -13,7 +13,7 @@ import (
 )
 
 // End ends an open wait of a turn whose session is locked, with the answer as it stands in w: it writes row, event, and the
-// outcome with which the turn goes on, and saves the turn. subject is who answered, "" for nobody. It does not wake the turn.
+// outcome with which the turn continues, and saves the turn. subject is who answered, "" if no person did. It does not wake the turn.
 func (s *Service) End(tx *journal.Tx, t *store.Turn, w *store.Wait, verdict turnv1.Verdict, subject string) error {
 	if err := end(tx, t, w, verdict, subject); err != nil {
 		return err
@@ -86,7 +86,7 @@ func Open(tx *journal.Tx, t store.Turn) ([]store.Wait, error) {
 	return out, nil
 }
 
-// Cancel ends all waits of a turn that is to be cancelled, so that it goes on to its end.
+// Cancel ends all waits of a turn that is to be cancelled, so that it continues to its end.
 func (s *Service) Cancel(tx *journal.Tx, t *store.Turn) error {
 	open, err := Open(tx, *t)
 	if err != nil || len(open) == 0 {

@@ -45,7 +45,7 @@ func requested(w store.Wait) *turnv1.Event {
 	return nil
 }
 
-// resolved is the event of a wait's end, nil where there is none. subject is who ended it, "" for nobody.
+// resolved is the event of a wait's end, nil where there is none. subject is who ended it, "" if no person did.
 func resolved(w store.Wait, subject string) *turnv1.Event {
 	switch w.Kind {
 	case turnv1.WaitKind_WAIT_KIND_APPROVAL:

@@ -26,13 +26,13 @@ type Times struct {
 	Authorization time.Duration `yaml:"authorization" default:"168h" doc:"Time for the user to log in again, or to connect a source, so that a call can be made for them."`
 }
 
-// Notifier learns that a turn waits.
+// Notifier is notified of turns that wait.
 type Notifier interface {
 	// WaitStarted is called in the transaction that starts a wait.
 	WaitStarted(tx *journal.Tx, t store.Turn, w store.Wait) error
 }
 
-// Waker has a turn go on.
+// Waker has a turn continue.
 type Waker interface {
 	// Wake notifies the workers and the workflow of a turn, whose session is locked, once the transaction is committed.
 	Wake(tx *journal.Tx, t store.Turn) error

@@ -25,7 +25,7 @@ const (
 )
 
 // sender sends due deliveries. The rows in the database are the truth: a replica claims one for the time of an attempt, so that
-// replicas share the work, and what a replica was sending when it died is sent by another.
+// replicas share the work, and what a replica was sending when it stopped is sent by another.
 type sender struct {
 	cfg      Config
 	store    *store.Store
@@ -46,7 +46,7 @@ func newSender(cfg Config, deps Deps, keys keyring) *sender {
 	}
 }
 
-// trigger makes run look for due deliveries now.
+// trigger has run send due deliveries now.
 func (s *sender) trigger() {
 	select {
 	case s.wake <- struct{}{}:

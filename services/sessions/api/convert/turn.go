@@ -74,7 +74,7 @@ func ClientTools(tools []*sessionsv1.ClientTool) []*store.ClientTool {
 	return out
 }
 
-// PendingToProto converts why a turn does not go on.
+// PendingToProto converts the reason why a turn does not continue.
 func PendingToProto(p pending.Reason) *sessionsv1.Pending {
 	reason := map[pending.Kind]sessionsv1.PendingReason{
 		pending.PrecedingTurn: sessionsv1.PendingReason_PENDING_REASON_PRECEDING_TURN,

@@ -1,4 +1,4 @@
-// Package grantdb keeps which turns have a grant in the policy service, until policy knows that they have ended.
+// Package grantdb keeps which turns have a grant in the policy service, until policy was notified that they have ended.
 package grantdb
 
 import (
@@ -11,7 +11,7 @@ import (
 // Ended is a turn that has ended, and whose grant has not.
 type Ended struct {
 	Tenant, TurnID string
-	// Attempts is how often policy was told in vain.
+	// Attempts is how often policy was notified in vain.
 	Attempts int64
 }
 
@@ -38,13 +38,13 @@ func Due(ctx context.Context, q sqldb.Querier, now time.Time, limit int) ([]Ende
 		ORDER BY due_us LIMIT $2`, sqldb.Micros(now), limit)
 }
 
-// Remove forgets a turn.
+// Remove deletes a turn.
 func Remove(ctx context.Context, tx sqldb.Tx, e Ended) error {
 	_, err := sqldb.Exec(ctx, tx, `DELETE FROM turn_grants WHERE tenant = $1 AND turn_id = $2`, e.Tenant, e.TurnID)
 	return err
 }
 
-// Postpone has policy told again at a time.
+// Postpone has policy notified again at a time.
 func Postpone(ctx context.Context, tx sqldb.Tx, e Ended, next time.Time) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_grants SET due_us = $1, attempts = attempts + 1 WHERE tenant = $2 AND turn_id = $3`,
 		sqldb.Micros(next), e.Tenant, e.TurnID)

@@ -13,7 +13,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// ErrExists means that a row with the same key exists. The transaction cannot go on after it.
+// ErrExists means that a row with the same key exists. The transaction cannot continue after it.
 var ErrExists = errors.New("exists already")
 
 // ErrNotNew means that a step that was assumed to be new is not: the transaction has to run again and read it.
