@@ -58,10 +58,11 @@ func (d *Dir) Key(name string, previous ...secret.Value) (_ secret.Value, err er
 	defer func() { err = errors.Join(err, known.Close()) }()
 	file := d.Path(name)
 	b, err := os.ReadFile(file)
-	if (errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0) && known.Has(name) && len(previous) == 0 {
+	missing := errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0
+	if missing && known.Has(name) && len(previous) == 0 {
 		return secret.Value{}, fmt.Errorf("data directory %s: %s: %w", d.path, name, ErrKeyMissing)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if missing {
 		b = fmt.Appendf(nil, "%x", authn.NewKey())
 		err = Write(file, b)
 	}
