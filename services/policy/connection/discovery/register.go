@@ -41,9 +41,7 @@ type Registered struct {
 
 // Metadata describes this client to authorization servers.
 type Metadata struct {
-	ID              string   `json:"client_id,omitempty"`
 	Name            string   `json:"client_name"`
-	URI             string   `json:"client_uri,omitempty"`
 	Redirects       []string `json:"redirect_uris"`
 	Grants          []string `json:"grant_types"`
 	Responses       []string `json:"response_types"`
