@@ -34,7 +34,7 @@ func program(t *testing.T, script string) (path, dir string) {
 	dir = t.TempDir()
 	path = filepath.Join(dir, Program)
 	text := "#!/bin/sh\ncd " + dir + "\necho \"$@\" >> arguments\nenv > environment\n" + script
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path, dir

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"time"
 
@@ -78,10 +79,15 @@ func refreshed(ctx context.Context, store Store, server string) (secret.Value, e
 
 // failed explains why a token could not be refreshed.
 func failed(ctx context.Context, l Login, server string, err error) error {
-	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode < 500 {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && final(refused.Response.StatusCode) {
 		return over(l, server, errors.New(refused.ErrorCode+" "+refused.ErrorDescription)) // without the body
 	}
 	return unreachable(ctx, l.Issuer, err)
+}
+
+// final reports whether an issuer that answers with a status would refuse the same refresh token again.
+func final(status int) bool {
+	return status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
 }
 
 // over is the error of a login that has ended. The command does not go on without a token: that would be as another user.

@@ -45,7 +45,11 @@ func TestIDsAreRememberedByServer(t *testing.T) {
 		of         state.Store
 		kind, want string
 	}{
-		{a, "session", "ses_1"}, {a, "turn", "trn_3"}, {a, "approval", ""}, {b, "session", "ses_2"}, {b, "turn", ""},
+		{a, "session", "ses_1"},
+		{a, "turn", "trn_3"},
+		{a, "approval", ""},
+		{b, "session", "ses_2"},
+		{b, "turn", ""},
 		{state.Of(in(dir), "http://c"), "session", ""},
 	} {
 		testwant.Equal(t, "the last "+tc.kind, tc.of.Last(tc.kind), tc.want)
