@@ -36,7 +36,7 @@ func TestTheContextOfATurnThatIsUnderWayIsNotThatOfItsBeginning(t *testing.T) {
 	}
 }
 
-// A model call that is made before its step is claimed must not be one that a budget has to admit first, or that somebody else makes.
+// A model call that is made before its step is claimed must not be one that a budget has to admit first.
 func TestOnlyATurnWithoutBudgetsMayRunAhead(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
@@ -51,10 +51,6 @@ func TestOnlyATurnWithoutBudgetsMayRunAhead(t *testing.T) {
 			}
 		}
 		check("when it is accepted", true)
-		k.worker(turn).lease("begin")
-		check("when it is another's", false)
-		turn = k.turn(k.session().GetId(), "hello")
-		check("in another session", true)
 		k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 1000})
 		check("with a budget", false)
 	})

@@ -64,8 +64,10 @@ func (q sqlLedger) record(ctx context.Context, all []Execution, forgotten func(s
 }
 
 func (q sqlLedger) Repeated(ctx context.Context, e Execution) (bool, error) {
-	if err := q.Flush(ctx); err != nil {
-		return false, err
+	if q.waiting.has(e.erasedWith()) {
+		if err := q.Flush(ctx); err != nil {
+			return false, err
+		}
 	}
 	n, err := sqldb.One(ctx, q.db.Reader(), scanCount, `SELECT count(*) FROM executions
 		WHERE tenant = $1 AND turn_id <> '' AND turn_id = $2 AND tool = $3 AND arguments_hash = $4`,

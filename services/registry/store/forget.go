@@ -62,7 +62,9 @@ func (q sqlLedger) Forget(ctx context.Context, tenant string, ids []string) (ope
 }
 
 // erasedWith is the turn or session with which an execution is erased; its ID is empty for one that is not.
-func (e Execution) erasedWith() tombstone.ID { return tombstone.ID{Tenant: e.Tenant, ID: cmp.Or(e.TurnID, e.SessionID)} }
+func (e Execution) erasedWith() tombstone.ID {
+	return tombstone.ID{Tenant: e.Tenant, ID: cmp.Or(e.TurnID, e.SessionID)}
+}
 
 // forgotten is what Forget leaves of a row that was never resolved.
 func (e Execution) forgotten() Execution {

@@ -17,6 +17,7 @@ type sqlLedger struct {
 	db        eventDB
 	forgotten tombstone.Table
 	later     *batch.Writer[Execution]
+	waiting   *waiting
 }
 
 const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,

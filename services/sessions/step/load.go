@@ -80,7 +80,7 @@ func (s *Service) Load(ctx context.Context, turnID string, withContext bool) (*L
 	if out.Outcomes = steps.Done; len(out.Outcomes) > 0 {
 		out.Context = nil
 	}
-	if withContext && len(steps.Held) == 0 && t.ProviderData == nil {
+	if withContext && t.ProviderData == nil {
 		reserves, err := s.deps.Store.Budgeted(ctx, t.Tenant, t.ID)
 		if err != nil {
 			return nil, err

@@ -25,9 +25,6 @@ func (j *Journal) LoadTurn(_ context.Context, req *executionv1.LoadTurnRequest) 
 		load.Context = proto.CloneOf(t.context()) // its messages change here, and are shared with who reads them
 	}
 	load.MayRunAhead = req.GetWithContext()
-	for _, s := range t.steps {
-		load.MayRunAhead = load.MayRunAhead && j.busy(s) == nil
-	}
 	return load, nil
 }
 

@@ -58,7 +58,8 @@ func (a *advance) prepare(ctx context.Context, w *task) error {
 // holds the lock.
 func (a *advance) open(ctx context.Context, req *step.Commit) {
 	surface := a.loadedAfter(req).GetSurface()
-	if !a.loaded.GetMayRunAhead() || surface.GetMaxTokens() > 0 || surface.GetMaxCostMicros() > 0 {
+	held := req.GetFence() > 0 // or other workers may be about to do the same
+	if !held || !a.loaded.GetMayRunAhead() || surface.GetMaxTokens() > 0 || surface.GetMaxCostMicros() > 0 {
 		return
 	}
 	a.talk.wrote(req)

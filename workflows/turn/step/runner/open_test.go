@@ -1,6 +1,8 @@
 package runner_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -38,42 +41,56 @@ func asked(t *testing.T, g *steptest.Gate) {
 }
 
 func TestTheModelIsAskedWhileItsStepIsClaimed(t *testing.T) {
-	for _, row := range []struct {
-		after, step, reads string
-		calls              int
-	}{
-		{"begin", "infer-1", "user:hello", 1},
-		{"tool-1.0", "infer-2", "user:hello assistant: tool:", 2},
-	} {
-		w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
-		sub, g := w.Transient(), steptest.NewGate()
-		calls, last := turntest.CallTools("x__echo", 1), g.Generate("half")
-		w.Model(func(req *inferencev1.GenerateRequest, stream modelStream) error {
-			if req.GetStep() == row.step {
-				return last(req, stream)
+	w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
+	sub, g := w.Transient(), steptest.NewGate()
+	calls, last := turntest.CallTools("x__echo", 1), g.Generate("half")
+	w.Model(func(req *inferencev1.GenerateRequest, stream modelStream) error {
+		if req.GetStep() == "infer-2" {
+			return last(req, stream)
+		}
+		return calls(req, stream)
+	})
+	onCommit(w, "tool-1.0", func() {
+		asked(t, g)
+		if err := w.Bus.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for len(sub.C()) > 0 {
+			if e := w.Next(sub); e.GetStep() == "infer-2" {
+				t.Errorf("before the step is held: %v", e)
 			}
-			return calls(req, stream)
-		})
-		onCommit(w, row.after, func() {
-			asked(t, g)
-			if err := w.Bus.Flush(t.Context()); err != nil {
+		}
+		close(g.Open)
+	})
+	w.Advance()
+	all := w.Asked()
+	if got := steptest.Reads(all[len(all)-1]); got != "user:hello assistant: tool:" || len(all) != 2 {
+		t.Errorf("call %d reads %s", len(all), got)
+	}
+	if e := w.Next(sub); e.GetSeq() == 0 || e.GetMessageDelta().GetText() != "half" {
+		t.Errorf("the first transient event is %v", e)
+	}
+}
+
+// Several workers may be about to begin a turn. Only the one that does asks the model.
+func TestNoModelIsAskedBeforeAStepIsHeld(t *testing.T) {
+	w := steptest.New(t, &sessionsv1.Agent{})
+	others := make(chan struct{})
+	go func() {
+		defer close(others)
+		for n := range 4 {
+			if _, err := w.Another(fmt.Sprint("worker-", n+2)).Advance(t.Context(), in, nil); err != nil && !errors.Is(err, step.ErrElsewhere) {
 				t.Error(err)
 			}
-			for len(sub.C()) > 0 {
-				if e := w.Next(sub); e.GetStep() == row.step {
-					t.Errorf("before the step is held: %v", e)
-				}
-			}
-			close(g.Open)
-		})
-		w.Advance()
-		all := w.Asked()
-		if got := steptest.Reads(all[len(all)-1]); got != row.reads || len(all) != row.calls {
-			t.Errorf("%s: call %d reads %s, want %s", row.step, len(all), got, row.reads)
 		}
-		if e := w.Next(sub); e.GetSeq() == 0 || e.GetMessageDelta().GetText() != "half" {
-			t.Errorf("the first transient event is %v", e)
-		}
+	}()
+	if _, err := w.Runner.Advance(t.Context(), in, nil); err != nil && !errors.Is(err, step.ErrElsewhere) {
+		t.Error(err)
+	}
+	<-others
+	w.Once("begin finish infer-1")
+	if n := len(w.Asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
 	}
 }
 
@@ -89,10 +106,16 @@ func ended() (turntest.Generate, *steptest.Gate, <-chan struct{}) {
 }
 
 func TestAModelCallEndsWithTheClaimThatIsNotMade(t *testing.T) {
-	w := steptest.New(t, &sessionsv1.Agent{})
+	w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
 	model, g, gone := ended()
-	w.Model(model)
-	onCommit(w, "begin", func() {
+	calls := turntest.CallTools("x__echo", 1)
+	w.Model(func(req *inferencev1.GenerateRequest, stream modelStream) error {
+		if req.GetStep() == "infer-2" {
+			return model(req, stream)
+		}
+		return calls(req, stream)
+	})
+	onCommit(w, "tool-1.0", func() {
 		asked(t, g)
 		w.Journal.Cancel(in.TurnID)
 	})
@@ -101,7 +124,7 @@ func TestAModelCallEndsWithTheClaimThatIsNotMade(t *testing.T) {
 	if e := w.Journal.Ending(in.TurnID); e.GetStatus() != turnv1.TurnStatus_TURN_STATUS_CANCELLED {
 		t.Errorf("ending %v", e)
 	}
-	w.Once("begin finish")
+	w.Once("begin finish infer-1 tool-1.0")
 }
 
 func TestAModelCallThatDoesNotReadNewInputIsMadeAgain(t *testing.T) {
@@ -119,20 +142,19 @@ func TestAModelCallThatDoesNotReadNewInputIsMadeAgain(t *testing.T) {
 	})
 	w.Advance()
 	w.Once("begin finish infer-1 infer-2 steer-1 tool-1.0")
-	all := w.Asked()
-	if got := steptest.Reads(all[len(all)-1]); len(all) != 3 || got != "user:hello assistant: tool: user:be brief" {
-		t.Errorf("call %d reads %s", len(all), got)
+	if n := len(w.Asked()); n != 3 || !reads(w, "infer-2", "user:hello assistant: tool: user:be brief") {
+		t.Errorf("of %d calls none reads the input", n)
 	}
 }
 
-// A commit that is tried again claims nothing for the step that it has claimed before.
 func TestAModelCallOutlivesCommitsThatFail(t *testing.T) {
-	w := steptest.New(t, &sessionsv1.Agent{})
+	w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
+	w.Model(turntest.CallTools("x__echo", 1))
 	away := fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")
-	w.Fail("CommitStep", away, away)
+	onCommit(w, "tool-1.0", func() { w.Fail("CommitStep", away, away) })
 	w.Advance()
-	w.Once("begin finish infer-1")
-	if n := len(w.Asked()); n != 1 {
+	w.Once("begin finish infer-1 infer-2 tool-1.0")
+	if n := len(w.Asked()); n != 2 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }

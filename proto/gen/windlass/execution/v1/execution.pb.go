@@ -126,8 +126,8 @@ type LoadTurnResponse struct {
 	Context *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
 	// For the turn of a sub-agent: IDs of the agents from the outermost agent to its own. Empty for the turn of a user.
 	AgentPath []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
-	// True when a model call of the turn may be made before the claim of its step is answered: no worker held a step, no budget or quota
-	// applied that a call would be reserved in, and the request of the turn carried no credentials.
+	// True when a worker that holds a step of the turn may make the model call of the next one before the claim of that is answered: no
+	// budget or quota applied that a call would be reserved in, and the request of the turn carried no credentials.
 	MayRunAhead bool `protobuf:"varint,18,opt,name=may_run_ahead,json=mayRunAhead,proto3" json:"may_run_ahead,omitempty"`
 	// Database time. Deadlines are compared with it.
 	CurrentTime   *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
