@@ -16,6 +16,7 @@ TOOLS := bin/tools
 BUF   ?= $(TOOLS)/buf
 LINT  := $(CURDIR)/$(TOOLS)/golangci-lint
 LINT_MODULES := . examples tools/protoc deploy/temporal
+LINT_INPUTS  := .golangci.yaml go.mod go.sum go.work go.work.sum $(TOOLS)/golangci-lint
 
 # Modules that are not in go.work: each is built by itself.
 TOOL_MODULES := $(patsubst %/go.mod,%,$(wildcard tools/*/go.mod))
@@ -218,17 +219,23 @@ vet: ## Run go vet on every module of go.work; the linter does as well
 .PHONY: lint
 lint: $(TOOLS)/.lint ## Run golangci-lint (.golangci.yaml), formatting included
 	CGO_ENABLED=0 $(LINT) run ./...
-	cd examples && CGO_ENABLED=0 $(LINT) run ./...
-	cd tools/protoc && $(MODULE_ENV) $(LINT) run ./...
-	cd deploy/temporal && $(MODULE_ENV) $(LINT) run ./...
+	@for m in $(filter-out .,$(LINT_MODULES)); do \
+		./scripts/unchanged.sh "lint-$$(basename $$m)" $$m $(LINT_INPUTS) -- $(MAKE) --no-print-directory lint-module MODULE=$$m || exit 1; done
+
+# Modules that the root module has no part in: examples is one of go.work, the others are linted as they are built.
+.PHONY: lint-module
+lint-module:
+	cd $(MODULE) && $(if $(filter examples,$(MODULE)),CGO_ENABLED=0,$(MODULE_ENV)) $(LINT) run ./...
 
 .PHONY: check-generated
 check-generated: third_party/proto/.stamp $(TOOLS)/.buf ## Fail if generated code is not what proto/ gives
-	@BUF=$(BUF) ./scripts/generate.sh --check
+	@BUF=$(BUF) ./scripts/unchanged.sh generated proto gateway/gen gateway/openapi/gen buf.yaml buf.gen.yaml scripts/generate.sh tools/protoc \
+		$(BUF) $(wildcard $(TOOLS)/protoc-gen-*) -- ./scripts/generate.sh --check
 
 .PHONY: check-console
 check-console: $(TOOLS)/.esbuild ## Fail if the built pages are not what gateway/console/app gives; left out without npm
-	@ESBUILD=$(TOOLS)/esbuild ./scripts/console.sh --check
+	@{ node --version; npm --version; } 2>/dev/null | ESBUILD=$(TOOLS)/esbuild \
+		./scripts/unchanged.sh console - gateway/console scripts/console.sh $(TOOLS)/esbuild -- ./scripts/console.sh --check
 
 .PHONY: check-proto
 check-proto: third_party/proto/.stamp $(TOOLS)/.buf ## Lint proto/, check its format and that it breaks no client of BASE_REF
@@ -243,7 +250,7 @@ check-tidy: ## Fail if a go.mod or go.sum is not tidy
 
 .PHONY: check-workflows
 check-workflows: $(TOOLS)/.lint ## Fail if workflow code is not deterministic (Temporal's workflowcheck)
-	@if [ -d workflows ]; then $(TOOLS)/workflowcheck ./workflows/...; else echo "workflowcheck: skipped, no workflows yet"; fi
+	@./scripts/unchanged.sh workflows workflows libs proto/gen go.mod go.sum go.work go.work.sum $(TOOLS)/workflowcheck -- $(TOOLS)/workflowcheck ./workflows/...
 
 .PHONY: check-deploy
 check-deploy: ## Check charts and Prometheus rules with the helm and promtool on PATH; skips what is absent
