@@ -10,11 +10,14 @@ cores=$(getconf _NPROCESSORS_ONLN)
 rm -rf "$out"
 mkdir -p "$out"
 
-# Groups of tests, in order: `plain` and `large` without the race detector, which say in a minute or two what is wrong; `some` and `package` with
-# it, where something runs at the same time (RACED=1: all packages); and `process`, which start programs that may have it (test/harness, RaceEnv).
-process='/test/(e2e|crash|concurrent|docs|browser|firsthour|mcp|tilt|eval)$'
+# Groups of tests, in order: `plain` without the race detector, which says in a minute or two what is wrong; then at the same time `large` without
+# it, and `some` and `package` with it, where something runs at the same time (RACED=1: all packages); and `process`, which start programs that may
+# have it (test/harness, RaceEnv).
+# Two packages of process run at a time: beside e2e first those whose tests run one after the other, and in the end those whose tests fill the cores.
+order="e2e docs mcp firsthour eval tilt concurrent browser crash"
+process="/test/($(echo $order | tr ' ' '|'))\$"
 packages=$($go list "$@")
-started=$(printf '%s\n' "$packages" | grep -E "$process" | awk '/e2e$/ {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
+started=$(for name in $order; do printf '%s\n' "$packages" | grep "/test/$name\$" || true; done)
 slow='/(test/[a-z]*|workflows/turn|workflows/turn/executor|services/(inference|mcpbridge|registry|registry/openapi|sessions))$'
 others=$(printf '%s\n' "$packages" | grep -vE "$process" | SLOW=$slow awk '$0 ~ ENVIRON["SLOW"] {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
 module=$($go list -m -f '{{if not .Indirect}}{{.Path}}{{end}}' 2>/dev/null | head -n 1)
@@ -52,7 +55,7 @@ run() {
 {
 	[ -z "$started" ] || programs &
 	[ -z "$plain" ] || CGO_ENABLED=0 run plain -p $((2 * cores)) $plain
-	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "^($(tests $large))\$" $heavy
+	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "^($(tests $large))\$" $heavy &
 	[ -z "$some" ] || run some -p "$cores" $RACE -run "^($(tests $(./scripts/concurrent.sh $(printf '%s\n' $some | sed "s|^$module/||"))))\$" $some &
 	[ -z "$raced" ] || run package -p "$cores" ${RACE:-} $raced
 	wait
