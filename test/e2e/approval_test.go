@@ -172,7 +172,7 @@ func approveOneOfTwo(t *testing.T, c *harness.Client) {
 // steerTurn sends input to a turn while its model answers: the model reads it and answers again, in the same turn.
 func steerTurn(t *testing.T, c *harness.Client) {
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "steered", "model": "builtin/scripted"})
-	turn := c.Turn(c.Session("steered"), "slow:100 tokens:10")
+	turn := c.Turn(c.Session("steered"), "slow:100 tokens:30")
 	w := c.Watch("/v1/turns/" + turn + "/events")
 	w.UntilType("message.delta")
 	c.Must("POST", "/v1/turns/"+turn+":steer", harness.JSON{"input": "say:in French"})

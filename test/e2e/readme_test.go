@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +17,16 @@ const sum = "What is 17 * 23?"
 func TestReadmeTurnStreamsTokensToolCallAndAnswer(t *testing.T) {
 	t.Parallel()
 	c := client(t)
-	turn := c.Turn(c.Session("assistant"), "What is 23 * 17?") // which no other test asks: its result is not in the cache
-	events := c.Watch("/v1/turns/" + turn + "/events").End()
+	session := c.Session("assistant")
+	// Of a turn that is over, deltas are gone: the watcher is there before the turn, which it proves by the event of another one.
+	w := c.Watch("/v1/sessions/" + session + "/events")
+	ended := func(turn string) func(harness.Event) bool {
+		return func(e harness.Event) bool { return e.TurnID == turn && e.Type == "turn.completed" }
+	}
+	w.Until("the end of the first turn", ended(c.Turn(session, "say:hello")))
+	turn := c.Turn(session, "What is 23 * 17?") // which no other test asks: its result is not in the cache
+	w.Until("the end of the turn", ended(turn))
+	events := slices.DeleteFunc(w.Events(), func(e harness.Event) bool { return e.TurnID != turn })
 	harness.CheckStream(t, events)
 	at := map[string]int{}
 	for i, e := range events {
