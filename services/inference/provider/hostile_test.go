@@ -77,6 +77,9 @@ func (w typed) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
+// Flush implements http.Flusher.
+func (w typed) Flush() { http.NewResponseController(w.ResponseWriter).Flush() }
+
 // TestHostileAnswersAreBounded plays hostile responses of a model server. Each ends the call with one failure, and what is read, stored and
 // reported is limited.
 func TestHostileAnswersAreBounded(t *testing.T) {
