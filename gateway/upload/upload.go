@@ -55,7 +55,7 @@ func (f *Files) Create(w http.ResponseWriter, r *http.Request, _ map[string]stri
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Location", r.URL.Path+"/"+url.PathEscape(created.GetId()))
 	w.WriteHeader(http.StatusCreated)
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(append(body, '\n')) //nolint:gosec // JSON, and typed as such
 }
 
 func (f *Files) create(w http.ResponseWriter, r *http.Request) (*sessionsv1.File, error) {
