@@ -492,8 +492,9 @@ type FileRef struct {
 	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
 	// SHA-256 of the bytes, in hex.
 	Sha256 string `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	// For an image: its width and height in pixels; otherwise 0.
-	Width         int32 `protobuf:"varint,6,opt,name=width,proto3" json:"width,omitempty"`
+	// For an image: its width in pixels; otherwise 0.
+	Width int32 `protobuf:"varint,6,opt,name=width,proto3" json:"width,omitempty"`
+	// For an image: its height in pixels; otherwise 0.
 	Height        int32 `protobuf:"varint,7,opt,name=height,proto3" json:"height,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
