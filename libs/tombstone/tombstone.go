@@ -30,7 +30,8 @@ type ID struct{ Tenant, ID string }
 func (t Table) Bury(ctx context.Context, tx sqldb.Tx, tenant string, ids []string) error {
 	at := t.db.Now()
 	for _, id := range ids {
-		if _, err := sqldb.Exec(ctx, tx, `INSERT INTO `+t.name+` (tenant, id, at_us) VALUES ($1, $2, $3) ON CONFLICT (id, tenant) DO NOTHING`,
+		if _, err := sqldb.Exec(ctx, tx, `INSERT INTO `+t.name+` (tenant, id, at_us) VALUES ($1, $2, $3) ON CONFLICT (id, tenant) DO UPDATE
+			SET at_us = excluded.at_us`,
 			tenant, id, sqldb.Micros(at)); err != nil {
 			return fmt.Errorf("mark what is erased: %w", err)
 		}

@@ -91,7 +91,7 @@ func (s *policy) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest
 	}
 	out := decisionToProto(d)
 	out.Approval = needed
-	if follows && !reads {
+	if follows && req.GetKeepsRecord() {
 		out.Record, err = d.Encode()
 	}
 	return out, err

@@ -13,7 +13,6 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 // decide asks policy about the call.
@@ -24,7 +23,7 @@ func (a *attempt) decide(ctx context.Context) (_ *Outcome, err error) {
 		Principal: r.Principal, Tool: r.Tool, Source: a.tool.Source.Name, Effect: turnv1.EffectClass(a.tool.Effect),
 		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
 		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: a.approval, Tainted: r.Tainted,
-		KeepsRecord: a.flight != nil && a.row == nil && a.tool.Effect != store.Read,
+		KeepsRecord: a.flight != nil && a.row == nil && !a.follows(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask policy: %w", err)

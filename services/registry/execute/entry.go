@@ -20,6 +20,7 @@ type entry struct {
 
 	mu      sync.Mutex
 	written bool // the row is in the ledger
+	erased  bool // its turn or session was erased, so it is only recorded at its end
 	ended   bool
 	timer   *time.Timer
 }
@@ -47,16 +48,18 @@ func (x *Executor) late(ctx context.Context, row store.Execution) *entry {
 func (e *entry) write(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.written || e.ended {
+	if e.written || e.erased || e.ended {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	if err := e.x.deps.Store.Open(ctx, e.row); err != nil {
-		return err
+	err := e.x.deps.Store.OpenLate(ctx, e.row)
+	if errors.Is(err, store.ErrForgotten) {
+		e.erased = true
+		return nil
 	}
-	e.written = true
-	return nil
+	e.written = err == nil
+	return err
 }
 
 // again records that the call is about to be sent again.
@@ -64,8 +67,13 @@ func (e *entry) again(ctx context.Context) error {
 	if err := e.write(ctx); err != nil {
 		return err
 	}
-	if err := e.x.deps.Store.Attempt(ctx, e.row); err != nil {
-		return err
+	e.mu.Lock()
+	written := e.written
+	e.mu.Unlock()
+	if written {
+		if err := e.x.deps.Store.Attempt(ctx, e.row); err != nil {
+			return err
+		}
 	}
 	e.row.Attempts++
 	return nil
@@ -110,6 +118,9 @@ func (e *entry) end(ctx context.Context, row store.Execution) error {
 	e.ended = true
 	if e.written {
 		return e.x.deps.Store.Close(ctx, row)
+	}
+	if row.State == store.Waiting { // nobody is left to answer
+		row.State = store.Failed
 	}
 	row.Lease = time.Time{}
 	return e.x.deps.Store.RecordLater(ctx, row)

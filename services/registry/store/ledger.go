@@ -47,6 +47,32 @@ func (q sqlLedger) Open(ctx context.Context, e Execution) error {
 	return nil
 }
 
+func (q sqlLedger) OpenLate(ctx context.Context, e Execution) error {
+	of := e.erasedWith()
+	if of.ID == "" {
+		return q.Open(ctx, e)
+	}
+	err := q.writer(e.Effect)(ctx, func(tx sqldb.Tx) error {
+		buried, err := q.forgotten.Buried(ctx, tx, []tombstone.ID{of})
+		if err != nil {
+			return err
+		}
+		if buried[of] {
+			return ErrForgotten
+		}
+		return sqldb.ExecOne(ctx, tx, insertExecutions, append(q.values(e), e.Decision)...)
+	})
+	switch {
+	case errors.Is(err, ErrForgotten):
+		return ErrForgotten
+	case sqldb.IsUnique(err):
+		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
+	case err != nil:
+		return fmt.Errorf("open execution: %w", err)
+	}
+	return nil
+}
+
 // values are those of executionColumns of a new row, and its arguments.
 func (q sqlLedger) values(e Execution) []any {
 	return []any{

@@ -18,6 +18,8 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrChanged means that the row changed since the caller read it.
 	ErrChanged = errors.New("changed meanwhile")
+	// ErrForgotten means that the turn or session that a row belongs to was erased.
+	ErrForgotten = errors.New("erased meanwhile")
 )
 
 // SourceStore stores sources.
@@ -75,6 +77,8 @@ type Ledger interface {
 	Execution(ctx context.Context, tenant, key string) (Execution, error)
 	// Open commits a new open row, to disk if its effect may not be repeated; ErrExists if the key is taken.
 	Open(ctx context.Context, e Execution) error
+	// OpenLate is Open for a call that is under way. ErrForgotten if its turn or session was erased meanwhile.
+	OpenLate(ctx context.Context, e Execution) error
 	// Reopen opens the row again, as Open does, for owner until lease, with one more attempt and with decision, definition, effect, approval
 	// and resolution of e, if it still has the state, owner and attempts of e; else ErrChanged. It returns the new row.
 	Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error)

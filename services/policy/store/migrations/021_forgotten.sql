@@ -7,3 +7,6 @@ CREATE TABLE decisions_forgotten (
     PRIMARY KEY (id, tenant)
 );
 CREATE INDEX decisions_forgotten_by_time ON decisions_forgotten (at_us);
+
+-- +goose Down
+DROP TABLE decisions_forgotten;

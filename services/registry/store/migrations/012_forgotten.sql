@@ -7,3 +7,6 @@ CREATE TABLE executions_forgotten (
     PRIMARY KEY (id, tenant)
 );
 CREATE INDEX executions_forgotten_by_time ON executions_forgotten (at_us);
+
+-- +goose Down
+DROP TABLE executions_forgotten;

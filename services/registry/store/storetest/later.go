@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -101,5 +102,31 @@ func (s suite) late(t *testing.T) {
 	}
 	if _, events := s.recorded(t, "buried"); len(events) > 0 {
 		t.Errorf("%d events are left", len(events))
+	}
+}
+
+// opensLate: a call that is under way when its turn or session is erased, in another replica, gets no row.
+func (s suite) opensLate(t *testing.T) {
+	ctx := t.Context()
+	if _, err := s.other.Forget(ctx, "erased", []string{"trn_e", "ses_e"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, turn, session string
+		want                error
+	}{
+		{"of the turn", "trn_e", "ses_e", store.ErrForgotten},
+		{"of the session", "", "ses_e", store.ErrForgotten},
+		{"of another turn", "trn_other", "ses_other", nil},
+		{"of none", "", "", nil},
+	} {
+		e := execution("erased", "late "+row.name)
+		e.Effect, e.TurnID, e.SessionID = store.Read, row.turn, row.session
+		if err := s.OpenLate(ctx, e); !errors.Is(err, row.want) || row.want == nil && err != nil {
+			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
+		}
+	}
+	if rows, err := s.Executions(ctx, "erased", store.ExecutionFilter{}, store.Cursor{}, 10); err != nil || len(rows) != 2 {
+		t.Errorf("%d rows, %v; want 2", len(rows), err)
 	}
 }

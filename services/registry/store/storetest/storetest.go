@@ -55,6 +55,7 @@ func Run(t *testing.T, url string) {
 	t.Run("cached results", s.cached)
 	t.Run("rows that are written later", s.later)
 	t.Run("late rows of what is erased", s.late)
+	t.Run("calls under way when they are erased", s.opensLate)
 	t.Run("use of tools", s.toolUsage)
 	t.Run("recent executions", s.recent)
 	t.Run("tool groups", s.groups)
