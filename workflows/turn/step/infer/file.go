@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -28,7 +29,7 @@ func (i *infer) withFiles(ctx context.Context, messages []*turnv1.Message) ([]*t
 		m := proto.CloneOf(messages[n])
 		for _, p := range m.GetContent() {
 			f := p.GetFile()
-			if f == nil || f.GetSize() > room {
+			if f == nil || f.GetSize() > room || !shown(f.GetMediaType()) {
 				continue
 			}
 			data, err := i.readFile(ctx, f)
@@ -47,6 +48,11 @@ func (i *infer) withFiles(ctx context.Context, messages []*turnv1.Message) ([]*t
 		out[n] = m
 	}
 	return out, nil
+}
+
+// shown reports whether models read files of a type: images, and what is text.
+func shown(media string) bool {
+	return strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/") || media == "application/json"
 }
 
 // readFile returns the content of a file of the session, nil if the session does not have it.

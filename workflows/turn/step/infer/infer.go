@@ -138,12 +138,15 @@ func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
 // begin makes the prompt, and returns how the model is asked and since when: by the call that Open has made, unless the lease bounds what
 // the model may write.
 func (i *infer) begin(ctx context.Context) (model.Ask, time.Time, error) {
-	if o := i.opened; o != nil && i.Lease.GetMaxOutputTokens() == 0 {
-		<-o.ready
-		if o.prompt != nil {
-			i.prompt = *o.prompt
-			return o.follow, o.asked, nil
-		}
+	o := i.opened
+	i.opened = nil // what it says is read once
+	switch {
+	case o == nil:
+	case i.Lease.GetMaxOutputTokens() > 0: // it was asked without this limit
+		o.cancel()
+	case o.made(ctx):
+		i.prompt = *o.prompt
+		return o.follow, o.asked, nil
 	}
 	history, err := i.context(ctx)
 	if err != nil {
@@ -260,11 +263,14 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	if err != nil {
 		return p, err
 	}
-	messages, found, err := i.Shields.Conversation(ctx, i.Work, history.GetMessages())
-	if err != nil {
-		return p, err
+	messages := history.GetMessages()
+	if !contract.Hosted(agent) { // an executor reads files by itself
+		if messages, err = i.withFiles(ctx, messages); err != nil {
+			return p, err
+		}
 	}
-	if messages, err = i.withFiles(ctx, messages); err != nil {
+	messages, found, err := i.Shields.Conversation(ctx, i.Work, messages)
+	if err != nil {
 		return p, err
 	}
 	req := &inferencev1.GenerateRequest{

@@ -83,6 +83,17 @@ func (o *opened) take(m *inferencev1.GenerateResponse) {
 	o.said = append(o.said, m)
 }
 
+// made waits until the model is asked, and reports whether it is. The end of ctx breaks that off.
+func (o *opened) made(ctx context.Context) bool {
+	select {
+	case <-o.ready:
+	case <-ctx.Done():
+		o.cancel()
+		<-o.ready
+	}
+	return o.prompt != nil
+}
+
 // follow is the model.Ask that continues the call.
 func (o *opened) follow(
 	ctx context.Context, _ *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),

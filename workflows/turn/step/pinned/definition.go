@@ -131,8 +131,14 @@ func DefinitionHash(t *step.Loaded, tool string) string {
 // calledFor returns the pinned tools that a conversation calls for: the reader of artifacts only once there is an artifact.
 func calledFor(pinned []*executionv1.PinnedTool, conversation []*turnv1.Message) []*executionv1.PinnedTool {
 	i := slices.IndexFunc(pinned, (*executionv1.PinnedTool).GetWithArtifacts)
-	if i < 0 || slices.ContainsFunc(conversation, func(m *turnv1.Message) bool { return len(m.GetToolResult().GetArtifactIds()) > 0 }) {
+	if i < 0 || slices.ContainsFunc(conversation, hasArtifact) {
 		return pinned
 	}
 	return slices.Delete(slices.Clone(pinned), i, i+1)
+}
+
+// hasArtifact reports whether a message refers to an artifact, as files of users are.
+func hasArtifact(m *turnv1.Message) bool {
+	return len(m.GetToolResult().GetArtifactIds()) > 0 ||
+		slices.ContainsFunc(m.GetContent(), func(p *turnv1.ContentPart) bool { return p.GetFile() != nil })
 }

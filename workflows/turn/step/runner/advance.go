@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -262,14 +264,17 @@ func (a *advance) unclaimed(ctx context.Context, k step.Kind, w *task) (*step.Co
 // release releases the leases that were taken ahead and not used.
 func (a *advance) release(ctx context.Context) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, w := range a.claimed {
-		w.close()
+	unused := slices.Collect(maps.Values(a.claimed))
+	clear(a.claimed)
+	over := engine.Next(engine.State{Outcomes: a.outcomes, Now: a.runner.Now()}).Done
+	a.mu.Unlock()
+	for _, w := range unused {
+		w.close() // waits for an opened call, which may take the lock
 		if w.Lease = w.claimed.GetLease(); w.Lease != nil {
 			a.runner.release(ctx, w, 0)
 		}
 	}
-	if engine.Next(engine.State{Outcomes: a.outcomes, Now: a.runner.Now()}).Done {
+	if over {
 		a.runner.forget(a.turn.TurnID)
 	}
 }

@@ -59,6 +59,9 @@ func (a *advance) prepare(ctx context.Context, w *task) error {
 func (a *advance) open(ctx context.Context, req *step.Commit) {
 	surface := a.loadedAfter(req).GetSurface()
 	held := req.GetFence() > 0 // or other workers may be about to do the same
+	if req.GetOutcome().GetKind() == turnv1.StepKind_STEP_KIND_COMPACT {
+		return // until this is committed, the journal and the memory have the conversation that was too long
+	}
 	if !held || !a.loaded.GetMayRunAhead() || surface.GetMaxTokens() > 0 || surface.GetMaxCostMicros() > 0 {
 		return
 	}

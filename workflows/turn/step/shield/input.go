@@ -3,6 +3,8 @@ package shield
 import (
 	"context"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -109,11 +111,20 @@ func userTexts(m *turnv1.Message) []string {
 	}
 	var texts []string
 	for _, p := range m.GetContent() {
-		if p.GetText() != "" {
-			texts = append(texts, p.GetText())
+		if text := partText(p); text != "" {
+			texts = append(texts, text)
 		}
 	}
 	return texts
+}
+
+// partText is what models read as text of a part: a text, or bytes that are text, as files are.
+func partText(p *turnv1.ContentPart) string {
+	b := p.GetBlob()
+	if text := strings.HasPrefix(b.GetMediaType(), "text/") || b.GetMediaType() == "application/json"; text && utf8.Valid(b.GetData()) {
+		return string(b.GetData())
+	}
+	return p.GetText()
 }
 
 // redactedMessage returns a user's message with its texts as redacted by the shields.
@@ -123,7 +134,7 @@ func redactedMessage(m *turnv1.Message, checked []*policyv1.CheckedText) *turnv1
 	}
 	m = proto.CloneOf(m)
 	for _, p := range m.GetContent() {
-		if p.GetText() == "" {
+		if partText(p) == "" {
 			continue
 		}
 		switch c := checked[0]; {
