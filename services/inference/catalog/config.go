@@ -105,6 +105,8 @@ func (p ProviderConfig) checkAWS(kind provider.Traits) error {
 		return fmt.Errorf("region %q: lower-case letters, digits and dashes", p.Region)
 	case kind.AWS && p.Region == "" && (p.BaseURL == "" || p.AccessKeyID != ""):
 		return errors.New("region is required: for example eu-central-1")
+	case p.AccessKeyID != "" && p.APIKeyFrom != "":
+		return errors.New("api_key_from and access_key_id exclude each other: a key of a request is a key of Bedrock's own")
 	}
 	return nil
 }

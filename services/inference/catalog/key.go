@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -69,5 +70,5 @@ func (c *Catalog) storedKey(p *Provider) (secret.Value, error) {
 
 // validKey reports whether a text can be a key.
 func (p *Provider) validKey(key string) bool {
-	return p.Kind.KeyDocument || httpguts.ValidHeaderFieldValue(key)
+	return httpguts.ValidHeaderFieldValue(key) || p.Kind.KeyDocument && strings.HasPrefix(strings.TrimSpace(key), "{")
 }

@@ -16,6 +16,19 @@ func IsImage(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
 }
 
+// Images are the images that an API takes: those that IsImage reports, with exceptions. Others are named in the text.
+type Images struct {
+	// Without are types that it does not take.
+	Without []string
+	// MaxBytes limits each image; 0 = no limit.
+	MaxBytes int
+}
+
+// Has reports whether a blob is an image that the API takes.
+func (i Images) Has(b *turnv1.Blob) bool {
+	return IsImage(b.GetMediaType()) && !slices.Contains(i.Without, b.GetMediaType()) && (i.MaxBytes == 0 || len(b.GetData()) <= i.MaxBytes)
+}
+
 // PartText returns the text of a content part: text as it is, a text file's content, and a note for other content.
 func PartText(p *turnv1.ContentPart) string {
 	switch v := p.GetPart().(type) {
@@ -28,7 +41,8 @@ func PartText(p *turnv1.ContentPart) string {
 		}
 		return fmt.Sprintf("[%s, %d bytes: cannot be shown here]", media, len(data))
 	case *turnv1.ContentPart_File:
-		return fmt.Sprintf("[file %s: %s, %d bytes: cannot be shown here]", v.File.GetName(), v.File.GetMediaType(), v.File.GetSize())
+		return fmt.Sprintf("[file %s, artifact %s: %s, %d bytes: cannot be shown here]", v.File.GetName(), v.File.GetFileId(),
+			v.File.GetMediaType(), v.File.GetSize())
 	case *turnv1.ContentPart_Link:
 		if v.Link.GetName() != "" {
 			return fmt.Sprintf("[%s: %s]", v.Link.GetName(), v.Link.GetUri())
@@ -60,10 +74,10 @@ func ResultText(r *turnv1.ToolResult) string {
 }
 
 // ResultParts is ResultText for APIs that take images in results. Either may be empty, but not both.
-func ResultParts(r *turnv1.ToolResult) (images []*turnv1.Blob, text string) {
+func (i Images) ResultParts(r *turnv1.ToolResult) (images []*turnv1.Blob, text string) {
 	var others []*turnv1.ContentPart
 	for _, p := range r.GetContent() {
-		if b := p.GetBlob(); IsImage(b.GetMediaType()) {
+		if b := p.GetBlob(); i.Has(b) {
 			images = append(images, b)
 		} else {
 			others = append(others, p)

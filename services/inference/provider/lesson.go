@@ -88,10 +88,14 @@ type Sent struct {
 // Learn reports whether a refusal says what to avoid, and changes the manner: the request can be written again. Only a refusal of the
 // request itself does.
 func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
+	said := strings.ToLower(f.Kind + " " + f.Param + " " + f.Message)
+	if f.class() == classPermission && strings.Contains(said, "prompt caching") && len(sent.Returned) > 0 && !m.Plain {
+		m.Plain, m.refused = true, true // how Bedrock refuses cache points
+		return true
+	}
 	if f.class() != classRequest {
 		return false
 	}
-	said := strings.ToLower(f.Kind + " " + f.Param + " " + f.Message)
 	says := func(word string) bool { return strings.Contains(said, strings.ToLower(word)) }
 	if len(sent.Returned) > 0 && !m.Plain && (slices.ContainsFunc(returned, says) || slices.ContainsFunc(sent.Returned, says)) {
 		m.Plain, m.refused = true, slices.ContainsFunc(sent.Returned, says)

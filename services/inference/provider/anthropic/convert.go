@@ -10,6 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
+// shown are the images that the API takes. It refuses those of more than 5 MB in base64.
+var shown = provider.Images{MaxBytes: 3_750_000}
+
 // maxName is the maximum length of a tool's name. Anthropic's own API takes more; others that serve its models do not.
 const maxName = 64
 
@@ -113,7 +116,7 @@ func (c *call) messages(conversation []*turnv1.Message) []message {
 func content(parts []*turnv1.ContentPart) []any {
 	var out []any
 	for _, p := range parts {
-		if b := p.GetBlob(); provider.IsImage(b.GetMediaType()) {
+		if b := p.GetBlob(); shown.Has(b) {
 			out = append(out, imageBlock(b))
 		} else if text := provider.PartText(p); strings.TrimSpace(text) != "" {
 			out = append(out, textBlock(text))
@@ -143,7 +146,7 @@ func (c *call) toolUse(tc *turnv1.ToolCall) contentBlock {
 // result keeps images; everything else is text.
 func (c *call) result(r *turnv1.ToolResult) contentBlock {
 	out := contentBlock{Type: "tool_result", ToolUseID: c.ids.Result(r), IsError: r.GetIsError()}
-	images, text := provider.ResultParts(r)
+	images, text := shown.ResultParts(r)
 	for _, b := range images {
 		out.Content = append(out.Content, imageBlock(b))
 	}

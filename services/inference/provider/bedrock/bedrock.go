@@ -45,9 +45,13 @@ func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 	}
 	client.Secrets = append(client.Secrets, cfg.SessionToken)
 	control, err := provider.NewClient(cfg, host("bedrock"), signer(cfg))
+	if err != nil {
+		return nil, err
+	}
+	control.Secrets = client.Secrets
 	return &Provider{
 		client: client, control: control, issuer: provider.Issuer(name, cfg.BaseURL+" "+cfg.Region), lessons: provider.NewLessons(),
-	}, err
+	}, nil
 }
 
 // signer returns what signs requests with an access key, or adds a key of Bedrock's own.

@@ -12,6 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
+// shown are the images that the API takes: at most 3.75 MB each.
+var shown = provider.Images{MaxBytes: 3_750_000}
+
 // maxName is the maximum length of a tool's name.
 const maxName = 64
 
@@ -25,7 +28,7 @@ var (
 	// statuses are models that take the status of a result.
 	statuses = regexp.MustCompile(`anthropic\.claude|amazon\.nova`)
 	// uncached are those of them that take no cache points.
-	uncached = regexp.MustCompile(`claude-(v2|instant|3-haiku|3-sonnet|3-opus|3-5-sonnet-20240620)`)
+	uncached = regexp.MustCompile(`claude-(v2|instant|3-haiku|3-sonnet|3-opus|3-5-sonnet)`)
 )
 
 // Names of what can be left out if the provider refuses it.
@@ -150,7 +153,7 @@ func imageBlock(b *turnv1.Blob) block {
 func content(parts []*turnv1.ContentPart) []any {
 	var out []any
 	for _, p := range parts {
-		if b := p.GetBlob(); provider.IsImage(b.GetMediaType()) {
+		if b := p.GetBlob(); shown.Has(b) {
 			out = append(out, imageBlock(b))
 		} else if text := provider.PartText(p); strings.TrimSpace(text) != "" {
 			out = append(out, block{Text: text})
@@ -202,7 +205,7 @@ func reasoningOf(block json.RawMessage) any {
 // result keeps images; everything else is text.
 func (c *call) result(r *turnv1.ToolResult) block {
 	made := &toolResult{ID: c.ids.Result(r)}
-	images, text := provider.ResultParts(r)
+	images, text := shown.ResultParts(r)
 	for _, b := range images {
 		made.Content = append(made.Content, imageBlock(b))
 	}

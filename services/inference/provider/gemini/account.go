@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -40,22 +41,26 @@ func isAccount(key secret.Value) bool { return strings.HasPrefix(strings.TrimSpa
 // accounts gets tokens for service accounts, and keeps those of the account that was used last.
 type accounts struct {
 	http *http.Client
+	own  secret.Value // the provider's own key
 
 	mu     sync.Mutex
 	key    secret.Value
 	tokens oauth2.TokenSource
 }
 
+// googleHost is where tokens of service accounts come from.
+const googleHost = "oauth2.googleapis.com"
+
 // tokenTimeout bounds a request for a token.
 const tokenTimeout = 15 * time.Second
 
-func newAccounts(client *http.Client) *accounts {
+func newAccounts(client *http.Client, own secret.Value) *accounts {
 	if client == nil {
 		return &accounts{} // refused later
 	}
 	bounded := *client
 	bounded.Timeout = tokenTimeout
-	return &accounts{http: &bounded}
+	return &accounts{http: &bounded, own: own}
 }
 
 // sign adds a token to a request.
@@ -106,6 +111,11 @@ func (a *accounts) of(key secret.Value) (oauth2.TokenSource, error) {
 		read.TokenURL == "" {
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is no key of a service account").
 			Hint("Write a key of the Gemini API, or the JSON of a service account's key.")
+	}
+	// Callers must not choose which hosts the mesh calls.
+	if u, err := url.Parse(read.TokenURL); !a.own.Equal(key) && (err != nil || u.Scheme != "https" || u.Host != googleHost) {
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the token_uri of the key is not at %s", googleHost).
+			Hint("Send the key of a service account as Google writes it.")
 	}
 	cfg := jwt.Config{
 		Email: read.Email, PrivateKey: []byte(read.PrivateKey), PrivateKeyID: read.KeyID, Scopes: []string{scope}, TokenURL: read.TokenURL,

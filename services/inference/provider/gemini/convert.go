@@ -12,6 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
+// shown are the images that the API takes.
+var shown = provider.Images{Without: []string{"image/gif"}}
+
 // maxName is the maximum length of a tool's name.
 const maxName = 64
 
@@ -125,7 +128,7 @@ func image(b *turnv1.Blob) part { return part{Data: &blob{b.GetMediaType(), b.Ge
 func userParts(content []*turnv1.ContentPart) []any {
 	var out []any
 	for _, p := range content {
-		if b := p.GetBlob(); provider.IsImage(b.GetMediaType()) {
+		if b := p.GetBlob(); shown.Has(b) {
 			out = append(out, image(b))
 		} else if text := provider.PartText(p); text != "" {
 			out = append(out, textPart(text))
@@ -177,7 +180,7 @@ func (c *call) assistant(m *turnv1.Message) []any {
 
 // result has the images in the result, or beside it for older models.
 func (c *call) result(r *turnv1.ToolResult) []any {
-	images, text := provider.ResultParts(r)
+	images, text := shown.ResultParts(r)
 	key := "output"
 	if r.GetIsError() {
 		key = "error"

@@ -39,7 +39,7 @@ type Provider struct {
 
 // New implements provider.Kind.
 func (Kind) New(cfg provider.Config) (provider.Provider, error) {
-	accounts := newAccounts(cfg.HTTP)
+	accounts := newAccounts(cfg.HTTP, cfg.APIKey)
 	sign := func(r *http.Request, key secret.Value, _ []byte) error {
 		if isAccount(key) {
 			return accounts.sign(r, key)

@@ -9,6 +9,9 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
+// pictures are the images that the API takes.
+var pictures = provider.Images{Without: []string{"image/gif"}}
+
 // maxName is the maximum length of a tool's name, which models know from other APIs.
 const maxName = 64
 
@@ -87,7 +90,7 @@ func (c *call) sees() bool {
 func (c *call) content(parts []*turnv1.ContentPart) (images [][]byte, text string) {
 	var others []*turnv1.ContentPart
 	for _, p := range parts {
-		if b := p.GetBlob(); provider.IsImage(b.GetMediaType()) && c.sees() {
+		if b := p.GetBlob(); pictures.Has(b) && c.sees() {
 			images = append(images, b.GetData())
 		} else {
 			others = append(others, p)
@@ -116,7 +119,7 @@ func (c *call) result(r *turnv1.ToolResult) message {
 	out := message{Role: "tool", ToolName: c.names.Wire(r.GetTool()), ToolCallID: c.ids.Result(r), Content: provider.ResultText(r)}
 	if c.sees() {
 		var images []*turnv1.Blob
-		if images, out.Content = provider.ResultParts(r); out.Content == "" {
+		if images, out.Content = pictures.ResultParts(r); out.Content == "" {
 			out.Content = "(see the image)"
 		}
 		for _, b := range images {

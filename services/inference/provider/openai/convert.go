@@ -11,6 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
+// shown are the images that the API takes.
+var shown provider.Images
+
 // Limits of OpenAI's API, which others have copied.
 const (
 	maxName        = 64
@@ -87,14 +90,14 @@ func (c *call) body() body {
 func userContent(content []*turnv1.ContentPart) any {
 	images := false
 	for _, c := range content {
-		images = images || provider.IsImage(c.GetBlob().GetMediaType())
+		images = images || shown.Has(c.GetBlob())
 	}
 	if !images {
 		return provider.Text(content)
 	}
 	var parts []contentPart
 	for _, c := range content {
-		if b := c.GetBlob(); provider.IsImage(b.GetMediaType()) {
+		if b := c.GetBlob(); shown.Has(b) {
 			url := "data:" + b.GetMediaType() + ";base64," + base64.StdEncoding.EncodeToString(b.GetData())
 			parts = append(parts, contentPart{Type: "image_url", Image: &imageURL{url}})
 		} else if text := provider.PartText(c); text != "" {

@@ -10,6 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
+// shown are the images that the API takes.
+var shown provider.Images
+
 // Limits of the API.
 const (
 	maxName        = 64
@@ -80,7 +83,7 @@ func image(b *turnv1.Blob) contentPart {
 func parts(content []*turnv1.ContentPart) []contentPart {
 	out := []contentPart{}
 	for _, p := range content {
-		if b := p.GetBlob(); provider.IsImage(b.GetMediaType()) {
+		if b := p.GetBlob(); shown.Has(b) {
 			out = append(out, image(b))
 		} else if text := provider.PartText(p); text != "" {
 			out = append(out, contentPart{Type: "input_text", Text: text})
@@ -100,6 +103,9 @@ func (c *call) assistant(m *turnv1.Message) (out []any) {
 		for _, tc := range m.GetToolCalls() {
 			steps = append(steps, provider.Step{Call: tc})
 		}
+	}
+	for len(steps) > 0 && steps[len(steps)-1].Block != nil { // the API refuses reasoning that nothing follows
+		steps = steps[:len(steps)-1]
 	}
 	for _, s := range steps {
 		switch {
@@ -121,7 +127,7 @@ func (c *call) assistant(m *turnv1.Message) (out []any) {
 
 // result marks a failed call in its text: the API has no other way.
 func (c *call) result(r *turnv1.ToolResult) output {
-	images, text := provider.ResultParts(r)
+	images, text := shown.ResultParts(r)
 	if r.GetIsError() {
 		text = "Error: " + text
 	}

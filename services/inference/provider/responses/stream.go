@@ -40,6 +40,7 @@ type sentItem struct {
 	Name      string            `json:"name"`
 	Arguments provider.Fragment `json:"arguments"`
 	Phase     json.RawMessage   `json:"phase"`
+	Encrypted string            `json:"encrypted_content"`
 	Content   []struct {
 		Text    provider.Fragment `json:"text"`
 		Refusal provider.Fragment `json:"refusal"`
@@ -210,6 +211,7 @@ func (s *stream) finish(index int, raw json.RawMessage) error {
 		}
 	case sent.Type == "function_call" && !some:
 		return s.emit(provider.Delta{Call: &provider.CallDelta{Index: it.call, Arguments: string(sent.Arguments)}})
+	case sent.Type == "reasoning" && sent.Encrypted == "": // the API stores nothing, so it could not find it again
 	case sent.Type != "message" && sent.Type != "function_call":
 		s.back.Block(slices.Clone(raw))
 	}
