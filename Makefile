@@ -16,7 +16,7 @@ TOOLS := bin/tools
 BUF   ?= $(TOOLS)/buf
 LINT  := $(CURDIR)/$(TOOLS)/golangci-lint
 LINT_MODULES := . examples tools/protoc deploy/temporal
-LINT_INPUTS  := .golangci.yaml go.mod go.sum go.work go.work.sum $(TOOLS)/golangci-lint
+LINT_INPUTS  := Makefile .golangci.yaml go.mod go.sum go.work go.work.sum $(TOOLS)/golangci-lint
 
 # Modules that are not in go.work: each is built by itself.
 TOOL_MODULES := $(patsubst %/go.mod,%,$(wildcard tools/*/go.mod))

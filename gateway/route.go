@@ -135,6 +135,7 @@ func (g *Gateway) fileHandlers() []fileHandler {
 	return []fileHandler{
 		{http.MethodPost, "/v1/files", files.Create},
 		{http.MethodGet, "/v1/files/{file_id}/content", files.Content},
+		{http.MethodHead, "/v1/files/{file_id}/content", files.Content},
 	}
 }
 

@@ -122,6 +122,9 @@ func TestFileContent(t *testing.T) {
 	if part.status != http.StatusPartialContent || string(part.body) != "56789" {
 		t.Errorf("the end is %d %.20q", part.status, part.body)
 	}
+	if many := s.do("GET", path, "", "Range", "bytes=0-0,2-2"); many.status != http.StatusOK || string(many.body) != stored {
+		t.Errorf("several ranges are %d with %d bytes, want the whole", many.status, len(many.body))
+	}
 	if known := s.do("GET", path, "", "If-None-Match", `"abc"`); known.status != http.StatusNotModified {
 		t.Errorf("a known file is answered with %d", known.status)
 	}

@@ -38,12 +38,12 @@ secrets() {
 	if [ -f "$searched" ]; then
 		known=$(while read -r commit; do if git cat-file -e "$commit^{commit}" 2>/dev/null; then echo "$commit"; fi; done <"$searched" | tr '\n' ' ')
 	fi
+	tips=$(git rev-list --no-walk --all HEAD) # before the search: what comes later is not searched
 	# The first options are those of gitleaks without options.
 	"$tools/gitleaks" git --no-banner --log-level error --redact --verbose --log-opts="--full-history --all --diff-filter=tuxdb${known:+ --not ${known% }}" .
 	# Without its history a commit is not known to be clean.
-	if [ -n "${HOME:-}" ] && [ "$(git rev-parse --is-shallow-repository)" = false ]; then
-		mkdir -p "$folder"
-		{ git rev-list --no-walk --all HEAD; cat "$searched" 2>/dev/null || true; } | awk '!seen[$0]++' | head -n 100 >"$searched.$$"
+	if [ -n "${HOME:-}" ] && [ "$(git rev-parse --is-shallow-repository)" = false ] && mkdir -p "$folder" 2>/dev/null; then
+		{ printf '%s\n' "$tips"; cat "$searched" 2>/dev/null || true; } | awk '!seen[$0]++' | head -n 100 >"$searched.$$"
 		mv "$searched.$$" "$searched"
 	fi
 	echo "supply: no secrets in $(git rev-list --count --all HEAD) commits"
@@ -78,7 +78,7 @@ sums="go.sum examples/go.sum deploy/temporal/go.sum"
 files=$(written)
 # shellcheck disable=SC2086 # a list of files
 if [ -n "$files" ]; then
-	printf '%s\n' "$files" | ./scripts/unchanged.sh checksums - $sums -- "$0" checksums
+	printf '%s\n' "$files" | ./scripts/unchanged.sh checksums - $sums scripts/check-supply.sh -- "$0" checksums
 else
 	checksums # find cannot print
 fi

@@ -107,13 +107,13 @@ func (a *API) allowed(path string) []string {
 		}
 	}
 	for _, e := range a.custom {
-		if matches(e.pattern, path) {
+		if matches(e.pattern, path) && !slices.Contains(out, e.method) {
 			out = append(out, e.method)
 		}
 	}
 	if a.IsStream(path) {
 		out = append(out, http.MethodGet)
-	} else if slices.Contains(out, http.MethodGet) {
+	} else if slices.Contains(out, http.MethodGet) && !slices.Contains(out, http.MethodHead) {
 		out = append(out, http.MethodHead)
 	}
 	slices.Sort(out)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/rest"
@@ -20,13 +23,18 @@ func (f *Files) Content(w http.ResponseWriter, r *http.Request, vars map[string]
 	}
 	var content *reader
 	if err == nil {
-		content = &reader{ctx: ctx, files: f.files, id: vars["file_id"]}
+		content = &reader{ctx: ctx, files: f.files, id: strings.ToValidUTF8(vars["file_id"], "\uFFFD")}
 		err = content.fill()
 	}
 	if err != nil {
 		problem.Write(w, r, err)
 		return
 	}
+	if strings.Contains(r.Header.Get("Range"), ",") { // many small ranges cost much more than the file
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+	}
+	w.Header().Set(gzhttp.HeaderNoCompression, "1") // the ETag is that of the bytes
 	w.Header().Set("ETag", `"`+content.file.GetSha256()+`"`)
 	rest.SetAttachment(w.Header(), content.file.GetName(), content.file.GetMediaType())
 	http.ServeContent(w, r, "", content.file.GetCreateTime().AsTime(), content)
@@ -79,8 +87,12 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	if offset < 0 {
 		return 0, errors.New("seek before the beginning")
 	}
-	if offset != r.at {
-		r.at, r.have = offset, nil
+	switch skip := offset - r.at; {
+	case skip < 0 || skip > int64(len(r.have)):
+		r.have = nil
+	default:
+		r.have = r.have[skip:]
 	}
+	r.at = offset
 	return r.at, nil
 }

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -117,7 +118,10 @@ func malformed(err error) error {
 func send(stream grpc.ClientStreamingClient[sessionsv1.UploadFileRequest, sessionsv1.File], part *multipart.Part,
 	rc *http.ResponseController,
 ) error {
-	spec := &sessionsv1.FileSpec{Name: part.FileName(), MediaType: part.Header.Get("Content-Type")}
+	defer func() { _ = rc.SetReadDeadline(time.Time{}) }() // net/http reads on, to notice that the caller leaves
+	spec := &sessionsv1.FileSpec{
+		Name: strings.ToValidUTF8(part.FileName(), "\uFFFD"), MediaType: strings.ToValidUTF8(part.Header.Get("Content-Type"), "\uFFFD"),
+	}
 	err := stream.Send(&sessionsv1.UploadFileRequest{Message: &sessionsv1.UploadFileRequest_Spec{Spec: spec}})
 	buf := make([]byte, chunk)
 	for err == nil {

@@ -94,6 +94,7 @@ func callers() map[string][]string {
 		"windlass.sessions.v1.AgentService":         {Gateway, Registry},
 		"windlass.sessions.v1.SessionService":       {Gateway, Registry},
 		"windlass.sessions.v1.ArtifactService":      {Gateway, Registry},
+		"windlass.sessions.v1.FileService":          {Gateway},
 		"windlass.health.v1.HealthService":          {Gateway},
 		"windlass.sessions.v1.TurnService":          {Gateway, Registry},
 	}

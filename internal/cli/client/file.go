@@ -62,5 +62,21 @@ func partHeader(name, mediaType string) textproto.MIMEHeader {
 
 // FileContent returns the bytes of a file.
 func (c *Client) FileContent(ctx context.Context, id string) ([]byte, error) {
-	return c.do(ctx, request{path: filesPath + Path(id, "content")}, nil)
+	req, err := c.request(ctx, request{path: filesPath + Path(id, "content")})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.stream.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	defer func() { _ = answer.Body.Close() }() // read to its end below
+	raw, err := io.ReadAll(answer.Body)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the file from %s: %w", c.Server(), err)
+	case answer.StatusCode >= 300:
+		return nil, problem(answer, raw)
+	}
+	return raw, nil
 }

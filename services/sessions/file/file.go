@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -37,8 +39,14 @@ func (c Config) Check() error {
 	return nil
 }
 
-// maxRead is the maximum number of bytes that one read returns.
-const maxRead = 8 << 20
+const (
+	// maxRead is the maximum number of bytes that one read returns.
+	maxRead = 8 << 20
+	// pieceTime is how long a caller may take to send more of a file, and uploadTime to send all of it.
+	pieceTime, uploadTime = 30 * time.Second, 10 * time.Minute
+	// maxOwnUploads is how many uploads of one user a process takes at a time.
+	maxOwnUploads = 3
+)
 
 // Spec describes a file that is uploaded.
 type Spec struct{ Name, MediaType string }
@@ -48,11 +56,14 @@ type Service struct {
 	cfg     Config
 	store   *store.Store
 	uploads chan struct{} // holds one for each upload under way
+
+	mu  sync.Mutex
+	own map[[2]string]int // uploads of a tenant's subject that are under way or wait
 }
 
 // New returns the service.
 func New(cfg Config, s *store.Store) *Service {
-	return &Service{cfg: cfg, store: s, uploads: make(chan struct{}, max(cfg.MaxUploads, 1))}
+	return &Service{cfg: cfg, store: s, uploads: make(chan struct{}, max(cfg.MaxUploads, 1)), own: map[[2]string]int{}}
 }
 
 func errNotFound(id string) error {
@@ -61,13 +72,12 @@ func errNotFound(id string) error {
 
 // Upload stores a file of the caller. next returns its bytes piece by piece, and nothing at the end.
 func (s *Service) Upload(ctx context.Context, spec Spec, next func() ([]byte, error)) (store.File, error) {
-	select {
-	case s.uploads <- struct{}{}:
-		defer func() { <-s.uploads }()
-	case <-ctx.Done():
-		return store.File{}, ctx.Err()
+	done, err := s.begin(ctx)
+	if err != nil {
+		return store.File{}, err
 	}
-	data, err := s.receive(next)
+	defer done()
+	data, err := s.receive(inTime(ctx, next))
 	if err != nil {
 		return store.File{}, err
 	}
@@ -91,6 +101,61 @@ func (s *Service) Upload(ctx context.Context, spec Spec, next func() ([]byte, er
 			Hint("Delete files that you need no longer.")
 	}
 	return f, err
+}
+
+// begin admits an upload of the caller, and waits until the process takes it. The returned function ends it.
+func (s *Service) begin(ctx context.Context) (done func(), err error) {
+	p := authn.From(ctx)
+	who := [2]string{p.GetTenant(), p.GetSubject()}
+	count := func(change int) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if change > 0 && s.own[who] == maxOwnUploads {
+			return false
+		}
+		if s.own[who] += change; s.own[who] == 0 {
+			delete(s.own, who)
+		}
+		return true
+	}
+	if !count(1) {
+		return nil, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "%d of your uploads are under way", maxOwnUploads).
+			Hint("Wait until one has ended.")
+	}
+	select {
+	case s.uploads <- struct{}{}:
+		return func() { <-s.uploads; count(-1) }, nil
+	case <-ctx.Done():
+		count(-1)
+		return nil, ctx.Err()
+	}
+}
+
+// inTime returns next with bounds on its time. What it waits for ends with ctx, which the end of the call ends.
+func inTime(ctx context.Context, next func() ([]byte, error)) func() ([]byte, error) {
+	type piece struct {
+		data []byte
+		err  error
+	}
+	end := time.Now().Add(uploadTime)
+	return func() ([]byte, error) {
+		got := make(chan piece, 1)
+		go func() {
+			data, err := next()
+			got <- piece{data, err}
+		}()
+		late := time.NewTimer(min(pieceTime, time.Until(end)))
+		defer late.Stop()
+		select {
+		case p := <-got:
+			return p.data, p.err
+		case <-late.C:
+			return nil, fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "the file did not arrive in time").
+				Hint("Send it again.")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // receive collects the bytes of an upload.

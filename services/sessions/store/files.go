@@ -83,9 +83,6 @@ func (s *fileReader) File(ctx context.Context, tenant, id string) (File, error) 
 
 // Files lists the files of a subject, "" for those of all, newest first, before the given id; "" = from the newest on.
 func (s *fileReader) Files(ctx context.Context, tenant, subject, before string, limit int) ([]File, error) {
-	if before == "" {
-		before = "~" // above all ids
-	}
 	return rows.All(ctx, s.DB.Reader(), scanFile, "SELECT "+fileColumns+` FROM files
-		WHERE tenant = $1 AND ($2 = '' OR subject = $2) AND id < $3 ORDER BY id DESC LIMIT $4`, tenant, subject, before, limit)
+		WHERE tenant = $1 AND ($2 = '' OR subject = $2) AND ($3 = '' OR id < $3) ORDER BY id DESC LIMIT $4`, tenant, subject, before, limit)
 }

@@ -36,7 +36,11 @@ func (s *Service) Steer(ctx context.Context, turnID, text string, content []*tur
 	if err != nil {
 		return Steered{}, err
 	}
-	if content, err = s.deps.Files.Resolve(ctx, content); err != nil {
+	_, replayed, err := s.deps.Keys.Earlier(ctx, request)
+	if err == nil && !replayed { // the files of an earlier request may be deleted
+		content, err = s.deps.Files.Resolve(ctx, content)
+	}
+	if err != nil {
 		return Steered{}, err
 	}
 	out := Steered{TurnID: seen.ID}

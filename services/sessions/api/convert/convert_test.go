@@ -254,7 +254,7 @@ func TestWhatIsLoadedIsConvertedWithAllItsFields(t *testing.T) {
 		Unresolved: fault.New(3, faultv1.Reason_REASON_INVALID_BLUEPRINT, "no such param").Hint("Set it."),
 		Surface:    sessionstest.Message[*turnv1.Surface](), Tools: []*store.PinnedTool{sessionstest.Message[*store.PinnedTool]()},
 		Agents: []*store.AgentTool{sessionstest.Message[*store.AgentTool]()}, Outcomes: []*turnv1.StepOutcome{{Key: "begin"}},
-		Context: &conversation.Window{Messages: []*turnv1.Message{{Id: "msg_1"}}, Truncated: true, Inputs: 2, Compacted: 3},
+		Context: &conversation.Window{Messages: []*turnv1.Message{{Id: "msg_1"}}, Truncated: true, Inputs: 2, Compacted: 3}, MayRunAhead: true,
 	}
 	l.Turn.AgentPath = "outer/inner"
 	got := convert.LoadedToProto(&l)

@@ -81,11 +81,8 @@ func (tx *Tx) AddDelivery(ctx context.Context, d Delivery) error {
 
 // Deliveries lists those of a webhook, newest first, before the given id; "" = from the newest on.
 func (s *Reader) Deliveries(ctx context.Context, tenant, webhook, before string, limit int) ([]Delivery, error) {
-	if before == "" {
-		before = "~" // above all ids
-	}
 	return rows.All(ctx, s.DB.Reader(), scanDelivery, "SELECT "+deliveryColumns+` FROM webhook_deliveries
-		WHERE tenant = $1 AND webhook_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`, tenant, webhook, before, limit)
+		WHERE tenant = $1 AND webhook_id = $2 AND ($3 = '' OR id < $3) ORDER BY id DESC LIMIT $4`, tenant, webhook, before, limit)
 }
 
 // LockDelivery reads one and locks it until the transaction ends. ErrNotFound when there is none.
