@@ -93,6 +93,10 @@ func (b *builder) operation(method string, op object) object {
 		params = b.stream(out, params)
 	case "watchEvents":
 		params = watchEvents(out, params)
+	case "uploadFile":
+		params = upload(out)
+	case "readFile":
+		params = fileContent(out, params)
 	}
 	if len(params) > 0 {
 		out["parameters"] = params

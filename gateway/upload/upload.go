@@ -164,7 +164,7 @@ func noQuery(u *url.URL) error {
 		return err
 	}
 	for name := range query {
-		return fault.Invalid(name, "is no parameter of this method")
+		return rest.UnknownParameter(name, nil)
 	}
 	return nil
 }

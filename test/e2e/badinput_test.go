@@ -68,7 +68,7 @@ type route struct {
 func routes(t *testing.T, c *harness.Client) []route {
 	t.Helper()
 	type operation struct {
-		RequestBody any `json:"requestBody"`
+		RequestBody struct{ Content map[string]any } `json:"requestBody"`
 		Parameters  []struct{ Name, In string }
 	}
 	var doc struct {
@@ -85,7 +85,7 @@ func routes(t *testing.T, c *harness.Client) []route {
 	var out []route
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
-			r := route{method: strings.ToUpper(method), path: path, body: op.RequestBody != nil}
+			r := route{method: strings.ToUpper(method), path: path, body: op.RequestBody.Content["application/json"] != nil}
 			for _, p := range op.Parameters {
 				if p.In == "query" {
 					r.query = append(r.query, p.Name)
@@ -167,7 +167,7 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 		"/v1/sessions", "/v1/events", "/v1/access-policies", "/v1/secrets", "/v1/connections", "/v1/grants", "/v1/audit", "/v1/quotas",
 		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages",
 		"/v1/approvals", "/v1/budgets", "/v1/sessions/" + session + "/artifacts", "/v1/tool-groups", "/v1/schedules", "/v1/webhooks",
-		hook + "/deliveries",
+		"/v1/files", hook + "/deliveries",
 	}
 	paged := 0
 	for _, r := range routes(t, c) {

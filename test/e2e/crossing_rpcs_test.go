@@ -49,6 +49,7 @@ const (
 	ofSchedule = `{"schedule_id":"{schedule}"}`
 	ofWebhook  = `{"webhook_id":"{webhook}"}`
 	ofSource   = `{"source_id":"{source}"}`
+	ofFile     = `{"file_id":"{file}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
 	anAcme     = `"principal":{"tenant":"acme","subject":"dev:carol","kind":"PRINCIPAL_KIND_USER","roles":["admin"]}`
@@ -87,6 +88,11 @@ var reaches = map[string]reach{
 
 	"ArtifactService.ListArtifacts": missing(ofSession),
 	"ArtifactService.ReadArtifact":  ofOwner(`{"artifact_id":"{artifact}"}`),
+	"FileService.UploadFile":        not(creates),
+	"FileService.ListFiles":         empty(`{}`),
+	"FileService.GetFile":           ofOwner(ofFile),
+	"FileService.ReadFile":          ofOwner(ofFile),
+	"FileService.DeleteFile":        ofOwner(ofFile),
 
 	"BudgetService.CreateBudget": not(creates), "BudgetService.ListBudgets": empty(`{}`),
 	"BudgetService.GetBudget":    missing(`{"budget_id":"{budget}"}`),
@@ -124,6 +130,7 @@ var reaches = map[string]reach{
 	"ExecutionService.ExpireWaits":           missing(`{"turn_id":"{waiting}"}`).by("worker"),
 	"ExecutionService.GetRecording":          missing(ofCall).by("worker"),
 	"ExecutionService.GetToolCall":           missing(ofCall).by("worker"),
+	"ExecutionService.ReadTurnFile":          missing(`{"turn_id":"{turn}","file_id":"{file}","length":"1"}`).by("worker"),
 	"ExecutionService.FireSchedule":          not(namesIt),
 	"ExecutionService.ResolveAuthorizations": not(namesIt),
 	"ExecutionService.GetQuotaUse":           not(namesIt),
@@ -190,6 +197,7 @@ var reaches = map[string]reach{
 	"PolicyService.GetPermissions":     not(namesIt),
 	"PolicyService.RecordDenial":       not(namesIt),
 	"PolicyService.ForgetTurns":        not(namesIt),
+	"PolicyService.RecordDecisions":    not(namesIt),
 	"PolicyService.CheckApprovalRules": not(noObject),
 	"PolicyService.CheckText":          not(noObject),
 
