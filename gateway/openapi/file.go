@@ -1,7 +1,7 @@
 package openapi
 
-// upload turns an operation into one that takes a file as a form.
-func upload(op object) []object {
+// upload turns an operation into one that takes a file as a form, and has no parameters.
+func upload(op object) {
 	op["requestBody"] = object{"required": true, "content": object{"multipart/form-data": object{"schema": object{
 		"type": "object", "required": []string{"file"},
 		"properties": object{"file": object{
@@ -14,7 +14,6 @@ func upload(op object) []object {
 	described(created)["Location"] = object{"description": "Path of the file.", "schema": object{"type": "string"}}
 	responses["201"] = created
 	delete(responses, "200")
-	return nil
 }
 
 // fileContent turns an operation into one that returns the bytes of a file.

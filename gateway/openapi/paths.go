@@ -94,7 +94,8 @@ func (b *builder) operation(method string, op object) object {
 	case "watchEvents":
 		params = watchEvents(out, params)
 	case "uploadFile":
-		params = upload(out)
+		upload(out)
+		params = nil
 	case "readFile":
 		params = fileContent(out, params)
 	}
