@@ -126,7 +126,7 @@ func send(stream grpc.ClientStreamingClient[sessionsv1.UploadFileRequest, sessio
 	buf := make([]byte, chunk)
 	for err == nil {
 		_ = rc.SetReadDeadline(time.Now().Add(chunkTime)) // writers without deadlines occur in tests
-		n, last, failed := fill(part, buf)
+		n, last, failed := readChunk(part, buf)
 		if failed != nil {
 			return malformed(failed)
 		}
@@ -143,9 +143,9 @@ func send(stream grpc.ClientStreamingClient[sessionsv1.UploadFileRequest, sessio
 	return err
 }
 
-// fill reads until a buffer is full, or the last byte was read. A part that breaks off is an error: io.ReadFull could not tell it from a
-// short one.
-func fill(from io.Reader, buf []byte) (n int, last bool, err error) {
+// readChunk reads until a buffer is full, or the last byte was read. A part that breaks off is an error: io.ReadFull could not tell it
+// from a short one.
+func readChunk(from io.Reader, buf []byte) (n int, last bool, err error) {
 	for n < len(buf) && err == nil {
 		var more int
 		more, err = from.Read(buf[n:])

@@ -2,10 +2,10 @@ package tokens
 
 import (
 	"math"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/mediatext"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -52,13 +52,15 @@ func Messages(messages []*turnv1.Message) int {
 }
 
 func part(p *turnv1.ContentPart) int {
-	switch b, f := p.GetBlob(), p.GetFile(); {
+	b, f := p.GetBlob(), p.GetFile()
+	text, isText := mediatext.Of(b.GetMediaType(), b.GetData())
+	switch {
 	case f != nil:
 		return file(f)
 	case b == nil:
 		return Text(p.GetText()) + Text(p.GetLink().GetName()) + Text(p.GetLink().GetUri()) + 1
-	case strings.HasPrefix(b.GetMediaType(), "text/"), b.GetMediaType() == "application/json":
-		return Text(string(b.GetData()))
+	case isText:
+		return Text(text)
 	default:
 		return PerImage
 	}
@@ -66,7 +68,7 @@ func part(p *turnv1.ContentPart) int {
 
 // file estimates the tokens of a file as a model reads it, before its content is read.
 func file(f *turnv1.FileRef) int {
-	if strings.HasPrefix(f.GetMediaType(), "text/") || f.GetMediaType() == "application/json" {
+	if mediatext.Is(f.GetMediaType()) {
 		return int(min(f.GetSize(), math.MaxInt32)) / bytesPerToken
 	}
 	return PerImage

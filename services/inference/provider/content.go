@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/windlass-dev/windlass/libs/mediatext"
 	"github.com/windlass-dev/windlass/libs/toolresult"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -35,11 +35,10 @@ func PartText(p *turnv1.ContentPart) string {
 	case *turnv1.ContentPart_Text:
 		return v.Text
 	case *turnv1.ContentPart_Blob:
-		data, media := v.Blob.GetData(), v.Blob.GetMediaType()
-		if (strings.HasPrefix(media, "text/") || media == "application/json") && utf8.Valid(data) {
-			return string(data)
+		if text, ok := mediatext.Of(v.Blob.GetMediaType(), v.Blob.GetData()); ok {
+			return text
 		}
-		return fmt.Sprintf("[%s, %d bytes: cannot be shown here]", media, len(data))
+		return fmt.Sprintf("[%s, %d bytes: cannot be shown here]", v.Blob.GetMediaType(), len(v.Blob.GetData()))
 	case *turnv1.ContentPart_File:
 		return fmt.Sprintf("[file %s, artifact %s: %s, %d bytes: cannot be shown here]", v.File.GetName(), v.File.GetFileId(),
 			v.File.GetMediaType(), v.File.GetSize())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/mediatext"
 	"github.com/windlass-dev/windlass/libs/tokens"
 	"github.com/windlass-dev/windlass/libs/toolresult"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -89,15 +90,17 @@ func spoken(m *turnv1.Message) string {
 }
 
 func partText(p *turnv1.ContentPart) string {
-	switch b, l, f := p.GetBlob(), p.GetLink(), p.GetFile(); {
+	b, l, f := p.GetBlob(), p.GetLink(), p.GetFile()
+	text, isText := mediatext.Of(b.GetMediaType(), b.GetData())
+	switch {
 	case f != nil:
 		return fmt.Sprintf("(file %s, %s, %d bytes)", f.GetName(), f.GetMediaType(), f.GetSize())
 	case l != nil:
 		return fmt.Sprintf("(%s %s)", l.GetName(), l.GetUri())
 	case b == nil:
 		return p.GetText()
-	case strings.HasPrefix(b.GetMediaType(), "text/"), b.GetMediaType() == "application/json":
-		return string(b.GetData())
+	case isText:
+		return text
 	default:
 		return fmt.Sprintf("(%s, %d bytes)", b.GetMediaType(), len(b.GetData()))
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/mediatext"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -52,7 +53,7 @@ func (i *infer) withFiles(ctx context.Context, messages []*turnv1.Message) ([]*t
 
 // shown reports whether models read files of a type: images, and what is text.
 func shown(media string) bool {
-	return strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/") || media == "application/json"
+	return strings.HasPrefix(media, "image/") || mediatext.Is(media)
 }
 
 // readFile returns the content of a file of the session, nil if the session does not have it.

@@ -3,11 +3,10 @@ package shield
 import (
 	"context"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/mediatext"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -120,9 +119,8 @@ func userTexts(m *turnv1.Message) []string {
 
 // partText is what models read as text of a part: a text, or bytes that are text, as files are.
 func partText(p *turnv1.ContentPart) string {
-	b := p.GetBlob()
-	if text := strings.HasPrefix(b.GetMediaType(), "text/") || b.GetMediaType() == "application/json"; text && utf8.Valid(b.GetData()) {
-		return string(b.GetData())
+	if text, ok := mediatext.Of(p.GetBlob().GetMediaType(), p.GetBlob().GetData()); ok {
+		return text
 	}
 	return p.GetText()
 }
