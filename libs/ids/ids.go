@@ -1,7 +1,8 @@
 // Package ids creates and validates the prefixed identifiers of all stored resources.
 //
-// An id is its kind's prefix, an underscore, and a ULID in lower case: 26 characters of base32, 48 bits of Unix milliseconds followed by 80
-// random bits. Ids of one kind therefore sort by creation time, to the millisecond.
+// An id is its kind's prefix, an underscore, and a ULID in lower case: 26 characters of base32, 48 bits of Unix milliseconds, 12 bits that
+// divide the millisecond by 4096 (as method 3 of RFC 9562, section 6.2, does for UUIDs), and 68 random bits. Ids of one kind therefore
+// sort by creation time, to a quarter of a microsecond.
 package ids
 
 import (
@@ -65,12 +66,14 @@ const maxTime = 1<<48 - 1
 // New returns a new id of the given kind. It is unique without coordination. New is safe for concurrent use.
 func New(prefix string) string { return At(prefix, time.Now()) }
 
-// At returns a new id that sorts as if it had been created at the given time, to the millisecond. Times outside 1970..10889 are not
-// representable and wrap.
+// At returns a new id that sorts as if it had been created at the given time, to 1/4096 of a millisecond. Times outside 1970..10889 are
+// not representable and wrap.
 func At(prefix string, t time.Time) string {
 	var id ulid.ULID
 	_ = id.SetTime(uint64(t.UnixMilli()) & maxTime) // fails above maxTime only
-	_, _ = rand.Read(id[6:])                        // documented never to fail
+	_, _ = rand.Read(id[7:])                        // documented never to fail
+	part := t.Nanosecond() % int(time.Millisecond) * 4096 / int(time.Millisecond)
+	id[6], id[7] = byte(part>>4), byte(part<<4)|id[7]>>4
 	out := append(make([]byte, 0, len(prefix)+1+ulid.EncodedSize), prefix...)
 	out = append(out, '_')
 	body := out[len(out):cap(out)]

@@ -34,6 +34,21 @@ func TestIDsSortByTime(t *testing.T) {
 	}
 }
 
+// TestIDsOfOneMillisecondSortByTime: lists are in the order of ids, and two things can be made within a millisecond.
+func TestIDsOfOneMillisecondSortByTime(t *testing.T) {
+	var made []string
+	start := time.UnixMilli(1795171200123)
+	for i := range 4000 {
+		made = append(made, ids.At(ids.File, start.Add(time.Duration(i)*250*time.Nanosecond)))
+	}
+	if !slices.IsSorted(made) {
+		t.Error("ids of one millisecond do not sort by time")
+	}
+	if first, last := made[0], made[len(made)-1]; first[:len("fil_")+10] != last[:len("fil_")+10] {
+		t.Errorf("%s and %s are not of one millisecond", first, last)
+	}
+}
+
 func TestTime(t *testing.T) {
 	want := time.UnixMilli(1795171200123)
 	if got, ok := ids.Time(ids.At(ids.Step, want)); !ok || !got.Equal(want) {

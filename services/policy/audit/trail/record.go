@@ -81,7 +81,7 @@ func (r Record) hashAfter(previous string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// hash returns the hash of the links. The id has 80 random bits, so that erased links cannot be found by trying.
+// hash returns the hash of the links. The id has 68 random bits, so that erased links cannot be found by trying.
 func (l Links) hash(id string) string {
 	if l == (Links{}) {
 		return ""
