@@ -145,7 +145,7 @@ func TestForgedMessagesReachNoWatcher(t *testing.T) {
 func TestTenantsHaveNoSubjectInCommon(t *testing.T) {
 	b := openBus(t, bus.Config{URL: bus.Embedded})
 	for _, subject := range []func(tenant string) string{
-		contract.HeadStartSubject, contract.WakeSubject,
+		contract.EagerRunSubject, contract.WakeSubject,
 		func(tenant string) string { return contract.EventSubject(tenant, "s") },
 		func(tenant string) string { return contract.DeltaSubject(tenant, "s") },
 		func(tenant string) string { return contract.CancelSubject(tenant, "s") },

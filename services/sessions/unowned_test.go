@@ -95,7 +95,7 @@ func TestManyUnownedTurnsAreAllFound(t *testing.T) {
 	calls := k.hear(contract.WakeSubject("default"))
 	newKit(t, options{db: k.db, bus: k.bus, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, StartDelay: time.Hour}})
 	for len(missing) > 0 {
-		var in contract.HeadStart
+		var in contract.EagerRun
 		select {
 		case m := <-calls:
 			must(t, json.Unmarshal(m.Data, &in))

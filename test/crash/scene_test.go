@@ -15,7 +15,7 @@ import (
 )
 
 // slots limits the concurrent meshes: each is nine processes.
-var slots = make(chan struct{}, 2)
+var slots = make(chan struct{}, 3)
 
 func slot(t *testing.T) {
 	t.Helper()

@@ -69,7 +69,7 @@ func TestOneTraceFromTheRequestToTheTool(t *testing.T) {
 	spans := collector.Trace(events[0].TraceID)
 	checkTree(t, spans)
 	for part, want := range map[string]int{
-		"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "HeadStart:Turn": 1, "RunActivity:JoinRun": joined,
+		"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "EagerRun:Turn": 1, "RunActivity:JoinRun": joined,
 		"chat ": 2, "tools/call": 1, "TurnService/CreateTurn": 2, "InferenceService/Generate": 4, "BridgeService/CallTool": 2,
 	} {
 		if n := count(spans, part); n != want {
@@ -130,7 +130,7 @@ func TestReplayRepeatsNoSpan(t *testing.T) {
 	}
 	spans := collector.Trace(events[0].TraceID)
 	checkTree(t, spans)
-	// The worker that goes on does so in another head start, or in the workflow's activity if that claims the step first.
+	// The worker that goes on does so in another eager run, or in the workflow's activity if that claims the step first.
 	for part, want := range map[string]int{"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "chat ": 2} {
 		if n := count(spans, part); n != want {
 			t.Errorf("%d spans %q, want %d", n, part, want)

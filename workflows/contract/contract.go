@@ -87,8 +87,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// HeadStart announces to workers a turn that may begin.
-type HeadStart struct {
+// EagerRun announces to workers a turn that may begin.
+type EagerRun struct {
 	TurnInput
 	// TraceParent is the W3C traceparent of the request that made the turn, empty without a trace.
 	TraceParent string `json:"trace_parent,omitempty"`

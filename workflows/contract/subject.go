@@ -1,12 +1,12 @@
 package contract
 
 const (
-	// AllHeadStarts matches HeadStartSubject of every tenant.
-	AllHeadStarts = "windlass.*.headstart.begin"
-	// HeadStartQueue is the queue group in which workers receive the turns that may begin.
-	HeadStartQueue = "windlass-workers"
+	// AllEagerRuns matches EagerRunSubject of every tenant.
+	AllEagerRuns = "windlass.*.eagerrun.begin"
+	// EagerRunQueue is the queue group in which workers receive the turns that may begin.
+	EagerRunQueue = "windlass-workers"
 	// AllWakes matches WakeSubject of every tenant.
-	AllWakes = "windlass.*.headstart.wake"
+	AllWakes = "windlass.*.eagerrun.wake"
 	// DeltaStream is the name of the bus's kept stream that holds the deltas of open messages.
 	DeltaStream = "WINDLASS_DELTAS"
 	// AllDeltas matches the delta subject of every session: what DeltaStream keeps.
@@ -17,12 +17,12 @@ const (
 	AllDomainEvents = "windlass.*.events.*"
 )
 
-// HeadStartSubject is where a turn that may begin is announced to the workers: one of HeadStartQueue runs it ahead of its workflow.
-// Payload: a HeadStart in JSON.
-func HeadStartSubject(tenant string) string { return "windlass." + token(tenant) + ".headstart.begin" }
+// EagerRunSubject is where a turn that may begin is announced to the workers: one of EagerRunQueue runs it ahead of its workflow.
+// Payload: an EagerRun in JSON.
+func EagerRunSubject(tenant string) string { return "windlass." + token(tenant) + ".eagerrun.begin" }
 
-// WakeSubject is where a turn whose worker seems lost is announced to all workers. Payload: a HeadStart in JSON.
-func WakeSubject(tenant string) string { return "windlass." + token(tenant) + ".headstart.wake" }
+// WakeSubject is where a turn whose worker seems lost is announced to all workers. Payload: an EagerRun in JSON.
+func WakeSubject(tenant string) string { return "windlass." + token(tenant) + ".eagerrun.wake" }
 
 // EventSubject is where durable events of a session are published once they are committed. Payload: windlass.turn.v1.Events in
 // the binary encoding of protobuf; see PackEvents.

@@ -181,7 +181,7 @@ func TestWorkersAreToldOfATurn(t *testing.T) {
 	own := store.Turn{Tenant: "default", ID: "trn_1", SessionID: "ses_1", AgentID: "assistant", TraceParent: "00-aa-bb-01"}
 	k.Workers.Begin(k.Context(), own)
 	k.Workers.Wake(k.Context(), own)
-	for _, subject := range []string{contract.HeadStartSubject("default"), contract.WakeSubject("default")} {
+	for _, subject := range []string{contract.EagerRunSubject("default"), contract.WakeSubject("default")} {
 		said := k.Bus.Said(subject)
 		if len(said) != 1 || !strings.Contains(string(said[0]), "trn_1") || !strings.Contains(string(said[0]), "00-aa-bb-01") {
 			t.Errorf("%s: %s", subject, said)

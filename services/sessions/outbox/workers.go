@@ -34,7 +34,7 @@ func NewWorkers(s *store.Store, bus publisher, interval time.Duration, log *slog
 
 // Begin announces a turn that may begin: one of the workers starts its eager run.
 func (w *Workers) Begin(ctx context.Context, t store.Turn) {
-	w.publish(ctx, contract.HeadStartSubject(t.Tenant), t)
+	w.publish(ctx, contract.EagerRunSubject(t.Tenant), t)
 }
 
 // Wake announces a turn that a worker may go on with.
@@ -89,7 +89,7 @@ func (w *Workers) wakeUnowned(ctx context.Context, after store.TurnPoint) store.
 }
 
 func (w *Workers) publish(ctx context.Context, subject string, t store.Turn) {
-	data, err := json.Marshal(contract.HeadStart{
+	data, err := json.Marshal(contract.EagerRun{
 		TurnInput:   contract.TurnInput{Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID},
 		TraceParent: t.TraceParent,
 	})

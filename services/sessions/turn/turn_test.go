@@ -37,7 +37,7 @@ func TestANewTurnIsActiveOrWaitsItsTurn(t *testing.T) {
 	if got := k.ReadSession(ses.ID).Title; got != "one" {
 		t.Errorf("the session is called %q", got)
 	}
-	if said := k.Bus.Said(contract.HeadStartSubject(first.Tenant)); len(said) != 1 || !strings.Contains(string(said[0]), first.ID) {
+	if said := k.Bus.Said(contract.EagerRunSubject(first.Tenant)); len(said) != 1 || !strings.Contains(string(said[0]), first.ID) {
 		t.Errorf("the workers were told %q", said)
 	}
 }

@@ -83,7 +83,7 @@ func (j *Journal) append(t *turnRecord, s *stepRecord, e *turnv1.Event) {
 
 // wake notifies all workers of a turn.
 func (j *Journal) wake(t *turnRecord) {
-	data, err := json.Marshal(contract.HeadStart{TurnInput: t.in})
+	data, err := json.Marshal(contract.EagerRun{TurnInput: t.in})
 	if err == nil {
 		err = j.mesh.Bus.Publish(contract.WakeSubject(t.in.Tenant), data)
 	}

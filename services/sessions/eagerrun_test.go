@@ -29,7 +29,7 @@ func (k *kit) hear(subject string) <-chan bus.Msg {
 
 func (k *kit) called(c <-chan bus.Msg) contract.TurnInput {
 	k.t.Helper()
-	var in contract.HeadStart
+	var in contract.EagerRun
 	select {
 	case m := <-c:
 		must(k.t, json.Unmarshal(m.Data, &in))
@@ -82,7 +82,7 @@ func (w *worker) end() *executionv1.CommitStepRequest {
 func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
-		begin := k.hear(contract.HeadStartSubject("default"))
+		begin := k.hear(contract.EagerRunSubject("default"))
 		k.agent("assistant")
 		ses := k.session()
 		first, second := k.turn(ses.GetId(), "one"), k.turn(ses.GetId(), "two")

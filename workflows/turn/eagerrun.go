@@ -23,7 +23,7 @@ import (
 // finishedKept is how many finished turns a worker remembers, so that their workflows need not ask the journal.
 const finishedKept = 2048
 
-// advancer is what a head start needs of a runner.Runner.
+// advancer is what an eager run needs of a runner.Runner.
 type advancer interface {
 	Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error)
 	Outcomes(ctx context.Context, turn contract.TurnInput) (*executionv1.GetOutcomesResponse, error)
@@ -71,11 +71,11 @@ func newRuns(steps advancer, b *bus.Bus, log *slog.Logger, limit int, joinTime t
 	return r, nil
 }
 
-// start subscribes to head starts. While the bus is down there are none, and turns are run by their workflows.
+// start subscribes to eager runs. While the bus is down there are none, and turns are run by their workflows.
 func (r *runs) start() error {
-	begin, err := r.bus.QueueSubscribe(contract.AllHeadStarts, contract.HeadStartQueue, r.receive)
+	begin, err := r.bus.QueueSubscribe(contract.AllEagerRuns, contract.EagerRunQueue, r.receive)
 	if err != nil {
-		return fmt.Errorf("listen for head starts: %w", err)
+		return fmt.Errorf("listen for eager runs: %w", err)
 	}
 	r.group = append(r.group, begin)
 	// No queue group: every worker receives it.
@@ -88,9 +88,9 @@ func (r *runs) start() error {
 }
 
 func (r *runs) receive(m bus.Msg) {
-	var turn contract.HeadStart
+	var turn contract.EagerRun
 	if err := json.Unmarshal(m.Data, &turn); err != nil || turn.TurnID == "" {
-		r.log.Warn("head start cannot be read", "error", err)
+		r.log.Warn("announcement of a turn cannot be read", "error", err)
 		return
 	}
 	r.ensure(telemetry.WithTraceParent(r.ctx, turn.TraceParent), turn.TurnInput)
@@ -119,7 +119,7 @@ func (r *runs) ensure(ctx context.Context, turn contract.TurnInput) *run {
 
 func (r *runs) work(one *run) {
 	stack.Grow()
-	ctx, span := telemetry.Tracer("turn").Start(telemetry.WithTraceParent(r.ctx, one.trace), "HeadStart:"+contract.TurnWorkflow)
+	ctx, span := telemetry.Tracer("turn").Start(telemetry.WithTraceParent(r.ctx, one.trace), "EagerRun:"+contract.TurnWorkflow)
 	defer span.End()
 	for again := true; again; {
 		one.outcomes, one.err = r.steps.Advance(ctx, one.turn, one.news)
@@ -171,7 +171,7 @@ func (r *runs) stop(drain time.Duration) {
 	r.cancel(nil)
 	for _, one := range left {
 		if one.err != nil && !needsNoWorker(one.err) {
-			r.handOver(contract.HeadStart{TurnInput: one.turn, TraceParent: one.trace})
+			r.handOver(contract.EagerRun{TurnInput: one.turn, TraceParent: one.trace})
 		}
 	}
 }
@@ -181,10 +181,10 @@ func needsNoWorker(err error) bool {
 	return errors.Is(err, step.ErrElsewhere) || errors.Is(err, step.ErrTurnEnded) || errors.Is(err, step.ErrWaiting)
 }
 
-func (r *runs) handOver(turn contract.HeadStart) {
+func (r *runs) handOver(turn contract.EagerRun) {
 	data, err := json.Marshal(turn)
 	if err == nil {
-		err = r.bus.Publish(contract.HeadStartSubject(turn.Tenant), data)
+		err = r.bus.Publish(contract.EagerRunSubject(turn.Tenant), data)
 	}
 	if err != nil {
 		r.log.Debug("turn not handed over, its workflow continues", "turn_id", turn.TurnID, "error", err)
