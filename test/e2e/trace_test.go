@@ -62,7 +62,7 @@ func TestOneTraceFromTheRequestToTheTool(t *testing.T) {
 	if !harness.Eventually(time.Minute, func() bool { return up.WorkflowClosed(turn) }) {
 		t.Fatal("the turn has ended and its workflow does not") // the run ahead of it may end the turn before it starts
 	}
-	joined := activities(t, up.Temporal(t), turn) // none, if the turn was over before its workflow began
+	joined := joins(t, up.Temporal(t), turn)
 	if code := up.Stop(); code != 0 {             // all spans are sent then
 		t.Fatalf("a clean stop exits with %d", code)
 	}
@@ -86,19 +86,19 @@ func TestOneTraceFromTheRequestToTheTool(t *testing.T) {
 	}
 }
 
-// activities counts the activities of a turn's workflow.
-func activities(t *testing.T, tc tclient.Client, turn string) (n int) {
+// joins returns 1 if a turn's workflow has joined its eager run, and 0 if it has run no activity: the turn was over before it began.
+func joins(t *testing.T, tc tclient.Client, turn string) int {
 	t.Helper()
 	for events := tc.GetWorkflowHistory(t.Context(), turn, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		e, err := events.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.GetActivityTaskScheduledEventAttributes() != nil {
-			n++
+		if e.GetMarkerRecordedEventAttributes().GetMarkerName() == "LocalActivity" {
+			return 1
 		}
 	}
-	return n
+	return 0
 }
 
 // A worker that goes on replays the workflow; what was done is not told again.
