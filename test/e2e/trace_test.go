@@ -63,7 +63,7 @@ func TestOneTraceFromTheRequestToTheTool(t *testing.T) {
 		t.Fatal("the turn has ended and its workflow does not") // the run ahead of it may end the turn before it starts
 	}
 	joined := joins(t, up.Temporal(t), turn)
-	if code := up.Stop(); code != 0 {             // all spans are sent then
+	if code := up.Stop(); code != 0 { // all spans are sent then
 		t.Fatalf("a clean stop exits with %d", code)
 	}
 	spans := collector.Trace(events[0].TraceID)
