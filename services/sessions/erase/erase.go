@@ -37,8 +37,8 @@ type Store interface {
 	TakeErasures(ctx context.Context, now, until time.Time, limit int) ([]store.Erasure, error)
 	// PostponeErasures has turns taken again from the given time on.
 	PostponeErasures(ctx context.Context, turns []store.Erasure, until time.Time) error
-	// Erased notes that nothing is left of turns.
-	Erased(ctx context.Context, turns []store.Erasure) error
+	// Erased notes that nothing is left of turns. Those whose workflow may be started yet are due again.
+	Erased(ctx context.Context, turns []store.Erasure, now time.Time) error
 }
 
 // Ledger is the registry's part.
@@ -115,7 +115,7 @@ func (e *Eraser) drain(ctx context.Context) error {
 			e.Log.WarnContext(ctx, "turns of deleted sessions are not erased everywhere yet", "turns", len(left), "error", err)
 		}
 		if len(done) > 0 {
-			if err := e.Store.Erased(context.WithoutCancel(ctx), done); err != nil {
+			if err := e.Store.Erased(context.WithoutCancel(ctx), done, e.Now()); err != nil {
 				return err
 			}
 		}

@@ -44,7 +44,7 @@ func (w *world) PostponeErasures(_ context.Context, turns []store.Erasure, _ tim
 	return nil
 }
 
-func (w *world) Erased(_ context.Context, turns []store.Erasure) error {
+func (w *world) Erased(_ context.Context, turns []store.Erasure, _ time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range turns {

@@ -63,14 +63,35 @@ func (s *sessionReader) PostponeErasures(ctx context.Context, turns []Erasure, u
 	})
 }
 
-// Erased notes that nothing is left of turns.
-func (s *sessionReader) Erased(ctx context.Context, turns []Erasure) error {
+// Erased notes that nothing is left of turns. A turn whose workflow may be started yet is due again when its start is over.
+func (s *sessionReader) Erased(ctx context.Context, turns []Erasure, now time.Time) error {
 	return s.Transact(ctx, func(tx *rows.Tx) error {
 		for _, e := range turns {
-			if _, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_erasures WHERE tenant = $1 AND turn_id = $2", e.Tenant, e.TurnID); err != nil {
-				return err
+			for _, statement := range []string{
+				"DELETE FROM turn_erasures WHERE tenant = $1 AND turn_id = $2 AND again_us <= $3",
+				"UPDATE turn_erasures SET due_us = again_us, attempts = 0 WHERE tenant = $1 AND turn_id = $2 AND again_us > $3",
+			} {
+				if _, err := sqldb.Exec(ctx, tx, statement, e.Tenant, e.TurnID, sqldb.Micros(now)); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
+}
+
+// addErasures notes a session and its turns. A replica may be starting the workflow of a turn that it has taken out of the outbox, which
+// would be there after the turn is erased.
+func addErasures(ctx context.Context, tx *sessionTx, tenant, session string) error {
+	if _, err := sqldb.All(ctx, tx, sqldb.Column[string], // one that is taking a turn right now has taken it then
+		`SELECT turn_id FROM turn_outbox WHERE tenant = $1 AND turn_id IN (SELECT id FROM turns WHERE tenant = $1 AND session_id = $2)`+
+			tx.DB.ForUpdate(), tenant, session); err != nil {
+		return err
+	}
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_erasures (tenant, turn_id, due_us, attempts, again_us)
+		SELECT tenant, id, 0, 0, COALESCE((SELECT claimed_until_us FROM turn_outbox o
+			WHERE o.tenant = turns.tenant AND o.turn_id = turns.id AND o.attempts > 0), 0)
+		FROM turns WHERE tenant = $1 AND session_id = $2
+		UNION ALL SELECT tenant, id, 0, 0, 0 FROM sessions WHERE tenant = $1 AND id = $2`, tenant, session)
+	return err
 }

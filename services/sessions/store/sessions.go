@@ -221,9 +221,7 @@ func (tx *sessionTx) SaveSession(ctx context.Context, v Session) error {
 // DeleteSession removes a locked session with all that belongs to it here, and notes its turns for erasure elsewhere, and the session
 // itself for what it did outside of turns.
 func (tx *sessionTx) DeleteSession(ctx context.Context, tenant, id string) error {
-	if _, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_erasures (tenant, turn_id, due_us, attempts)
-		SELECT tenant, id, 0, 0 FROM turns WHERE tenant = $1 AND session_id = $2
-		UNION ALL SELECT tenant, id, 0, 0 FROM sessions WHERE tenant = $1 AND id = $2`, tenant, id); err != nil {
+	if err := addErasures(ctx, tx, tenant, id); err != nil {
 		return err
 	}
 	if err := (&agentTx{tx.Tx}).dropArtifacts(ctx, tenant, id); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,5 +183,32 @@ func deleteSession(t *testing.T, s *store.Store) {
 	}
 	if got := fmt.Sprint(take(t, s, 10, 9, 0)); got != "[trn_001]" {
 		t.Errorf("outbox %s", got)
+	}
+}
+
+// deletedWhileStarted: a start that was under way when the turn was erased may have made a workflow after that.
+func deletedWhileStarted(t *testing.T, s *store.Store) {
+	fillOutbox(t, s, 2)
+	take(t, s, 10, 1, 0) // until 110
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.DeleteSession(ctx, tenant, "ses_000"), tx.DeleteSession(ctx, tenant, "ses_001"))
+	})
+	erase := func(now int64) (ids []string) {
+		taken, err := s.TakeErasures(t.Context(), sqldb.Time(now), sqldb.Time(1000), 10)
+		must(t, err)
+		for _, e := range taken {
+			ids = append(ids, e.TurnID)
+		}
+		must(t, s.Erased(t.Context(), taken, sqldb.Time(now)))
+		slices.Sort(ids)
+		return ids
+	}
+	for _, step := range []struct {
+		now  int64
+		want string
+	}{{20, "[ses_000 ses_001 trn_000 trn_001]"}, {109, "[]"}, {110, "[trn_000]"}, {2000, "[]"}} {
+		if got := fmt.Sprint(erase(step.now)); got != step.want {
+			t.Errorf("at %d %s are erased, want %s", step.now, got, step.want)
+		}
 	}
 }

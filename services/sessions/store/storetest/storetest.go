@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"news are told until they are known", news},
 		{"what could not be read yet stands later", movedMessages},
 		{"a deleted session leaves nothing", deleteSession},
+		{"what is started while it is deleted is erased again", deletedWhileStarted},
 		{"an executor's session is kept until it is told another", executors},
 		{"budgets are found by scope, and what steps hold goes with them", budgets},
 		{"deliveries are taken by one, and go with their webhook or session", deliveries},
