@@ -49,3 +49,27 @@ func decisionsAreDelivered(t *testing.T, w *world) {
 	last := killed.call(t.Context(), killed.request("notes__send", "key-3"))
 	testpoll.Until(t, "another replica delivers", has(last.decided.GetDecisionId()))
 }
+
+// TestADecisionThatPolicyCannotRead does not hold up those after it.
+func TestADecisionThatPolicyCannotRead(t *testing.T) {
+	w := newWorld(t)
+	killed := w.asleep(config())
+	killed.notes()
+	bad := killed.call(t.Context(), killed.request("notes__send", "key-1"))
+	good := killed.call(t.Context(), killed.request("notes__send", "key-2"))
+	if bad.err != nil || good.err != nil {
+		t.Fatal(bad.err, good.err)
+	}
+	w.policy.set(func() { w.policy.unreadable = bad.decided.GetDecisionId() })
+	other := w.start(config())
+	testpoll.Until(t, "the other decision is delivered", func() bool {
+		w.policy.mu.Lock()
+		defer w.policy.mu.Unlock()
+		return slices.Contains(w.policy.recorded, good.decided.GetDecisionId())
+	})
+	forget := &registryv1.ForgetTurnsRequest{Tenant: "default", TurnIds: []string{"trn_1"}}
+	testpoll.Until(t, "no decision is left to deliver", func() bool {
+		resp, err := other.calls.ForgetTurns(t.Context(), forget)
+		return err == nil && resp.GetOpen() == 0
+	})
+}

@@ -156,6 +156,8 @@ type policyFake struct {
 	decided []*policyv1.DecideToolRequest
 	// recorded are the records that the registry has handed over.
 	recorded []string
+	// unreadable is a record that it refuses.
+	unreadable string
 }
 
 func (p *policyFake) set(change func()) {
@@ -192,6 +194,9 @@ func (p *policyFake) RecordDecisions(_ context.Context, req *policyv1.RecordDeci
 	defer p.mu.Unlock()
 	if p.away {
 		return nil, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy is away")
+	}
+	if p.unreadable != "" && slices.ContainsFunc(req.GetRecords(), func(r []byte) bool { return string(r) == p.unreadable }) {
+		return nil, fault.Invalid("records", "a record is not one of a decision")
 	}
 	for _, record := range req.GetRecords() {
 		p.recorded = append(p.recorded, string(record))

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 const (
@@ -24,17 +28,35 @@ func (x *Executor) Deliver(ctx context.Context) error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		req := &policyv1.RecordDecisionsRequest{}
-		for _, e := range rows {
-			req.Records = append(req.Records, e.Decision)
-		}
-		if _, err := x.deps.Policy.RecordDecisions(ctx, req); err != nil {
-			return fmt.Errorf("deliver decisions: %w", err)
-		}
-		if err := x.deps.Store.Delivered(ctx, rows); err != nil || len(rows) < deliveredAtOnce {
+		if err := x.deliverRows(ctx, rows); err != nil || len(rows) < deliveredAtOnce {
 			return err
 		}
 	}
+}
+
+// deliverRows delivers the decisions of rows. If policy cannot read one, they are delivered one by one, and that one is set aside.
+func (x *Executor) deliverRows(ctx context.Context, rows []store.Execution) error {
+	req := &policyv1.RecordDecisionsRequest{}
+	for _, e := range rows {
+		req.Records = append(req.Records, e.Decision)
+	}
+	_, err := x.deps.Policy.RecordDecisions(ctx, req)
+	switch {
+	case err == nil:
+		return x.deps.Store.Delivered(ctx, rows)
+	case status.Code(err) != codes.InvalidArgument:
+		return fmt.Errorf("deliver decisions: %w", err)
+	case len(rows) == 1:
+		x.deps.Log.ErrorContext(ctx, "policy cannot read the record of a decision: it stays in the ledger's row, as refused_decision",
+			"execution_id", rows[0].ID, "error", err)
+		return x.deps.Store.Refused(ctx, rows[0])
+	}
+	for i := range rows {
+		if err := x.deliverRows(ctx, rows[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepDelivering delivers periodically until ctx ends.

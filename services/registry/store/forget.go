@@ -43,7 +43,7 @@ func (q sqlLedger) Forget(ctx context.Context, tenant string, ids []string) (ope
 				}
 				open += left
 				if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments = '', arguments_hash = '', turn_id = '',
-					session_id = '', call_id = '', approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = ''`+of+
+					session_id = '', call_id = '', approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = '', refused_decision = NULL`+of+
 					` AND state <> 'open' AND decision IS NULL`,
 					args...); err != nil {
 					return err

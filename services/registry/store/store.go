@@ -99,9 +99,10 @@ type Ledger interface {
 	// AskStop marks an open row with a valid lease, so that its owner stops the call; false if there is none. Reopen clears the mark.
 	AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error)
 	// Undelivered returns at most limit rows, the oldest first, with decisions that policy may not have: those of owner, and those that were
-	// created before a time. Delivered removes the decisions from rows.
+	// created before a time. Delivered removes the decisions from rows, Refused sets one aside that policy cannot read.
 	Undelivered(ctx context.Context, owner string, before time.Time, limit int) ([]Execution, error)
 	Delivered(ctx context.Context, rows []Execution) error
+	Refused(ctx context.Context, e Execution) error
 	// Record commits a finished row of a call that was answered from the cache; ErrExists if the key is taken.
 	Record(ctx context.Context, e Execution) error
 	// RecordLater commits a finished row, whose key is new, within a moment; what reads executions through this store waits for it. A crash

@@ -21,9 +21,18 @@ func (q sqlLedger) Undelivered(ctx context.Context, owner string, before time.Ti
 }
 
 func (q sqlLedger) Delivered(ctx context.Context, rows []Execution) error {
+	return q.each(ctx, rows, "decision = NULL")
+}
+
+func (q sqlLedger) Refused(ctx context.Context, e Execution) error {
+	return q.each(ctx, []Execution{e}, "refused_decision = decision, decision = NULL")
+}
+
+// each changes rows in one transaction.
+func (q sqlLedger) each(ctx context.Context, rows []Execution, set string) error {
 	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
 		for _, e := range rows {
-			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET decision = NULL WHERE tenant = $1 AND id = $2`, e.Tenant, e.ID); err != nil {
+			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET `+set+` WHERE tenant = $1 AND id = $2`, e.Tenant, e.ID); err != nil {
 				return err
 			}
 		}
