@@ -65,14 +65,18 @@ func (f *feed) hold(e *turnv1.Event) {
 	}
 }
 
-// fill fetches the open message's deltas that the bus kept and passes on those that are next.
+// fill fetches the open message's deltas that the bus kept and passes on those that are next. Where turns follow each other at once, the
+// bus has thousands of the messages before: the first look is at those since the message began, the next ones allow for other clocks.
 func (f *feed) fill(ctx context.Context) {
 	if f.snap.Open == 0 {
 		return
 	}
 	f.filled = time.Now()
-	f.fills++
-	kept, err := f.hub.bus.KeptSince(ctx, contract.DeltaSubject(f.key.tenant, f.key.session), f.opened.Add(-clockSkew))
+	skew := firstSkew
+	if f.fills++; f.fills > 1 {
+		skew = clockSkew
+	}
+	kept, err := f.hub.bus.KeptSince(ctx, contract.DeltaSubject(f.key.tenant, f.key.session), f.opened.Add(-skew))
 	if err != nil {
 		f.hub.log.DebugContext(ctx, "kept deltas not to be had", "session_id", f.key.session, "error", err)
 		return

@@ -22,8 +22,9 @@ const (
 	// fillPause is the time between the first two looks for missing deltas; it doubles up to fillPauseMax.
 	fillPause    = 100 * time.Millisecond
 	fillPauseMax = 5 * time.Second
-	// clockSkew is how much the clocks of database and bus may differ.
+	// clockSkew is how much the clocks of database and bus may differ, firstSkew how much they nearly always do at most.
 	clockSkew = 30 * time.Second
+	firstSkew = 100 * time.Millisecond
 	// maxPending bounds the deltas that wait for missing ones before them.
 	maxPending = 4096
 )
@@ -141,8 +142,10 @@ func (f *feed) catchUp(ctx context.Context) error {
 
 // durable passes on the next durable event.
 func (f *feed) durable(ctx context.Context, e *turnv1.Event) {
-	if done := e.GetMessageCompleted(); done != nil && f.snap.Open != 0 && int(done.GetDeltas()) > len(f.snap.Deltas) {
-		f.fill(ctx) // its last deltas were overtaken
+	if done := e.GetMessageCompleted(); done != nil && f.snap.Open != 0 {
+		for looks := 0; looks < 2 && int(done.GetDeltas()) > len(f.snap.Deltas); looks++ {
+			f.fill(ctx) // its last deltas were overtaken
+		}
 	}
 	switch e.GetData().(type) {
 	case *turnv1.Event_TurnQueued, *turnv1.Event_TurnStarted:

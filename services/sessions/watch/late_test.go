@@ -20,24 +20,35 @@ import (
 
 const tenant, session, openSeq = "t", "ses_1", 1
 
-// lateBus keeps messages only after a number of looks at them, as a server under load does.
+// lateBus keeps messages only after a number of looks at them, as a server under load does. Its clock is behind that of the database.
 type lateBus struct {
 	*bus.Bus
-	looks atomic.Int32
+	looks  atomic.Int32
+	behind time.Duration
 }
 
 func (b *lateBus) KeptSince(ctx context.Context, subject string, since time.Time) ([]bus.KeptMsg, error) {
 	if b.looks.Add(-1) >= 0 {
 		return nil, nil
 	}
-	return b.Bus.KeptSince(ctx, subject, since)
+	return b.Bus.KeptSince(ctx, subject, since.Add(b.behind))
 }
 
 // A model that pauses just after a watcher has joined must not hide what it said before.
 func TestDeltasThatAreKeptLateReachALateWatcher(t *testing.T) {
 	t.Parallel()
-	b := &lateBus{Bus: openBus(t)}
-	b.looks.Store(3)
+	lateWatcher(t, 3, 0)
+}
+
+func TestDeltasReachALateWatcherWhateverTheBusTakesForTheTime(t *testing.T) {
+	t.Parallel()
+	lateWatcher(t, 0, 20*time.Second)
+}
+
+func lateWatcher(t *testing.T, looks int32, behind time.Duration) {
+	t.Helper()
+	b := &lateBus{Bus: openBus(t), behind: behind}
+	b.looks.Store(looks)
 	for n := range uint32(2) {
 		say(t, b.Bus, n+1)
 	}
