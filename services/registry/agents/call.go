@@ -30,7 +30,7 @@ const SessionID = "session_id"
 // Call starts a turn and waits for its end, or until it waits for people, or until the time is nearly up; the
 // result has the ids by which the caller can go on. The keys of session and turn are derived from that of the call, so the same call again
 // is the same turn.
-func (d driver) Call(ctx context.Context, r source.Request, _ func(source.Notice)) (source.Reply, error) {
+func (d driver) Call(ctx context.Context, r *source.Request, _ func(source.Notice)) (source.Reply, error) {
 	if r.Meta["windlass/turn_id"] != "" { // it would be neither cancelled nor limited with the turn
 		return source.Reply{}, source.Unsent(fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_FAILED_PRECONDITION,
 			"a turn calls an agent in a child session, not through the registry"))
@@ -61,7 +61,7 @@ func key(of, part string) string {
 }
 
 // session returns the session to use, or a result that says why there is none.
-func (d driver) session(ctx context.Context, r source.Request) (string, *turnv1.ToolResult, error) {
+func (d driver) session(ctx context.Context, r *source.Request) (string, *turnv1.ToolResult, error) {
 	if id, ok := r.Arguments[SessionID].(string); ok {
 		s, err := d.client.Sessions.GetSession(ctx, &sessionsv1.GetSessionRequest{SessionId: id})
 		if err != nil {

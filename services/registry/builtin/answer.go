@@ -19,7 +19,7 @@ import (
 var askState = []byte("ask_user")
 
 // ask asks the question on the first call, and returns the answer as its result when the call comes again with it.
-func ask(r source.Request) (source.Reply, error) {
+func ask(r *source.Request) (source.Reply, error) {
 	if r.Answer != nil {
 		return answered(r.Answer)
 	}

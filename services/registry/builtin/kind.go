@@ -56,7 +56,7 @@ func (ts Tools) Discover(context.Context, store.Source, source.User) (store.Inve
 }
 
 // Call implements source.Driver.
-func (ts Tools) Call(ctx context.Context, r source.Request, _ func(source.Notice)) (source.Reply, error) {
+func (ts Tools) Call(ctx context.Context, r *source.Request, _ func(source.Notice)) (source.Reply, error) {
 	if r.Tool == AskUser {
 		return ask(r)
 	}

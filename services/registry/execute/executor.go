@@ -58,7 +58,7 @@ type Store interface {
 // Upstream sends calls.
 type Upstream interface {
 	// Call sends one call; errors are of *source.Error.
-	Call(ctx context.Context, r source.Request, notice func(source.Notice)) (source.Reply, error)
+	Call(ctx context.Context, r *source.Request, notice func(source.Notice)) (source.Reply, error)
 	// CallTimeout returns the timeout of one call to the source.
 	CallTimeout(s store.Source) time.Duration
 }

@@ -125,9 +125,9 @@ func (a *attempt) exchange(ctx context.Context, until time.Time) (source.Reply, 
 }
 
 // message returns what is sent.
-func (a *attempt) message(ctx context.Context, until time.Time) (source.Request, error) {
+func (a *attempt) message(ctx context.Context, until time.Time) (*source.Request, error) {
 	r, t := a.req, a.tool
-	req := source.Request{
+	req := &source.Request{
 		Source: t.Source, Tool: t.OriginalName, Definition: t.DefinitionHash, Effect: t.Effect,
 		Arguments: r.args, By: source.Caller{Principal: r.Principal, SessionID: r.SessionID}, Until: until,
 		CanAsk: r.CanWait || slices.Contains(r.Accepts, source.Elicitation), Accepts: r.Accepts,

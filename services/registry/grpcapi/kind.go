@@ -212,7 +212,7 @@ func codec(raw []byte) (*grpccall.Codec, error) {
 }
 
 // Call implements source.Driver. A call that may be repeated is sent once more if the server refuses its access token.
-func (d driver) Call(ctx context.Context, r source.Request, _ func(source.Notice)) (source.Reply, error) {
+func (d driver) Call(ctx context.Context, r *source.Request, _ func(source.Notice)) (source.Reply, error) {
 	codec, err := d.codecs.Of(ctx, r.Source.Tenant, r.Definition)
 	if err != nil {
 		return source.Reply{}, source.Unsent(err)

@@ -44,7 +44,7 @@ func operation(raw []byte) (Maker, error) {
 
 // Call implements source.Driver. The request is sent once more if the API refuses its access token, and it may be repeated or was certainly
 // not applied.
-func (c *Caller) Call(ctx context.Context, r source.Request, _ func(source.Notice)) (source.Reply, error) {
+func (c *Caller) Call(ctx context.Context, r *source.Request, _ func(source.Notice)) (source.Reply, error) {
 	op, err := c.operations.Of(ctx, r.Source.Tenant, r.Definition)
 	if err != nil {
 		return source.Reply{}, source.Unsent(err)

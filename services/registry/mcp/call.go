@@ -21,7 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-func (d driver) Call(ctx context.Context, r source.Request, notice func(source.Notice)) (source.Reply, error) {
+func (d driver) Call(ctx context.Context, r *source.Request, notice func(source.Notice)) (source.Reply, error) {
 	var sealed []byte
 	if len(r.Given.Keys()) > 0 {
 		var err error

@@ -54,7 +54,7 @@ type Request struct {
 }
 
 // Key identifies the call across its attempts.
-func (r Request) Key() string { return r.Meta["windlass/idempotency_key"] }
+func (r *Request) Key() string { return r.Meta["windlass/idempotency_key"] }
 
 // Caller is on whose behalf a tool runs.
 type Caller struct {

@@ -23,7 +23,7 @@ const (
 )
 
 // Provide returns the provider data that a call's source takes, by place. The error is a fault that names a missing key.
-func Provide(sealer *providerdata.Sealer, r Request) (providerdata.Data, error) {
+func Provide(sealer *providerdata.Sealer, r *Request) (providerdata.Data, error) {
 	want := r.Source.Spec.ProviderData
 	if want == nil {
 		return providerdata.Data{}, nil
@@ -61,12 +61,12 @@ func Provide(sealer *providerdata.Sealer, r Request) (providerdata.Data, error) 
 // Access is what a call adds to a request and removes from texts: the credentials of its source, and the provider data that it takes.
 type Access struct {
 	*credential.Set
-	request Request
+	request *Request
 	hide    func(string) string
 }
 
 // Access returns what a call adds to its request.
-func (e *Env) Access(r Request) (Access, error) {
+func (e *Env) Access(r *Request) (Access, error) {
 	set, err := e.Credentials.For(Owner(r.Source, r.As))
 	if err != nil {
 		return Access{}, Unsent(err)

@@ -61,7 +61,7 @@ type Driver interface {
 	// source's owner.
 	Discover(ctx context.Context, s store.Source, as User) (store.Inventory, error)
 	// Call sends one call and returns the tool's answer. Errors are of *Error, or ErrRefused or of *ScopesError.
-	Call(ctx context.Context, r Request, notice func(Notice)) (Reply, error)
+	Call(ctx context.Context, r *Request, notice func(Notice)) (Reply, error)
 }
 
 // Releaser is a driver that holds something for a source.

@@ -80,7 +80,7 @@ func notRedeemed(err error) error {
 }
 
 // refused notes that a source refused the token of a user in an answer to a call that is not made again.
-func (l logins) refused(r source.Request) {
+func (l logins) refused(r *source.Request) {
 	if r.Source.Spec.UserLogin() {
 		l.tokens.Refused(login.Want(r.Source, r.As.Subject), r.As.Token)
 	}

@@ -55,7 +55,7 @@ func (l logins) with(ctx context.Context, s store.Source, subject string, do fun
 }
 
 // call makes a call with the login of its user.
-func (l logins) call(ctx context.Context, r source.Request, call func(source.Request) (source.Reply, error),
+func (l logins) call(ctx context.Context, r *source.Request, call func(*source.Request) (source.Reply, error),
 ) (reply source.Reply, err error) {
 	do := func(as source.User) (err error) {
 		r.As = as

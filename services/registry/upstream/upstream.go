@@ -164,7 +164,7 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 }
 
 // Call sends one call and returns the tool's answer. Errors are of *source.Error.
-func (u *Upstream) Call(ctx context.Context, r source.Request, notice func(source.Notice)) (source.Reply, error) {
+func (u *Upstream) Call(ctx context.Context, r *source.Request, notice func(source.Notice)) (source.Reply, error) {
 	d, err := u.driver(r.Source)
 	if err != nil {
 		return source.Reply{}, source.Unsent(err)
@@ -180,7 +180,7 @@ func (u *Upstream) Call(ctx context.Context, r source.Request, notice func(sourc
 		return source.Reply{}, failure
 	}
 	defer end()
-	return u.logins.call(ctx, r, func(r source.Request) (source.Reply, error) {
+	return u.logins.call(ctx, r, func(r *source.Request) (source.Reply, error) {
 		reply, err := u.breakers.call(r.Source, func() (source.Reply, error) { return d.Call(ctx, r, notice) })
 		if reply.TokenRefused {
 			u.logins.refused(r)

@@ -130,7 +130,7 @@ func (d driver) Discover(ctx context.Context, s store.Source, as source.User) (s
 }
 
 // Call: it starts a workflow and waits for its result, or asks for the result of one.
-func (d driver) Call(ctx context.Context, r source.Request, _ func(source.Notice)) (source.Reply, error) {
+func (d driver) Call(ctx context.Context, r *source.Request, _ func(source.Notice)) (source.Reply, error) {
 	action, err := d.actions.Of(ctx, r.Source.Tenant, r.Definition)
 	if err != nil {
 		return source.Reply{}, source.Unsent(err)
