@@ -74,10 +74,10 @@ func (m migration) run(ctx context.Context) error {
 // pool may have one connection only, and a pooler may give each transaction another session of the server.
 func (m migration) exclusive(ctx context.Context, f func() error) (err error) {
 	if m.dialect == SQLite {
-		if err := m.enter(ctx); err != nil {
+		if _, err := m.queue.enter(ctx, false); err != nil {
 			return err
 		}
-		defer m.leave()
+		defer m.queue.leave()
 		return f()
 	}
 	conn, err := pgx.ConnectConfig(ctx, m.direct)

@@ -71,7 +71,7 @@ type DB struct {
 	origin  string          // SQLite only: the identity of the file's data directory
 	path    string          // SQLite only: of the file
 	flusher *flusher        // SQLite only
-	queue   chan struct{}   // SQLite only: holds the writer's slot; senders wait in order of arrival
+	queue   *writerQueue    // SQLite only
 	writer  *prepared       // SQLite only: the statements of write and read
 	reader  *prepared
 	changes *changes    // SQLite only

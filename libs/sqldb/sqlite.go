@@ -38,7 +38,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	}
 	db := &DB{
 		dialect: SQLite, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime),
-		path: path, queue: make(chan struct{}, 1), changes: &changes{},
+		path: path, queue: &writerQueue{}, changes: &changes{},
 	}
 	db.flusher = newFlusher(path+"-wal", cfg.Flush)
 	db.close = func() error { return errors.Join(db.closeSQLite(), unlock()) }

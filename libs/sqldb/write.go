@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -16,7 +15,8 @@ import (
 const writeAttempts = 5
 
 // Write runs f in a transaction and commits it. An error or panic of f rolls everything back. On SQLite writers queue in order of arrival,
-// so f must be short and do no I/O of its own. It must not call Write, Read or Reader: builds with the race detector panic then.
+// so f must be short and do no I/O of its own. It must not call Write, Read or Reader: builds with the race detector panic then. Writers
+// that wait share a commit. If one of them fails, the others run again.
 //
 // On Postgres f runs again, up to five times, after a serialization failure or deadlock, so each run must reset its results. It also runs
 // again after a violation of a unique key: f may have looked for the row before another transaction inserted it, and finds it now.
@@ -50,43 +50,10 @@ func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 	}
 }
 
-// writeSQLite waits for its turn at the only writing connection. Senders on a channel are served in order, which a database/sql pool does
-// not guarantee.
-func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
-	if err := db.enter(ctx); err != nil {
-		return err
-	}
-	defer db.leave()
-	var ran []string
-	err := db.transact(unwatched(ctx), func(tx Tx) error {
-		if err := f(preparedTx{tx.(*sql.Tx), db.writer, &ran}); err != nil {
-			return err
-		}
-		return ctx.Err() // the caller has given up
-	})
-	db.changes.add(ran) // also after an error: the commit may have been made
-	if err != nil {
-		return translate(err)
-	}
-	db.writer.prepareWanted(unwatched(ctx))
-	return nil
-}
-
 // unwatched returns a context that is never cancelled. For a context that can end, database/sql and the driver start goroutines for each
 // statement, which costs more than a SQLite statement. Statements are short, so it is enough to check the caller's context before a
 // transaction and before its commit.
 func unwatched(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
-
-func (db *DB) enter(ctx context.Context) error {
-	select {
-	case db.queue <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the writer: %w", ctx.Err())
-	}
-}
-
-func (db *DB) leave() { <-db.queue }
 
 // commitTimeout bounds a commit, which the end of the caller's context does not interrupt.
 const commitTimeout = 15 * time.Second
