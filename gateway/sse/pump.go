@@ -10,109 +10,58 @@ import (
 	"github.com/windlass-dev/windlass/gateway/problem"
 )
 
-// queue is the number of events buffered for a reader before gRPC's flow control blocks the sender.
-const queue = 32
+// errDrained is the cause of streams that end because of Drain.
+var errDrained = errors.New("the gateway stops")
 
-// inbox receives a stream. When events is closed, err is the cause; io.EOF is the regular end.
-type inbox struct {
-	events chan frame
-	first  *frame // already received
-	err    error
-}
-
-func receive(ctx context.Context, next func() (frame, error)) *inbox {
-	in := &inbox{events: make(chan frame, queue)}
-	go func() {
-		defer close(in.events)
-		for {
-			m, err := next()
-			if err != nil {
-				in.err = err
-				return
-			}
-			select {
-			case in.events <- m:
-			case <-ctx.Done():
-				in.err = ctx.Err()
-				return
-			}
-		}
-	}()
-	return in
-}
-
-// pump writes events as they arrive: all waiting events are written, then flushed once. The stream ends with held, which is when the
-// caller's credentials do. The error says why a stream was cut off.
-func (s *Streams) pump(held context.Context, r *http.Request, out *writer, in *inbox, end []byte) error {
-	heartbeat := time.NewTicker(s.cfg.Heartbeat)
-	defer heartbeat.Stop()
-	if in.first != nil {
-		out.frame(*in.first)
-		in.first = nil
-		if done, err := s.drainQueue(r, out, in, end); done || err != nil {
-			return err
-		}
+// pump receives events and has them written until the stream ends. It ends with held, which is when the caller's credentials do, and with
+// Drain. The error says why a stream was cut off.
+//
+// It responds with a stream at once, except for a stream that resumes and may be over: that call may end without events, which is 204 and
+// stops an EventSource from reconnecting. A call that was not admitted is over already.
+func (s *Streams) pump(held context.Context, r *http.Request, src source, up *upstream, out *writer, refuse refusal) error {
+	defer out.close()
+	release := context.AfterFunc(held, func() { up.cancel(context.Cause(held)) })
+	defer release()
+	undrain := context.AfterFunc(s.drain, func() { up.cancel(errDrained) })
+	defer undrain()
+	switch {
+	case up.admitted && src.resumed:
+		defer time.AfterFunc(s.cfg.EndGrace, out.start).Stop()
+	case up.admitted:
+		out.start()
 	}
 	for {
-		select {
-		case m, ok := <-in.events:
-			if !ok {
-				return s.finish(r, out, in.err, end)
-			}
-			out.frame(m)
-			if done, err := s.drainQueue(r, out, in, end); done || err != nil {
-				return err
-			}
-			heartbeat.Reset(s.cfg.Heartbeat)
-		case <-heartbeat.C:
-			out.heartbeat()
-			if err := out.flush(); err != nil {
-				return err
-			}
-		case <-r.Context().Done():
-			return context.Cause(r.Context())
-		case <-held.Done():
-			cause := context.Cause(held)
-			if r.Context().Err() != nil {
-				return cause
-			}
-			out.problem(problem.Of(r, cause))
-			return errors.Join(out.flush(), cause)
-		case <-s.drain:
-			return out.flush() // nothing to flush, but it extends the deadline for the end of the response
+		f, err := up.next()
+		if err != nil {
+			return s.finish(held, r, src, up, out, refuse, err)
 		}
+		out.add(f)
 	}
 }
 
-// drainQueue writes the waiting events and flushes them. It reports whether the stream is over.
-func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, end []byte) (bool, error) {
-	for range queue {
-		select {
-		case m, ok := <-in.events:
-			if !ok {
-				return true, s.finish(r, out, in.err, end)
-			}
-			out.frame(m)
-			continue
-		default:
-		}
-		break
-	}
-	return false, out.flush()
-}
-
-// finish tells the reader why the stream ends. Without the end frame an EventSource reconnects.
-func (s *Streams) finish(r *http.Request, out *writer, cause error, end []byte) error {
+// finish reports to the reader why the stream ends. Without the end frame an EventSource reconnects.
+func (s *Streams) finish(held context.Context, r *http.Request, src source, up *upstream, out *writer, refuse refusal, cause error) error {
+	over := errors.Is(cause, io.EOF)
 	switch {
 	case r.Context().Err() != nil:
 		return context.Cause(r.Context())
-	case errors.Is(cause, io.EOF):
-		if end != nil {
-			out.end(end)
-		}
-		return out.flush()
-	default:
-		out.problem(problem.Of(r, cause))
-		return errors.Join(out.flush(), cause)
+	case errors.Is(context.Cause(up.ctx), errDrained):
+		out.start()
+		return out.last(nil)
+	case held.Err() != nil:
+		cause = context.Cause(held)
+	case over && src.resumed && out.instead(func() { out.w.WriteHeader(http.StatusNoContent) }):
+		return nil
+	case over:
+		out.start()
+		return out.last(func() {
+			if src.end != nil {
+				out.end(src.end)
+			}
+		})
 	}
+	if out.instead(func() { refuse(out.w, r, cause) }) {
+		return nil
+	}
+	return errors.Join(out.last(func() { out.problem(problem.Of(r, cause)) }), cause)
 }

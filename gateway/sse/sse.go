@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -65,8 +63,8 @@ type Streams struct {
 	deps   Deps
 	turns  sessionsv1.TurnServiceClient
 	events sessionsv1.EventServiceClient
-	drain  chan struct{}
-	once   sync.Once
+	drain  context.Context // until Drain
+	ended  context.CancelFunc
 }
 
 // Handler serves a stream; vars are the variables of the pattern at which API serves it.
@@ -83,8 +81,9 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	}
 	s := &Streams{
 		cfg: cfg, deps: deps, turns: sessionsv1.NewTurnServiceClient(deps.Sessions),
-		events: sessionsv1.NewEventServiceClient(deps.Sessions), drain: make(chan struct{}),
+		events: sessionsv1.NewEventServiceClient(deps.Sessions),
 	}
+	s.drain, s.ended = context.WithCancel(context.Background())
 	check := func(r *http.Request) error {
 		_, err := cursor(r, nil)
 		return err
@@ -113,7 +112,7 @@ func (s *Streams) Session(w http.ResponseWriter, r *http.Request, vars map[strin
 }
 
 // Drain ends all streams between two events, so that their readers reconnect elsewhere. New ones end at once.
-func (s *Streams) Drain() { s.once.Do(func() { close(s.drain) }) }
+func (s *Streams) Drain() { s.ended() }
 
 // refusal responds to a request that cannot have a stream, before anything is written.
 type refusal func(w http.ResponseWriter, r *http.Request, err error)
@@ -138,95 +137,46 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, src source, refu
 	defer release()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	next, admitted, err := s.open(ctx, cancel, r, src)
+	up, err := s.open(ctx, cancel, r, src)
 	if err != nil {
 		refuse(w, r, err)
 		return
 	}
-	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout}
-	in := receive(ctx, next)
-	if !s.decide(w, r, in, src.resumed, admitted, refuse) {
-		return
-	}
-	s.deps.Open(ctx, 1)
-	defer s.deps.Open(ctx, -1)
-	err = s.start(w, out)
-	if err == nil {
-		err = s.pump(held, r, out, in, src.end)
-	}
-	if err != nil {
+	out := &writer{w: w, rc: http.NewResponseController(w), cfg: &s.cfg, cut: cancel, open: func(n int64) { s.deps.Open(ctx, n) }}
+	if err := s.pump(held, r, src, up, out, refuse); err != nil {
 		s.deps.Log.DebugContext(ctx, "event stream cut", append(src.logFields, "error", err)...)
 	}
 }
 
-// open calls upstream and waits until the call is admitted, which is when its headers arrive. A call that ended without headers was not
-// admitted; receiving from it returns the cause.
-func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, src source) (
-	next func() (frame, error), admitted bool, err error,
-) {
+// upstream is a call whose messages are passed on.
+type upstream struct {
+	ctx    context.Context // of the call
+	cancel context.CancelCauseFunc
+	next   func() (frame, error)
+	// admitted means that the call's headers have arrived. Receiving from one that ended without them returns the cause.
+	admitted bool
+}
+
+// open calls upstream and waits until the call is admitted or over.
+func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, src source) (*upstream, error) {
 	late := fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions service cannot be reached")
 	timer := time.AfterFunc(s.cfg.OpenTimeout, func() { cancel(late) })
 	defer timer.Stop()
-	ctx, err = s.deps.API.Annotate(ctx, r, src.rpc)
+	ctx, err := s.deps.API.Annotate(ctx, r, src.rpc)
 	if err != nil {
-		return nil, false, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT,
+		return nil, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT,
 			"a header of the request is malformed").Cause(err)
 	}
 	var header metadata.MD
-	var stream grpc.ClientStream
-	if stream, next, err = src.open(ctx); err == nil {
+	stream, next, err := src.open(ctx)
+	if err == nil {
 		header, err = stream.Header()
 	}
 	if errors.Is(context.Cause(ctx), late) {
-		return nil, false, late
+		return nil, late
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("watch: %w", err)
+		return nil, fmt.Errorf("watch: %w", err)
 	}
-	return next, header != nil, nil
-}
-
-// decide reports whether to respond with a stream, and otherwise writes the response. It decides at once, except for a stream that resumes
-// and may be over: that call may end without events, which is 204 and stops an EventSource from reconnecting.
-func (s *Streams) decide(w http.ResponseWriter, r *http.Request, in *inbox, resumed, admitted bool, refuse refusal) bool {
-	var grace <-chan time.Time // nil if the call is already over
-	if admitted {
-		var wait time.Duration
-		if resumed {
-			wait = s.cfg.EndGrace
-		}
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		grace = timer.C
-	}
-	select {
-	case first, ok := <-in.events:
-		if ok {
-			in.first = &first
-			break
-		}
-		if errors.Is(in.err, io.EOF) && resumed {
-			w.WriteHeader(http.StatusNoContent)
-			return false
-		}
-		if !errors.Is(in.err, io.EOF) {
-			refuse(w, r, in.err)
-			return false
-		}
-	case <-grace:
-	case <-r.Context().Done():
-		return false
-	}
-	return true
-}
-
-// start sends the headers and the reconnect delay.
-func (s *Streams) start(w http.ResponseWriter, out *writer) error {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("Cache-Control", "no-cache, no-transform")
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	out.retry(s.cfg.Retry)
-	return out.flush()
+	return &upstream{ctx, cancel, next, header != nil}, nil
 }
