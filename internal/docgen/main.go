@@ -1,5 +1,5 @@
-// Command docgen writes the generated pages of docs/reference: configuration, commands, events, domain events and errors. It also writes
-// the comments of the API that are served by reflection.
+// Command docgen writes the generated pages of docs/reference: configuration, commands, events, domain events, errors and model APIs. It
+// also writes the comments of the API that are served by reflection.
 // With -check it writes nothing
 // and fails if a page is out of date.
 package main
@@ -42,6 +42,7 @@ func pages() []page {
 		{reference + "events.md", writeEvents},
 		{reference + "domain-events.md", writeDomainEvents},
 		{reference + "errors.md", writeErrors},
+		{reference + "model-apis.md", writeModelAPIs},
 		{"libs/rpc/comment/comments.json", writeComments},
 	}
 }

@@ -3,17 +3,27 @@ package toolschema
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // maxRefs bounds how often a reference leads to another one.
 const maxRefs = 16
 
+// maxJoined bounds the schemas that are joined into one.
+const maxJoined = 500
+
+// join is flat with a budget of its own.
+func (f *fitter) join(o *object) (*object, bool) {
+	f.joins = maxJoined
+	return f.flat(o, 0)
+}
+
 // flat returns a schema of objects without the keywords that combine schemas: it allows what the given one allows, or more. False means
 // that no object fits the schema.
 func (f *fitter) flat(v any, refs int) (*object, bool) {
 	o, ok := v.(*object)
-	if f.budget--; !ok || f.budget < 0 {
+	if f.joins--; !ok || f.joins < 0 {
 		return newObject(), string(write(nil, v)) != "false"
 	}
 	o = f.deref(o, refs)
@@ -25,6 +35,7 @@ func (f *fitter) flat(v any, refs int) (*object, bool) {
 		if b, ok := f.flat(branch, refs+1); ok {
 			more = base.join(newProperties(b), "allOf") || more
 			base.required = union(base.required, required(b))
+			o.adopt(b)
 		}
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
@@ -51,18 +62,30 @@ func (f *fitter) flat(v any, refs int) (*object, bool) {
 	return f.merged(o, base, more), true
 }
 
-// merged returns a schema with the properties of its branches in place of the branches.
-func (f *fitter) merged(o *object, base properties, more bool) *object {
-	for _, keyword := range []string{
-		"allOf", "anyOf", "oneOf", "not", "enum", "const", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
-	} {
-		if o.has(keyword) {
-			f.note(keyword + " of the whole is not offered, but still checked")
-			o.remove(keyword)
+// adopt takes over from a branch what is not merged otherwise.
+func (o *object) adopt(branch *object) {
+	o.lost = union(o.lost, branch.lost)
+	for _, key := range []string{"description", "title", "additionalProperties"} {
+		if branch.has(key) && !o.has(key) {
+			o.set(key, branch.values[key])
 		}
 	}
+}
+
+// merged returns a schema with the properties of its branches in place of the branches.
+func (f *fitter) merged(o *object, base properties, more bool) *object {
+	for _, keyword := range combining {
+		if !o.has(keyword) {
+			continue
+		}
+		f.note(keyword + " of the whole is not offered, but still checked")
+		if keyword != "allOf" {
+			o.lose(keyword, o.values[keyword])
+		}
+		o.remove(keyword)
+	}
 	if more {
-		o.remove("additionalProperties", "unevaluatedProperties", "patternProperties")
+		o.remove("additionalProperties", "patternProperties")
 	}
 	o.set("type", json.RawMessage(`"object"`))
 	o.set("properties", base.all)
@@ -86,7 +109,7 @@ type properties struct {
 func newProperties(o *object) properties {
 	all := newObject()
 	if named := o.properties(); named != nil {
-		all, _ = copyOf(named).(*object)
+		all = named.clone()
 	}
 	return properties{all, required(o)}
 }
@@ -161,37 +184,128 @@ func intersection(a, b []string) []string {
 
 // deref returns a copy of a schema with what its reference leads to.
 func (f *fitter) deref(o *object, refs int) *object {
-	o, _ = copyOf(o).(*object)
-	for ; refs <= maxRefs && o.has("$ref"); refs++ {
-		ref, _ := o.text("$ref")
-		o.remove("$ref")
-		target, ok := f.resolve(ref).(*object)
+	o = o.clone()
+	for ; refs <= maxRefs; refs++ {
+		ref, ok := refOf(o)
 		if !ok {
 			break
 		}
-		for _, key := range target.keys {
-			if !o.has(key) {
-				o.set(key, copyOf(target.values[key]))
-			}
+		o.remove("$ref", "$dynamicRef")
+		target, ok := f.resolve(ref).(*object)
+		if !ok {
+			o.lose("$ref", quoted(ref))
+			break
 		}
+		o.fill(target)
 	}
-	o.remove("$ref")
+	o.remove("$ref", "$dynamicRef")
 	return o
 }
 
+// refOf returns the reference of a schema.
+func refOf(o *object) (string, bool) {
+	if ref, ok := o.text("$ref"); ok {
+		return ref, true
+	}
+	return o.text("$dynamicRef")
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~", "%24", "$", "%25", "%", "%22", `"`)
+
 // resolve returns what a reference within the schema leads to, nil for any other reference.
 func (f *fitter) resolve(ref string) any {
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok || pointer != "" && !strings.HasPrefix(pointer, "/") {
-		return nil
-	}
+	base, pointer, _ := strings.Cut(ref, "#")
 	var at any = f.root
+	if base != "" {
+		at = f.anchors[base]
+	}
+	switch {
+	case at == nil || pointer == "":
+		return at
+	case !strings.HasPrefix(pointer, "/"):
+		return f.anchors[base+"#"+pointer]
+	}
 	for _, part := range strings.Split(pointer, "/")[1:] {
-		o, ok := at.(*object)
-		if !ok {
+		switch here := at.(type) {
+		case *object:
+			at = here.values[unescape.Replace(part)]
+		case []any:
+			n, err := strconv.Atoi(part)
+			if err != nil || n < 0 || n >= len(here) {
+				return nil
+			}
+			at = here[n]
+		default:
 			return nil
 		}
-		at = o.values[strings.NewReplacer("~1", "/", "~0", "~", "%24", "$").Replace(part)]
 	}
 	return at
 }
+
+// anchorsOf collects the schemas that have a name: by "#name", by their address, and by both.
+func anchorsOf(all map[string]any, v any, base string) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			anchorsOf(all, e, base)
+		}
+	case *object:
+		if id, ok := v.text("$id"); ok {
+			id = strings.TrimSuffix(id, "#")
+			base, all[id] = id, v
+		}
+		for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
+			name, ok := v.text(keyword)
+			if !ok {
+				continue
+			}
+			for _, address := range slices.Compact([]string{"#" + name, base + "#" + name}) {
+				if _, have := all[address]; have {
+					all[address] = nil // which one is meant depends on where it is read
+				} else {
+					all[address] = v
+				}
+			}
+		}
+		for _, key := range v.keys {
+			anchorsOf(all, v.values[key], base)
+		}
+	}
+}
+
+// prune removes definitions to which no reference leads.
+func prune(o *object) {
+	for _, keyword := range []string{"$defs", "definitions"} {
+		defs, ok := o.values[keyword].(*object)
+		if !ok {
+			continue
+		}
+		o.remove(keyword)
+		used := map[string]bool{}
+		text := string(write(nil, o))
+		for more := true; more; {
+			more = false
+			for _, name := range defs.keys {
+				if used[name] || !strings.Contains(text, "#/"+keyword+"/"+pointerTo(name)) {
+					continue
+				}
+				used[name], more = true, true
+				text += string(write(nil, defs.values[name]))
+			}
+		}
+		kept := newObject()
+		for _, name := range defs.keys {
+			if used[name] {
+				kept.set(name, defs.values[name])
+			}
+		}
+		if len(kept.keys) > 0 {
+			o.set(keyword, kept)
+		}
+	}
+}
+
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointerTo returns a name as it is written in JSON within a reference.
+func pointerTo(name string) string { return strings.Trim(string(quoted(escape.Replace(name))), `"`) }

@@ -21,11 +21,10 @@ func checkOf(keyword string) check {
 	switch keyword {
 	case "type":
 		return typeNames
-	case "$ref":
-		return reference
-	case "title", "description", "$comment", "format", "$anchor", "contentEncoding", "contentMediaType":
+	case "title", "description", "format", "$ref", "contentEncoding", "contentMediaType":
 		return anyText
-	case "$schema", "$id", "additionalItems":
+	case "$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$recursiveRef", "$vocabulary", "additionalItems",
+		"unevaluatedProperties", "unevaluatedItems":
 		return nothing
 	case "pattern":
 		return pattern
@@ -35,7 +34,7 @@ func checkOf(keyword string) check {
 		return positive
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
 		return count
-	case "uniqueItems", "deprecated", "readOnly", "writeOnly":
+	case "uniqueItems", "deprecated", "readOnly", "writeOnly", "nullable":
 		return truth
 	case "required":
 		return names
@@ -49,53 +48,11 @@ func checkOf(keyword string) check {
 		return schemaList
 	case "items":
 		return items
-	case "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "contains", "propertyNames", "not", "if", "then", "else",
+	case "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else",
 		"contentSchema":
 		return oneSchema
 	}
 	return nil
-}
-
-// schema returns a schema as it is offered. A value that is no schema becomes one that allows everything.
-func (f *fitter) schema(v any, depth int) any {
-	o, ok := v.(*object)
-	switch {
-	case !ok:
-		if raw := string(write(nil, v)); raw != "true" && raw != "false" {
-			f.note("a schema that is " + raw[:min(len(raw), 20)] + " is offered as any value")
-		}
-		return f.anything()
-	case depth > maxDepth:
-		return f.anything()
-	case f.form.Subset && depth > 0:
-		return f.subset(o, depth)
-	}
-	out := newObject()
-	for _, key := range o.keys {
-		test := checkOf(key)
-		switch {
-		case f.form.Subset && !slices.Contains(inSubset, key):
-			continue
-		case test == nil:
-			out.set(key, o.values[key])
-			continue
-		}
-		if kept, ok := test(f, o.values[key], depth); ok {
-			out.set(key, kept)
-		} else if key != "$schema" && key != "$id" && key != "additionalItems" {
-			f.note("the keyword " + key + " has a value that it cannot have, and is not offered")
-		}
-	}
-	if admits(out, "array") && !out.has("items") {
-		out.set("items", newObject())
-	}
-	if f.form.Keys {
-		f.limitKeys(out)
-	}
-	if f.form.Subset {
-		f.narrow(out)
-	}
-	return out
 }
 
 // admits reports whether a schema names a type.
@@ -165,11 +122,6 @@ func pattern(_ *fitter, v any, _ int) (any, bool) {
 	return v, err == nil || looks
 }
 
-func reference(f *fitter, v any, _ int) (any, bool) {
-	ref, ok := text(v)
-	return v, ok && f.resolve(ref) != nil
-}
-
 func names(_ *fitter, v any, _ int) (any, bool) {
 	list, ok := v.([]any)
 	if !ok {
@@ -207,6 +159,9 @@ func schemasByName(f *fitter, v any, depth int) (any, bool) {
 	}
 	out := newObject()
 	for _, key := range o.keys {
+		if f.budget < 0 {
+			break
+		}
 		out.set(key, f.schema(o.values[key], depth+1))
 	}
 	return out, true
@@ -219,7 +174,9 @@ func schemaList(f *fitter, v any, depth int) (any, bool) {
 	}
 	out := make([]any, len(list))
 	for i, e := range list {
-		out[i] = f.schema(e, depth+1)
+		if out[i] = f.schema(e, depth+1); string(write(nil, e)) == "false" && f.form.Keywords == nil {
+			out[i] = e
+		}
 	}
 	return out, true
 }

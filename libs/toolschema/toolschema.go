@@ -1,22 +1,15 @@
-// Package toolschema gives the input schemas of tools a form that the APIs of models accept. Servers write schemas of many drafts and
-// with many mistakes; an API refuses a whole request because of one of them. The form allows what the schema allows, or more: arguments
-// are checked against the schema itself.
+// Package toolschema compiles the input schemas of tools to what the APIs of models take. Servers write schemas of many drafts and with
+// many mistakes; an API refuses a whole request because of one of them. What is compiled allows what the schema allows, or more: arguments are
+// checked against the schema itself. What an API does not take stands in the descriptions, so that the model reads it.
 package toolschema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 )
-
-// Form is what an API accepts.
-type Form struct {
-	// Subset allows only the keywords of Google's function declarations, and no references.
-	Subset bool
-	// Keys limits the names of properties to letters, digits, "_", ".", "-" and 64 characters.
-	Keys bool
-}
 
 // Fitted is a schema as it can be offered.
 type Fitted struct {
@@ -24,21 +17,28 @@ type Fitted struct {
 	JSON json.RawMessage
 	// Empty means that there are no properties.
 	Empty bool
+	// Words belong to the description of the tool: the schema has no place for them.
+	Words string
+	// Keys are the names of properties that were replaced, by what replaces them.
+	Keys map[string]string
 	// Notes say what was left out, in words for the operator of the source; at most 5.
 	Notes []string
 }
-
-// maxBranches bounds the schemas that are joined into one.
-const maxBranches = 500
 
 const maxNotes = 5
 
 // fitter is the work on one schema.
 type fitter struct {
-	form   Form
-	root   *object // as given, for references
-	budget int
-	notes  []string
+	form    *Form
+	root    *object // as given, for references
+	anchors map[string]any
+	depth   int            // the maximum
+	budget  int            // of schemas; below 0 the schema is too large
+	joins   int            // schemas that may still be joined
+	open    map[string]int // references that are being replaced
+	words   string
+	keys    map[string]string
+	notes   []string
 }
 
 func (f *fitter) note(text string) {
@@ -47,9 +47,9 @@ func (f *fitter) note(text string) {
 	}
 }
 
-// Fit returns a tool's input schema in a form. The error says why the tool cannot be offered: it takes no object, or its schema cannot be
-// read. A schema that is accepted as it is, is returned byte for byte.
-func Fit(schema string, form Form) (Fitted, error) {
+// Fit compiles a tool's input schema to a form. The error says why the tool cannot be offered: it takes no object, or its schema cannot be
+// read, or is too large. A schema that is accepted as it is, is returned byte for byte.
+func Fit(schema string, form *Form) (Fitted, error) {
 	if schema == "" {
 		schema = "{}"
 	}
@@ -61,22 +61,56 @@ func Fit(schema string, form Form) (Fitted, error) {
 	if !ok {
 		return Fitted{}, errors.New("is not a JSON object")
 	}
-	f := &fitter{form: form, root: root, budget: maxBranches}
-	top := root
-	if !f.plain(root) {
-		if top, ok = f.flat(root, 0); !ok {
-			return Fitted{}, fmt.Errorf("does not allow an object, but %s", write(nil, root.values["type"]))
+	most := cmp.Or(form.MaxBytes, maxBytes)
+	anchors := map[string]any{}
+	anchorsOf(anchors, root, "")
+	for _, depth := range depths {
+		if depth > cmp.Or(form.MaxDepth, maxDepth) {
+			continue
+		}
+		f := &fitter{
+			form: form, root: root, anchors: anchors, depth: depth, budget: maxNodes, open: map[string]int{}, keys: map[string]string{},
+		}
+		fitted, err := f.fit()
+		if err != nil {
+			return Fitted{}, err
+		}
+		out := Fitted{JSON: write(nil, fitted), Empty: len(fitted.properties().keys) == 0, Words: f.words, Keys: f.keys, Notes: f.notes}
+		switch {
+		case f.budget < 0 || len(out.JSON) > most:
+			continue
+		case string(out.JSON) == string(write(nil, v)):
+			out.JSON = json.RawMessage(schema)
+		case depth < min(cmp.Or(form.MaxDepth, maxDepth), inlineDepth):
+			out.Notes = append(out.Notes, fmt.Sprintf("it is too large, and what is nested deeper than %d is not offered", depth))
+		}
+		return out, nil
+	}
+	return Fitted{}, fmt.Errorf("has more than %d bytes, also without what is nested", most)
+}
+
+// fit compiles the schema once.
+func (f *fitter) fit() (*object, error) {
+	top := f.root
+	if !f.plain(f.root) {
+		var ok bool
+		if top, ok = f.join(f.root); !ok {
+			return nil, fmt.Errorf("does not allow an object, but %s", write(nil, f.root.values["type"]))
 		}
 	}
 	fitted, ok := f.schema(top, 0).(*object)
 	if !ok || fitted.properties() == nil {
-		return Fitted{}, errors.New("has no form that can be offered")
+		return nil, errors.New("has no form that can be offered")
 	}
-	out := Fitted{JSON: write(nil, fitted), Empty: len(fitted.properties().keys) == 0, Notes: f.notes}
-	if string(out.JSON) == string(write(nil, v)) {
-		out.JSON = json.RawMessage(schema)
+	if !f.form.Inline {
+		prune(fitted)
 	}
-	return out, nil
+	return fitted, nil
+}
+
+// combining are the keywords that no API takes at the top.
+var combining = []string{
+	"allOf", "anyOf", "oneOf", "not", "enum", "const", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
 }
 
 // plain reports whether the top of a schema is accepted as it is.
@@ -84,10 +118,7 @@ func (f *fitter) plain(o *object) bool {
 	if name, _ := o.text("type"); name != "object" || o.properties() == nil {
 		return false
 	}
-	return !slices.ContainsFunc([]string{
-		"allOf", "anyOf", "oneOf", "not", "enum", "const", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
-		"$ref",
-	}, o.has)
+	return !slices.ContainsFunc(combining, o.has) && !o.has("$ref") && !o.has("$dynamicRef")
 }
 
 // Describe returns a fitted schema with more words in its description.

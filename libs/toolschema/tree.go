@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 )
-
-// maxDepth is the maximum nesting of a schema that is offered.
-const maxDepth = 100
 
 // object is a JSON object that keeps the order of its members: models read a schema from its beginning.
 type object struct {
 	keys   []string
 	values map[string]any // *object, []any, or json.RawMessage of a scalar
+	lost   []string       // what is said in words
 }
 
 func newObject() *object { return &object{values: map[string]any{}} }
@@ -65,27 +65,15 @@ func (o *object) list(key string) []any {
 	return list
 }
 
-// copyOf returns a deep copy.
-func copyOf(v any) any {
-	switch v := v.(type) {
-	case *object:
-		out := newObject()
-		for _, key := range v.keys {
-			out.set(key, copyOf(v.values[key]))
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = copyOf(e)
-		}
-		return out
-	default:
-		return v
-	}
+// clone returns a copy that has the same values.
+func (o *object) clone() *object {
+	return &object{keys: slices.Clone(o.keys), values: maps.Clone(o.values), lost: slices.Clone(o.lost)}
 }
 
 func quoted(s string) json.RawMessage {
+	if plainText(s) {
+		return append(append([]byte{'"'}, s...), '"')
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -93,6 +81,16 @@ func quoted(s string) json.RawMessage {
 		return json.RawMessage(`""`) // a string always encodes
 	}
 	return bytes.TrimSpace(b.Bytes())
+}
+
+// plainText reports whether a text is written in JSON as it is, as nearly all names are.
+func plainText(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // parse reads one JSON value.

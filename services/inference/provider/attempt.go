@@ -57,8 +57,12 @@ func (l *Lessons) Generate(
 // receive reads an answer.
 func receive(ctx context.Context, id Identity, model string, resp *http.Response, a Attempt, emit func(Delta) error) (Finished, error) {
 	batch := NewBatch(emit)
-	r := a.Reader(batch.Emit)
+	names := newRenaming(a.Sent().Tools, batch.Emit)
+	r := a.Reader(names.emit)
 	if err := id.events(ctx, resp, model, batch, r); err != nil && (!r.Ended() || fault.As(err) == nil) {
+		return Finished{}, err
+	}
+	if err := names.flush(); err != nil {
 		return Finished{}, err
 	}
 	end, err := r.Finish()

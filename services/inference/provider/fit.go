@@ -16,6 +16,8 @@ type Tool struct {
 	Description string
 	// Schema is an object schema; nil if the form has none for a tool without parameters.
 	Schema json.RawMessage
+	// Keys are the names of properties that were replaced, by what replaces them.
+	Keys map[string]string
 }
 
 // fittedKept is the number of schemas that are kept as they are offered.
@@ -28,7 +30,7 @@ type fits struct {
 
 type fitKey struct {
 	schema string
-	form   toolschema.Form
+	form   *toolschema.Form
 }
 
 type fit struct {
@@ -44,7 +46,7 @@ func newFits() *fits {
 	return &fits{known}
 }
 
-func (f *fits) of(schema string, form toolschema.Form) (toolschema.Fitted, error) {
+func (f *fits) of(schema string, form *toolschema.Form) (toolschema.Fitted, error) {
 	key := fitKey{schema, form}
 	if known, ok := f.known.Get(key); ok {
 		return known.Fitted, known.err

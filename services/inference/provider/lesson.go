@@ -32,7 +32,8 @@ const maxLessons = 4096
 type Lessons struct {
 	fits   *fits
 	tools  *lru.Cache[toolKey, lesson]
-	models *lru.Cache[string, bool] // those that take nothing back
+	models *lru.Cache[string, bool]   // those that take nothing back
+	seen   *lru.Cache[imageKey, bool] // images, and whether they were accepted
 }
 
 type toolKey struct{ model, name, schema string }
@@ -47,7 +48,11 @@ func NewLessons() *Lessons {
 	if err != nil {
 		panic(err)
 	}
-	return &Lessons{fits: newFits(), tools: tools, models: models}
+	seen, err := lru.New[imageKey, bool](maxLessons)
+	if err != nil {
+		panic(err)
+	}
+	return &Lessons{fits: newFits(), tools: tools, models: models, seen: seen}
 }
 
 func keyOf(model string, t *inferencev1.ToolDefinition) toolKey {
@@ -67,6 +72,7 @@ type Manner struct {
 	Simpler bool
 	// refused is the provider's word for what Plain leaves out.
 	refused bool
+	images  []imageKey // those that are shown
 }
 
 // manner returns how calls of a model are written, as far as it is known.
@@ -96,6 +102,9 @@ func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
 	if f.class() != classRequest {
 		return false
 	}
+	if aboutImages.MatchString(said) && len(m.images) > 0 {
+		return l.hide(m)
+	}
 	says := func(word string) bool { return strings.Contains(said, strings.ToLower(word)) }
 	if len(sent.Returned) > 0 && !m.Plain && (slices.ContainsFunc(returned, says) || slices.ContainsFunc(sent.Returned, says)) {
 		m.Plain, m.refused = true, slices.ContainsFunc(sent.Returned, says)
@@ -113,6 +122,7 @@ func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
 
 // worked remembers a manner in which a call was accepted.
 func (l *Lessons) worked(req Request, m *Manner) {
+	l.showed(m)
 	if m.refused {
 		l.models.Add(req.Model, true)
 	}

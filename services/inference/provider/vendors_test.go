@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/windlass-dev/windlass/services/inference/provider/vendortest"
 )
 
 const schemaOfSignature = `{"google":{"thought_signature":"c2ln"}}`
@@ -112,54 +114,7 @@ func list(v any) []any { l, _ := v.([]any); return l }
 var (
 	openaiName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`)
-	propertyOf = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 )
-
-// schemaFault says what the APIs refuse of a schema at any depth.
-func schemaFault(v any, top bool) string {
-	o, ok := v.(map[string]any)
-	if !ok {
-		return fmt.Sprintf("%v is not of type 'object'", v)
-	}
-	if top && o["type"] != "object" {
-		return fmt.Sprintf("schema must have type 'object', got %v", o["type"])
-	}
-	for _, key := range []string{"anyOf", "oneOf", "allOf", "enum", "not"} {
-		if _, has := o[key]; has && top {
-			return "schema must not have " + key + " at the top level"
-		}
-	}
-	if required, has := o["required"]; has && required == nil {
-		return "None is not of type 'array'"
-	}
-	types := list(o["type"])
-	if one, ok := o["type"].(string); ok {
-		types = []any{one}
-	}
-	for _, name := range types {
-		if !slices.Contains([]any{"object", "array", "string", "number", "integer", "boolean", "null"}, name) {
-			return fmt.Sprintf("%v is not a type", name)
-		}
-	}
-	if _, has := o["items"]; !has && slices.Contains(types, any("array")) {
-		return "array schema missing items"
-	}
-	if enum, has := o["enum"]; has && len(list(enum)) == 0 {
-		return "[] should be non-empty"
-	}
-	if properties, has := o["properties"]; has {
-		named, ok := properties.(map[string]any)
-		if !ok {
-			return "properties is not of type 'object'"
-		}
-		for _, p := range named {
-			if wrong := schemaFault(p, false); wrong != "" {
-				return wrong
-			}
-		}
-	}
-	return ""
-}
 
 // conversationFault checks that each call has a valid name and id, and its result right behind it.
 func conversationFault(messages []any, name *regexp.Regexp) string {
@@ -195,18 +150,8 @@ func conversationFault(messages []any, name *regexp.Regexp) string {
 }
 
 func checkOpenAITools(body map[string]any, name *regexp.Regexp) string {
-	for _, t := range list(body["tools"]) {
-		called, _ := at(t, "function", "name").(string)
-		description, _ := at(t, "function", "description").(string)
-		switch {
-		case !name.MatchString(called):
-			return "Invalid function name " + called
-		case len([]rune(description)) > 1024:
-			return "description too long for function " + called
-		}
-		if wrong := schemaFault(at(t, "function", "parameters"), true); wrong != "" {
-			return "Invalid schema for function '" + called + "': " + wrong
-		}
+	if wrong := vendortest.OpenAI.Tools("openai", body); wrong != "" {
+		return wrong
 	}
 	return conversationFault(list(body["messages"]), name)
 }
@@ -250,47 +195,10 @@ func checkGemini(body map[string]any) string {
 			}
 		}
 	}
-	for i, t := range list(body["tools"]) {
-		if wrong := googleFault(at(t, "function", "parameters")); wrong != "" {
-			return fmt.Sprintf("GenerateContentRequest.tools[0].function_declarations[%d].parameters: %s", i, wrong)
-		}
+	if wrong := vendortest.Google.Tools("openai", body); wrong != "" {
+		return wrong
 	}
 	return conversationFault(messages, geminiName)
-}
-
-// googleFault says what Google's API refuses of a schema.
-func googleFault(v any) string {
-	o, ok := v.(map[string]any)
-	if v == nil {
-		return ""
-	}
-	if !ok {
-		return "is no object"
-	}
-	for key := range o {
-		if !slices.Contains([]string{
-			"type", "format", "description", "nullable", "enum", "items", "properties", "required", "anyOf", "minimum", "maximum", "title",
-			"minItems", "maxItems", "minLength", "maxLength", "pattern",
-		}, key) {
-			return "Unknown name \"" + key + "\": Cannot find field"
-		}
-	}
-	if _, list := o["type"].([]any); list {
-		return "Proto field is not repeating, cannot start list"
-	}
-	if o["type"] == "array" && len(at(o, "items").(map[string]any)) == 0 {
-		return "items: missing field"
-	}
-	if len(list(o["anyOf"])) > 0 && len(o) > 1 {
-		return "when using any_of, it must be the only field set"
-	}
-	named, _ := o["properties"].(map[string]any)
-	for _, p := range named {
-		if wrong := googleFault(p); wrong != "" {
-			return wrong
-		}
-	}
-	return ""
 }
 
 func checkAnthropic(body map[string]any) string {
@@ -317,19 +225,8 @@ func checkBedrock(body map[string]any) string {
 
 // checkMessages has the rules of the messages API.
 func checkMessages(body map[string]any) string {
-	for i, t := range list(body["tools"]) {
-		if name, _ := at(t, "name").(string); !openaiName.MatchString(name) {
-			return fmt.Sprintf("tools.%d.custom.name: String should match pattern", i)
-		}
-		if wrong := schemaFault(at(t, "input_schema"), true); wrong != "" {
-			return fmt.Sprintf("tools.%d.custom.input_schema: %s", i, wrong)
-		}
-		named, _ := at(t, "input_schema", "properties").(map[string]any)
-		for key := range named {
-			if !propertyOf.MatchString(key) {
-				return fmt.Sprintf("tools.%d.custom.input_schema.properties: Property keys should match pattern", i)
-			}
-		}
+	if wrong := vendortest.Anthropic.Tools("anthropic", body); wrong != "" {
+		return wrong
 	}
 	used, role := map[string]bool{}, "assistant"
 	for i, m := range list(body["messages"]) {
@@ -365,14 +262,8 @@ func checkMessages(body map[string]any) string {
 
 // checkOllama has the rules of Ollama's types: a value of another type is refused, and an unknown keyword of a schema is lost.
 func checkOllama(body map[string]any) string {
-	for i, t := range list(body["tools"]) {
-		schema := at(t, "function", "parameters")
-		if at(schema, "type") != "object" || at(schema, "properties") == nil {
-			return fmt.Sprintf("tools[%d]: json: cannot unmarshal parameters", i)
-		}
-		if wrong := googleFault(schema); wrong != "" {
-			return fmt.Sprintf("tools[%d]: %s", i, wrong)
-		}
+	if wrong := vendortest.Ollama.Tools("ollama", body); wrong != "" {
+		return wrong
 	}
 	open := map[string]bool{}
 	for i, m := range list(body["messages"]) {
@@ -403,13 +294,8 @@ func checkOllama(body map[string]any) string {
 
 // checkGenerateContent has the rules of the Gemini API.
 func checkGenerateContent(body map[string]any) string {
-	for i, t := range list(at(body, "tools", 0, "functionDeclarations")) {
-		if wrong := googleFault(at(t, "parameters")); wrong != "" {
-			return fmt.Sprintf("tools[0].function_declarations[%d].parameters: %s", i, wrong)
-		}
-		if name, _ := at(t, "name").(string); !geminiName.MatchString(name) {
-			return fmt.Sprintf("tools[0].function_declarations[%d].name: Invalid function name", i)
-		}
+	if wrong := vendortest.Google.Tools("gemini", body); wrong != "" {
+		return wrong
 	}
 	before, open := "model", []string(nil) // of the content before, its calls
 	for i, c := range list(body["contents"]) {
@@ -449,19 +335,12 @@ func checkGenerateContent(body map[string]any) string {
 
 // checkResponses has the rules of the responses API.
 func checkResponses(body map[string]any) string {
+	if wrong := vendortest.OpenAI.Tools("openai-responses", body); wrong != "" {
+		return wrong
+	}
 	for _, t := range list(body["tools"]) {
-		called, _ := at(t, "name").(string)
-		description, _ := at(t, "description").(string)
-		switch {
-		case !openaiName.MatchString(called):
-			return "Invalid 'tools[0].name': " + called
-		case len([]rune(description)) > 1024:
-			return "description too long for function " + called
-		case at(t, "strict") != false:
-			return "In strict mode, each property must be required: " + called
-		}
-		if wrong := schemaFault(at(t, "parameters"), true); wrong != "" {
-			return "Invalid schema for function '" + called + "': " + wrong
+		if at(t, "strict") != false {
+			return "In strict mode, each property must be required"
 		}
 	}
 	if body["store"] != false {
@@ -499,13 +378,8 @@ func checkResponses(body map[string]any) string {
 // checkConverse has the rules of the Converse API.
 func checkConverse(body map[string]any) string {
 	offered := list(at(body, "toolConfig", "tools"))
-	for _, t := range offered {
-		if name, _ := at(t, "toolSpec", "name").(string); !openaiName.MatchString(name) {
-			return "toolConfig.tools.0.toolSpec.name failed to satisfy constraint: " + name
-		}
-		if wrong := schemaFault(at(t, "toolSpec", "inputSchema", "json"), true); wrong != "" {
-			return "The value at toolConfig.tools.0.toolSpec.inputSchema.json is invalid: " + wrong
-		}
+	if wrong := vendortest.Anthropic.Tools("bedrock", body); wrong != "" {
+		return wrong
 	}
 	points, open, role := 0, map[string]bool{}, any("assistant")
 	for i, m := range list(body["messages"]) {

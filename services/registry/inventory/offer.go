@@ -12,7 +12,7 @@ import (
 func offers(tools []store.Found) []string {
 	var out []string
 	for _, t := range tools {
-		fitted, err := toolschema.Fit(string(t.InputSchema), toolschema.Form{})
+		fitted, err := toolschema.Fit(string(t.InputSchema), &toolschema.Full)
 		switch {
 		case err != nil:
 			out = append(out, fmt.Sprintf("%s: models are not offered this tool: its input schema %v", t.OriginalName, err))

@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/transcript"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
@@ -19,8 +20,11 @@ const maxName = 64
 // idForm is that of the ids of calls.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// terms are what the API accepts in tools.
-var terms = provider.Terms{Form: toolschema.Form{Keys: true}}
+// Terms are what the API accepts in tools.
+var Terms = provider.Terms{Form: &toolschema.Form{Keys: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)}}
+
+// rules are what the API demands of conversations.
+var rules = transcript.Rules{UserFirst: true, Alternate: true}
 
 // call is one request as it is written.
 type call struct {
@@ -37,14 +41,15 @@ type call struct {
 
 func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	return &call{
-		provider: p, req: req, manner: m, names: wire.NewNames(wire.NameRule{Max: maxName}), ids: wire.NewIDs(idForm),
+		provider: p, req: p.lessons.Prepare(req, m, rules), manner: m, names: wire.NewNames(wire.NameRule{Max: maxName}),
+		ids: wire.NewIDs(idForm),
 	}
 }
 
 // body builds the request.
 func (c *call) body() body {
 	req := c.req
-	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, terms)
+	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, Terms)
 	out := body{
 		Model: req.Model, MaxTokens: defaultMaxTokens, Messages: c.messages(req.Messages), Temperature: req.Temperature, Stream: true,
 	}

@@ -87,7 +87,7 @@ type stream struct {
 	calls  int
 	usage  usage
 	name   string
-	reason string
+	end    provider.Ending
 	back   provider.Layout
 }
 
@@ -99,7 +99,7 @@ type block struct {
 }
 
 // Ended implements provider.Reader.
-func (s *stream) Ended() bool { return s.reason != "" }
+func (s *stream) Ended() bool { return s.end.Certain() }
 
 // Failure implements provider.Reader.
 func (*stream) Failure(body []byte) (provider.Failure, bool) { return failureOf(body) }
@@ -128,20 +128,19 @@ func (s *stream) Event(e sse.Event) error {
 		if err := s.whole(ev.Message.Content); err != nil {
 			return err
 		}
-		if ev.Message.StopReason != "" {
-			s.reason = reason(ev.Message.StopReason)
-		}
+		s.end.Event(len(ev.Message.Content) > 0, "") // a whole message
+		s.end.Event(false, reason(ev.Message.StopReason))
 	case "content_block_start":
+		s.end.Event(true, "")
 		return s.start(ev.Index, ev.Block)
 	case "content_block_delta":
+		s.end.Event(true, "")
 		return s.delta(ev)
 	case "content_block_stop":
 		return s.stop(ev.Index)
 	case "message_delta":
 		s.usage.update(ev.Usage)
-		if ev.Delta.StopReason != "" {
-			s.reason = reason(ev.Delta.StopReason)
-		}
+		s.end.Event(false, reason(ev.Delta.StopReason))
 	case "message_stop":
 		return io.EOF
 	}
@@ -224,17 +223,19 @@ func (s *stream) stop(index int) error {
 
 // Finish implements provider.Reader. A stream that stopped early is an error.
 func (s *stream) Finish() (provider.Finished, error) {
-	if s.reason == "" {
+	if s.end.Reason() == "" {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
 	}
 	return provider.Finished{
-		Reason: s.reason, Model: s.name, Usage: s.usage.domain(), Verbatim: s.back.Verbatim(s.provider.issuer),
+		Reason: s.end.Reason(), Model: s.name, Usage: s.usage.domain(), Verbatim: s.back.Verbatim(s.provider.issuer),
 	}, nil
 }
 
-// reason maps a stop reason. A paused turn ends here: only tools that the provider runs itself can pause it.
+// reason maps a stop reason, "" to itself. A paused turn ends here: only tools that the provider runs itself can pause it.
 func reason(theirs string) string {
 	switch theirs {
+	case "":
+		return ""
 	case "max_tokens", "model_context_window_exceeded":
 		return provider.Length
 	case "tool_use":

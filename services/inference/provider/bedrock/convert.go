@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/transcript"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
@@ -21,8 +22,14 @@ const maxName = 64
 // idForm is that of the ids of calls.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// terms are what the API accepts in tools.
-var terms = provider.Terms{Form: toolschema.Form{Keys: true}}
+var (
+	// key is what models take as the name of a property.
+	key = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	// Terms are what the models of the API accept in tools: Amazon's refuse other keywords at the top.
+	Terms = provider.Terms{Form: &toolschema.Form{Top: []string{"type", "properties", "required"}, Inline: true, MaxDepth: 12, Keys: key}}
+	// Claude are those of Anthropic's models.
+	Claude = provider.Terms{Form: &toolschema.Form{Keys: key}}
+)
 
 var (
 	// statuses are models that take the status of a result.
@@ -40,6 +47,9 @@ const (
 // redactedField is the field of reasoning that the provider does not show.
 const redactedField = "redactedContent"
 
+// rules are what the API demands of conversations.
+var rules = transcript.Rules{UserFirst: true, Alternate: true}
+
 // call is one request as it is written.
 type call struct {
 	provider *Provider
@@ -55,14 +65,23 @@ type call struct {
 
 func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	return &call{
-		provider: p, req: req, manner: m, names: wire.NewNames(wire.NameRule{Max: maxName}), ids: wire.NewIDs(idForm),
+		provider: p, req: p.lessons.Prepare(req, m, rules), manner: m, names: wire.NewNames(wire.NameRule{Max: maxName}),
+		ids: wire.NewIDs(idForm),
 	}
+}
+
+// terms returns what the model accepts in tools.
+func (c *call) terms() provider.Terms {
+	if strings.Contains(c.req.Model, "anthropic.") {
+		return Claude
+	}
+	return Terms
 }
 
 // body builds the request.
 func (c *call) body() body {
 	req := c.req
-	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, terms)
+	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, c.terms())
 	out := body{Messages: c.messages(req.Messages)}
 	if req.MaxOutputTokens > 0 || req.Temperature != nil {
 		out.Config = &inference{max(req.MaxOutputTokens, 0), req.Temperature}

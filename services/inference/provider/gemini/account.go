@@ -2,12 +2,16 @@ package gemini
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -20,11 +24,11 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// scope is that of the tokens of Vertex AI.
-const scope = "https://www.googleapis.com/auth/cloud-platform"
-
 // maxMessage is the maximum length of Google's words in an error, in characters.
 const maxMessage = 200
+
+// scope is that of the tokens of Vertex AI.
+const scope = "https://www.googleapis.com/auth/cloud-platform"
 
 // account is the key of a service account, as Google writes it.
 type account struct {
@@ -42,6 +46,7 @@ func isAccount(key secret.Value) bool { return strings.HasPrefix(strings.TrimSpa
 type accounts struct {
 	http *http.Client
 	own  secret.Value // the provider's own key
+	lost *losses
 
 	mu     sync.Mutex
 	key    secret.Value
@@ -59,8 +64,9 @@ func newAccounts(client *http.Client, own secret.Value) *accounts {
 		return &accounts{} // refused later
 	}
 	bounded := *client
-	bounded.Timeout = tokenTimeout
-	return &accounts{http: &bounded, own: own}
+	lost := &losses{next: client.Transport}
+	bounded.Timeout, bounded.Transport = tokenTimeout, lost
+	return &accounts{http: &bounded, own: own, lost: lost}
 }
 
 // sign adds a token to a request.
@@ -70,15 +76,51 @@ func (a *accounts) sign(r *http.Request, key secret.Value) error {
 		return err
 	}
 	token, err := fetch(r.Context(), tokens)
-	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil && refused.Response.StatusCode < 500 {
-		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "Google refused the service account: %s",
-			truncate.Chars(provider.ReadFailure(refused.Body).Message, maxMessage)).Hint("Check its key, and that the account exists.")
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
+		return tokenError(refused)
+	}
+	if lost := a.lost.last.Swap(nil); err != nil && lost != nil {
+		return *lost
 	}
 	if err != nil {
 		return err
 	}
 	token.SetAuthHeader(r)
 	return nil
+}
+
+// keyErrors are what Google answers if the account does not exist, or the key is not its own.
+var keyErrors = regexp.MustCompile(`invalid_grant|invalid_client|unauthorized_client|access_denied`)
+
+// tokenError returns the error of a refused request for a token.
+func tokenError(refused *oauth2.RetrieveError) error {
+	f := provider.ReadFailure(refused.Body)
+	f.Status, f.RetryAfter = refused.Response.StatusCode, provider.RetryAfter(refused.Response.Header, time.Now())
+	if f.Status < http.StatusInternalServerError && keyErrors.Match(refused.Body) {
+		return badKey("Google refused the service account: %s", truncate.Chars(f.Message, maxMessage)).
+			Hint("Check its key, and that the account exists.")
+	}
+	f.Message = "no token for the service account: " + f.Message
+	return &provider.RefusedError{Failure: f}
+}
+
+func badKey(format string, args ...any) *fault.Error {
+	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...).Cause(provider.ErrKey)
+}
+
+// losses is a transport that keeps its last error: the library that gets tokens does not.
+type losses struct {
+	next http.RoundTripper
+	last atomic.Pointer[error]
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *losses) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(r)
+	if err != nil {
+		l.last.Store(&err)
+	}
+	return resp, err
 }
 
 // fetch returns a token, or an error when the context ends: the source itself knows no context.
@@ -109,17 +151,30 @@ func (a *accounts) of(key secret.Value) (oauth2.TokenSource, error) {
 	var read account
 	if json.Unmarshal([]byte(key.Reveal()), &read) != nil || read.Type != "service_account" || read.Email == "" || read.PrivateKey == "" ||
 		read.TokenURL == "" {
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is no key of a service account").
+		return nil, badKey("the key is no key of a service account").
 			Hint("Write a key of the Gemini API, or the JSON of a service account's key.")
 	}
 	// Callers must not choose which hosts the mesh calls.
 	if u, err := url.Parse(read.TokenURL); !a.own.Equal(key) && (err != nil || u.Scheme != "https" || u.Host != googleHost) {
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the token_uri of the key is not at %s", googleHost).
-			Hint("Send the key of a service account as Google writes it.")
+		return nil, badKey("the token_uri of the key is not at %s", googleHost).Hint("Send the key of a service account as Google writes it.")
+	}
+	if !isPrivate(read.PrivateKey) {
+		return nil, badKey("the private key of the service account cannot be read").Hint("Write the JSON of its key as Google made it.")
 	}
 	cfg := jwt.Config{
 		Email: read.Email, PrivateKey: []byte(read.PrivateKey), PrivateKeyID: read.KeyID, Scopes: []string{scope}, TokenURL: read.TokenURL,
 	}
 	a.key, a.tokens = key, cfg.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, a.http))
 	return a.tokens, nil
+}
+
+// isPrivate reports whether a text is a private key: without one, the library fails as if Google could not be reached.
+func isPrivate(text string) bool {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return false
+	}
+	_, pkcs8 := x509.ParsePKCS8PrivateKey(block.Bytes)
+	_, pkcs1 := x509.ParsePKCS1PrivateKey(block.Bytes)
+	return pkcs8 == nil || pkcs1 == nil
 }

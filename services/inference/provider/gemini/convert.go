@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/transcript"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
@@ -18,14 +19,17 @@ var shown = provider.Images{Without: []string{"image/gif"}}
 // maxName is the maximum length of a tool's name.
 const maxName = 64
 
-// terms are what the API accepts in tools.
-var terms = provider.Terms{Form: toolschema.Form{Subset: true}}
+// Terms are what the API accepts in tools.
+var Terms = provider.Terms{Form: &toolschema.Google, NoEmpty: true}
 
 // noSignature is what Google defines for calls that no model of the API has made.
 var noSignature = json.RawMessage(`"skip_thought_signature_validator"`)
 
 // unsigned are models that do not ask for the signatures of calls, and take images beside the results of tools only.
 var unsigned = regexp.MustCompile(`^(gemini-(1|2|robotics|embedding)|gemma|learnlm)`)
+
+// rules are what the API demands of conversations.
+var rules = transcript.Rules{UserFirst: true, Alternate: true}
 
 // call is one request as it is written.
 type call struct {
@@ -42,7 +46,8 @@ type call struct {
 
 func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	return &call{
-		provider: p, req: req, manner: m, names: wire.NewNames(wire.NameRule{Max: maxName, Letter: true}), ids: map[string]string{},
+		provider: p, req: p.lessons.Prepare(req, m, rules), manner: m,
+		names: wire.NewNames(wire.NameRule{Max: maxName, Letter: true}), ids: map[string]string{},
 	}
 }
 
@@ -52,7 +57,7 @@ func (c *call) signs() bool { return !unsigned.MatchString(c.req.Model) }
 // body builds the request.
 func (c *call) body() body {
 	req := c.req
-	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, terms)
+	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, Terms)
 	out := body{Contents: c.contents(req.Messages), Config: generationConfig{
 		Temperature: req.Temperature, MaxOutputTokens: max(req.MaxOutputTokens, 0),
 	}}

@@ -84,15 +84,15 @@ type stream struct {
 	model    string
 	emit     func(provider.Delta) error
 
-	calls  int
-	usage  *provider.Usage
-	name   string
-	reason string
-	back   provider.Layout
+	calls int
+	usage *provider.Usage
+	name  string
+	end   provider.Ending
+	back  provider.Layout
 }
 
 // Ended implements provider.Reader.
-func (s *stream) Ended() bool { return s.reason != "" }
+func (s *stream) Ended() bool { return s.end.Certain() }
 
 // Failure implements provider.Reader.
 func (*stream) Failure(body []byte) (provider.Failure, bool) {
@@ -123,7 +123,7 @@ func (s *stream) Event(e sse.Event) error {
 		s.usage = u
 	}
 	if r.Feedback.BlockReason != "" {
-		s.reason = provider.ContentFilter
+		s.end.Event(false, provider.ContentFilter)
 	}
 	for _, c := range r.Candidates {
 		if c.Index != 0 {
@@ -142,18 +142,17 @@ func (s *stream) candidate(c candidate) error {
 			return err
 		}
 	}
-	if c.FinishReason == "" || c.FinishReason == "FINISH_REASON_UNSPECIFIED" {
-		return nil
-	}
-	var ok bool
-	if s.reason, ok = reasons[c.FinishReason]; !ok {
+	reason, ok := reasons[c.FinishReason]
+	if !ok {
 		return provider.Broken("%s gave up in the middle of its answer: %s %s", s.provider.client.Name, c.FinishReason, c.FinishMessage)
 	}
+	s.end.Event(len(c.Content.Parts) > 0, reason)
 	return nil
 }
 
-// reasons are the finish reasons of an answer that can be used.
+// reasons are the finish reasons of an answer that can be used; "" while it goes on.
 var reasons = map[string]string{
+	"": "", "FINISH_REASON_UNSPECIFIED": "",
 	"STOP": provider.Stop, "MAX_TOKENS": provider.Length,
 	"SAFETY": provider.ContentFilter, "RECITATION": provider.ContentFilter, "BLOCKLIST": provider.ContentFilter,
 	"PROHIBITED_CONTENT": provider.ContentFilter, "SPII": provider.ContentFilter, "LANGUAGE": provider.ContentFilter,
@@ -196,8 +195,8 @@ func (s *stream) part(raw json.RawMessage) error {
 
 // Finish implements provider.Reader. A stream that stopped early is an error.
 func (s *stream) Finish() (provider.Finished, error) {
-	if s.reason == "" {
+	if s.end.Reason() == "" {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.client.Name)
 	}
-	return provider.Finished{Reason: s.reason, Model: s.name, Usage: s.usage, Verbatim: s.back.Verbatim(s.provider.issuer)}, nil
+	return provider.Finished{Reason: s.end.Reason(), Model: s.name, Usage: s.usage, Verbatim: s.back.Verbatim(s.provider.issuer)}, nil
 }

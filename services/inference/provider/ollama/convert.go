@@ -6,6 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/transcript"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
@@ -15,11 +16,21 @@ var pictures = provider.Images{Without: []string{"image/gif"}}
 // maxName is the maximum length of a tool's name, which models know from other APIs.
 const maxName = 64
 
-// terms are what the API reads of tools: other keywords do not reach the model.
-var terms = provider.Terms{Form: toolschema.Form{Subset: true}}
+// Terms are what the API reads of tools: other keywords do not reach the model.
+var Terms = provider.Terms{Form: &toolschema.Form{
+	Keywords: []string{"type", "description", "enum", "items", "properties", "required", "anyOf"},
+	Top:      []string{"type", "properties", "required"},
+	Inline:   true, MaxDepth: maxDepth,
+}}
+
+// maxDepth is the maximum nesting of schemas: models read them with each request.
+const maxDepth = 12
 
 // thinking is the field with the reasoning, and the ability of models that have it.
 const thinking = "thinking"
+
+// rules are what the templates of models demand of conversations.
+var rules = transcript.Rules{Alternate: true}
 
 // call is one request as it is written.
 type call struct {
@@ -37,7 +48,8 @@ type call struct {
 
 func (p *Provider) newCall(req provider.Request, m *provider.Manner, can abilities) *call {
 	return &call{
-		provider: p, req: req, manner: m, can: can, names: wire.NewNames(wire.NameRule{Max: maxName, Letter: true}), ids: wire.NewIDs(wire.AnyID),
+		provider: p, req: p.lessons.Prepare(req, m, rules), manner: m, can: can,
+		names: wire.NewNames(wire.NameRule{Max: maxName, Letter: true}), ids: wire.NewIDs(wire.AnyID),
 	}
 }
 
@@ -55,7 +67,7 @@ func (c *call) body() body {
 	if req.Instructions != "" {
 		out.Messages = append(out.Messages, message{Role: "system", Content: req.Instructions})
 	}
-	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, terms)
+	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, Terms)
 	for _, m := range req.Messages {
 		switch m.GetRole() {
 		case turnv1.Role_ROLE_USER:

@@ -43,14 +43,15 @@ type stream struct {
 
 	calls   int
 	thought bool
-	end     piece // the last one
+	last    piece
+	end     provider.Ending
 }
 
 // Framing implements provider.Framed.
 func (*stream) Framing() provider.Framing { return provider.Lines() }
 
 // Ended implements provider.Reader.
-func (s *stream) Ended() bool { return s.end.Done }
+func (s *stream) Ended() bool { return s.end.Certain() }
 
 // Failure implements provider.Reader.
 func (*stream) Failure(body []byte) (provider.Failure, bool) {
@@ -89,9 +90,12 @@ func (s *stream) Event(e sse.Event) error {
 			return err
 		}
 	}
+	reason := ""
 	if p.Done {
-		s.end = p
+		s.last, reason = p, provider.Stop
 	}
+	content := p.Message.Content != "" || p.Message.Thinking != "" || len(p.Message.ToolCalls) > 0
+	s.end.Event(content, reason)
 	return nil
 }
 
@@ -106,18 +110,18 @@ func arguments(raw json.RawMessage) string {
 
 // Finish implements provider.Reader. A stream that stopped early is an error.
 func (s *stream) Finish() (provider.Finished, error) {
-	if !s.end.Done {
+	if !s.last.Done {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.client.Name)
 	}
-	out := provider.Finished{Reason: provider.Stop, Model: s.end.Model}
-	if s.end.DoneReason == "length" {
+	out := provider.Finished{Reason: provider.Stop, Model: s.last.Model}
+	if s.last.DoneReason == "length" {
 		out.Reason = provider.Length
 	}
 	if s.thought {
 		out.Verbatim = &turnv1.Verbatim{Issuer: s.provider.issuer, ReasoningFields: []string{thinking}}
 	}
-	if n := s.end.PromptEvalCount; n > 0 {
-		out.Usage = &provider.Usage{Input: n, CachedInput: min(s.end.CachedCount, n), Output: s.end.EvalCount}
+	if n := s.last.PromptEvalCount; n > 0 {
+		out.Usage = &provider.Usage{Input: n, CachedInput: min(s.last.CachedCount, n), Output: s.last.EvalCount}
 	}
 	return out, nil
 }

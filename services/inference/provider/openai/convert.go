@@ -8,16 +8,21 @@ import (
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/transcript"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // shown are the images that the API takes.
 var shown provider.Images
 
-// Limits of OpenAI's API, which others have copied.
-const (
-	maxName        = 64
-	maxDescription = 1024
+// maxName is the maximum length of a tool's name.
+const maxName = 64
+
+var (
+	// Terms are what OpenAI's API accepts in tools. Servers that implement it limit descriptions as well, but not the number of tools.
+	Terms = provider.Terms{Form: &toolschema.Full, MaxDescription: 1024, MaxTools: 128}
+	// Google are those of Google's implementation, which knows a part of JSON Schema only.
+	Google = provider.Terms{Form: &toolschema.Google, NoEmpty: true, MaxDescription: 1024}
 )
 
 // call is one request as it is written.
@@ -35,23 +40,37 @@ type call struct {
 
 func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	return &call{
-		provider: p, req: req, manner: m, names: wire.NewNames(wire.NameRule{Max: maxName, Letter: !p.official}),
+		provider: p, req: p.lessons.Prepare(req, m, p.rules()), manner: m, names: wire.NewNames(wire.NameRule{Max: maxName, Letter: !p.official}),
 		ids: wire.NewIDs(p.ids()), returned: map[string]bool{},
 	}
 }
 
+// rules returns what the provider demands of conversations: the templates of many models do not take two messages of the user in a row,
+// and Mistral's do not take one right behind a result.
+func (p *Provider) rules() transcript.Rules {
+	return transcript.Rules{Alternate: !p.official, AnswerFirst: p.mistral()}
+}
+
+func (p *Provider) mistral() bool { return strings.HasSuffix(p.host, "mistral.ai") }
+
 // ids returns the form of call ids that the provider accepts.
 func (p *Provider) ids() *regexp.Regexp {
-	if strings.HasSuffix(p.host, "mistral.ai") {
+	if p.mistral() {
 		return wire.ShortID
 	}
 	return wire.AnyID
 }
 
-// terms returns what the provider accepts in tools. Google's API knows a part of JSON Schema only.
+// terms returns what the provider accepts in tools.
 func (c *call) terms() provider.Terms {
-	google := strings.HasSuffix(c.provider.host, ".googleapis.com") || strings.Contains(c.req.Model, "gemini")
-	return provider.Terms{Form: toolschema.Form{Subset: google}, MaxDescription: maxDescription}
+	if strings.HasSuffix(c.provider.host, ".googleapis.com") || strings.Contains(c.req.Model, "gemini") {
+		return Google
+	}
+	terms := Terms
+	if !c.provider.official {
+		terms.MaxTools = 0
+	}
+	return terms
 }
 
 // body builds the request.

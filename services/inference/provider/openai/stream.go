@@ -18,9 +18,9 @@ type stream struct {
 	model    string
 	emit     func(provider.Delta) error
 
-	reason string
+	end    provider.Ending
 	done   bool // the server sent the end mark
-	some   bool // something was received
+	pieces int  // those with content
 	usage  *provider.Usage
 	name   string // the model that answered
 	calls  []*slot
@@ -42,7 +42,7 @@ type slot struct {
 const maxPending = 1 << 20
 
 // Ended implements provider.Reader.
-func (s *stream) Ended() bool { return s.reason != "" || s.done && s.some }
+func (s *stream) Ended() bool { return s.end.Certain() || s.done && s.pieces > 0 }
 
 // Failure implements provider.Reader.
 func (*stream) Failure(body []byte) (provider.Failure, bool) { return failureOf(body) }
@@ -83,20 +83,20 @@ func (s *stream) Event(e sse.Event) error {
 
 func (s *stream) choice(ch choice) error {
 	pieces := []*delta{&ch.Delta}
-	if ch.Message != nil && !s.some { // else it repeats what came
+	if ch.Message != nil && s.pieces == 0 { // else it repeats what came
 		pieces = append(pieces, ch.Message)
 	}
+	before := s.pieces
 	for _, d := range append(pieces, &delta{Content: ch.Text}) {
 		if err := s.delta(d); err != nil {
 			return err
 		}
 	}
 	switch r := reason(ch.FinishReason); r {
-	case "":
 	case "error":
 		return s.provider.id.Fault(s.model, provider.Failure{Message: "it gave up in the middle of its answer"})
 	default:
-		s.reason = r
+		s.end.Event(s.pieces > before, r)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (s *stream) delta(d *delta) error {
 		if piece.Text == "" && piece.Reasoning == "" {
 			continue
 		}
-		s.some = true
+		s.pieces++
 		if err := s.emit(piece); err != nil {
 			return err
 		}
@@ -169,7 +169,8 @@ func (s *stream) call(tc toolCall) error {
 	} else if len(c.pending) == 0 {
 		return nil
 	}
-	c.pending, s.some = nil, true
+	c.pending = nil
+	s.pieces++
 	return s.emit(provider.Delta{Call: d})
 }
 
@@ -208,10 +209,10 @@ func (s *stream) Finish() (provider.Finished, error) {
 			return provider.Finished{}, provider.Broken("%s asked for a tool without naming it", s.provider.id.Name)
 		}
 	}
-	if !s.Ended() {
+	reason := s.end.Reason()
+	if reason == "" && !s.Ended() {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
 	}
-	reason := s.reason
 	if reason == "" {
 		reason = provider.Stop
 	}

@@ -5,22 +5,21 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/toolschema"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/transcript"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // shown are the images that the API takes.
 var shown provider.Images
 
-// Limits of the API.
-const (
-	maxName        = 64
-	maxDescription = 1024
-)
+// maxName is the maximum length of a tool's name.
+const maxName = 64
 
-// terms are what the API accepts in tools.
-var terms = provider.Terms{MaxDescription: maxDescription}
+// Terms are what the API accepts in tools.
+var Terms = provider.Terms{Form: &toolschema.Full, MaxDescription: 1024, MaxTools: 128}
 
 // encrypted has the API send reasoning in a form that it takes back.
 const encrypted = "reasoning.encrypted_content"
@@ -39,7 +38,8 @@ type call struct {
 
 func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	return &call{
-		provider: p, req: req, manner: m, names: wire.NewNames(wire.NameRule{Max: maxName}), ids: wire.NewIDs(wire.AnyID),
+		provider: p, req: p.lessons.Prepare(req, m, transcript.Rules{}), manner: m,
+		names: wire.NewNames(wire.NameRule{Max: maxName}), ids: wire.NewIDs(wire.AnyID),
 	}
 }
 
@@ -53,7 +53,7 @@ func (c *call) body() body {
 	if !c.manner.Plain {
 		out.Include = []string{encrypted}
 	}
-	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, terms)
+	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, Terms)
 	for _, m := range req.Messages {
 		switch m.GetRole() {
 		case turnv1.Role_ROLE_USER:

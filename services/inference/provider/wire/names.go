@@ -20,21 +20,30 @@ type NameRule struct {
 // Names are the names of tools in one request. They are reversible: Own returns what Wire was given.
 type Names struct {
 	rule NameRule
-	own  map[string]string // changed names, by the name in the request
+	made map[string]string // names in the request
+	own  map[string]string // and the other way round
 }
 
 // NewNames returns the names of a request.
-func NewNames(rule NameRule) *Names { return &Names{rule: rule, own: map[string]string{}} }
+func NewNames(rule NameRule) *Names {
+	return &Names{rule: rule, made: map[string]string{}, own: map[string]string{}}
+}
 
-// Wire returns the name for the request: the name itself if the provider accepts it, else one that is derived from it, always the same.
+// Wire returns the name for the request: the name itself if the provider accepts it, else one that is derived from it, always the same. A
+// name that was derived from another one is not given again: it would lead to the wrong tool.
 func (n *Names) Wire(name string) string {
-	if n.rule.accepts(name) {
-		return name
+	if made, ok := n.made[name]; ok {
+		return made
 	}
-	made := n.rule.derive(name)
-	n.own[made] = name
+	made := name
+	for salt := ""; !n.rule.accepts(made) || n.taken(made); salt += " " {
+		made = n.rule.derive(name, salt)
+	}
+	n.made[name], n.own[made] = made, name
 	return made
 }
+
+func (n *Names) taken(made string) bool { _, ok := n.own[made]; return ok }
 
 // Own returns the name that Wire was given for a name in the answer. A name that is not of this request is returned as it is.
 func (n *Names) Own(name string) string {
@@ -55,8 +64,8 @@ func (r NameRule) accepts(name string) bool {
 const hashed = 4
 
 // derive keeps what is valid of a name, so that a model recognizes it in its conversation.
-func (r NameRule) derive(name string) string {
-	sum := sha256.Sum256([]byte(name))
+func (r NameRule) derive(name, salt string) string {
+	sum := sha256.Sum256([]byte(name + salt))
 	end := "_" + hex.EncodeToString(sum[:hashed])
 	var b strings.Builder
 	for _, c := range name {
