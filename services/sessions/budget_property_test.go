@@ -136,13 +136,13 @@ func (s *spending) claim(i int) {
 	}
 	call := &spent{w: w, lease: got.GetLease(), step: step, bound: now.GetReservedTokens() - before.GetReservedTokens()}
 	if s.input == 0 { // nothing is learned yet: the plain estimate is reserved
-		calls := contract.ModelCallsOf(step, s.strategy)
+		calls := contract.ModelCallsOf(step, &turnv1.Surface{Strategy: s.strategy})
 		plain := budget.Estimate{ModelCalls: calls}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
 		s.input = (call.bound - plain) / calls.Calls
 	}
 	if len(s.reserved) == 0 { // alone, the plain estimate decides
 		call.bound = budget.Estimate{
-			ModelCalls: contract.ModelCallsOf(step, s.strategy),
+			ModelCalls: contract.ModelCallsOf(step, &turnv1.Surface{Strategy: s.strategy}),
 			Input:      s.input,
 		}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
 		now.ReservedTokens = call.bound
@@ -158,7 +158,7 @@ func (s *spending) claim(i int) {
 // end commits a call that has used some part or multiple of what was estimated.
 func (s *spending) end(i int) {
 	call := s.reserved[i]
-	calls := contract.ModelCallsOf(call.step, s.strategy).Calls
+	calls := contract.ModelCallsOf(call.step, &turnv1.Surface{Strategy: s.strategy}).Calls
 	ratio := rapid.Int64Range(300, 8000)
 	read := calls * s.input * ratio.Draw(s.T, "read") / 1000
 	wrote := calls * int64(call.lease.GetMaxOutputTokens()) * ratio.Draw(s.T, "written") / 1000

@@ -70,7 +70,7 @@ func TestTwentyTurnsPassABudgetByOneStepAtMost(t *testing.T) {
 							ended++
 							return
 						}
-						calls := contract.ModelCallsOf(step, tt.strategy)
+						calls := contract.ModelCallsOf(step, &turnv1.Surface{Strategy: tt.strategy})
 						wrote := int64(l.GetMaxOutputTokens()) * tt.times
 						used := &turnv1.Usage{
 							ModelCalls: int32(calls.Calls), InputTokens: int32(calls.Calls*prompt*tt.times + calls.Reread*wrote),

@@ -10,6 +10,8 @@ const (
 	PlanRepairs  = 1
 	RouteRepairs = 1
 	TextRepairs  = 2
+	// OutputRepairs is of an answer that does not fit its schema.
+	OutputRepairs = 1
 )
 
 // RouteStep is the number of the model step that chooses an agent under the strategy route.
@@ -23,9 +25,10 @@ type ModelCalls struct {
 	Reread int64
 }
 
-// ModelCallsOf bounds the model calls of a step whose turn has the given strategy, unless the step names another. A call that the
-// provider refuses because its prompt is too long counts for nothing.
-func ModelCallsOf(ref *turnv1.StepRef, strategy turnv1.Strategy) ModelCalls {
+// ModelCallsOf bounds the model calls of a step of a turn. A call that the provider refuses because its prompt is too long counts for
+// nothing.
+func ModelCallsOf(ref *turnv1.StepRef, surface *turnv1.Surface) ModelCalls {
+	strategy := surface.GetStrategy()
 	if ref.GetStrategy() != turnv1.Strategy_STRATEGY_UNSPECIFIED {
 		strategy = ref.GetStrategy()
 	}
@@ -40,6 +43,8 @@ func ModelCallsOf(ref *turnv1.StepRef, strategy turnv1.Strategy) ModelCalls {
 		calls := repaired(RouteRepairs)
 		calls.Calls++ // when no agent fits, the model answers
 		return calls
+	case surface.GetStructuredOutput():
+		return repaired(OutputRepairs)
 	}
 	return ModelCalls{Calls: 1}
 }

@@ -11,6 +11,8 @@ const (
 	MarkPlan = "[windlass: write a plan]"
 	// MarkPlanStep requests one step of a plan. The last user message has its goal after GoalPrefix.
 	MarkPlanStep = "[windlass: do one step of a plan]"
+	// OutputRepairPrefix begins the user message which says what of an answer does not fit its schema.
+	OutputRepairPrefix = "Your answer does not fit its schema"
 	// MarkPlanAnswer requests the answer from the results of a plan. The last user message has them after ResultsPrefix.
 	MarkPlanAnswer = "[windlass: answer over all results]"
 	// MarkCompact requests a summary of older messages. The only user message starts with a line of CompactPrefix and their number; each of

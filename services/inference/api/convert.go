@@ -10,17 +10,26 @@ import (
 
 func (s *server) modelToProto(m catalog.Model) *inferencev1.Model {
 	window, output := s.catalog.Window(m)
+	features := m.Features()
+	var unsupported []string
+	for _, f := range features.Refuses {
+		unsupported = append(unsupported, string(f))
+	}
 	return &inferencev1.Model{
 		Name: m.FullName(), Provider: m.Provider.Name, Default: m.Default, SupportsTools: true, Price: s.catalog.Price(m),
-		ContextWindow: window, MaxOutputTokens: output,
+		ContextWindow: window, MaxOutputTokens: output, OutputModes: features.Output, Unsupported: unsupported,
 	}
 }
 
 func requestFromProto(req *inferencev1.GenerateRequest) provider.Request {
-	return provider.Request{
-		Instructions: req.GetInstructions(), Messages: req.GetMessages(), Tools: req.GetTools(),
+	out := provider.Request{
+		Instructions: req.GetInstructions(), Messages: req.GetMessages(), Tools: req.GetTools(), Generation: req.GetGeneration(),
 		MaxOutputTokens: int(req.GetMaxOutputTokens()), Temperature: req.Temperature, TurnID: req.GetTurnId(), Step: req.GetStep(),
 	}
+	if f := req.GetOutputFormat(); f != nil {
+		out.Output = &provider.Output{Schema: f.GetSchemaJson()}
+	}
+	return out
 }
 
 // deltaToProto returns the stream message for a piece that is not empty.
@@ -41,7 +50,7 @@ func answerToProto(a *modelcall.Answer) *inferencev1.GenerateResponse {
 	u := a.Usage
 	return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: &inferencev1.Finished{
 		FinishReason: a.Reason, Text: a.Text, Reasoning: a.Reasoning, ToolCalls: a.Calls, Model: a.Model, Verbatim: a.Verbatim,
-		Warnings: a.Warnings, UsageEstimated: a.UsageEstimated,
+		Warnings: a.Warnings, UsageEstimated: a.UsageEstimated, OutputMode: a.OutputMode,
 		Usage: &turnv1.Usage{
 			InputTokens: int32(u.Input), OutputTokens: int32(u.Output), CachedInputTokens: int32(u.CachedInput),
 			ReasoningTokens: int32(u.Reasoning), ModelCalls: 1,

@@ -52,6 +52,11 @@ type Model struct {
 // FullName returns the name as in requests: provider/model.
 func (m Model) FullName() string { return m.Provider.Name + "/" + m.Name }
 
+// Features are what the model takes of requests.
+func (m Model) Features() provider.Features {
+	return m.Provider.Kind.FeaturesOf(m.Provider.host, m.Name)
+}
+
 // Catalog holds the providers. It is immutable and safe for concurrent use.
 type Catalog struct {
 	cfg       Config

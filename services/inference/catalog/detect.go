@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -53,6 +54,9 @@ func (d *detector) add(cfg ProviderConfig, preferred, keyFrom string) error {
 		return err
 	}
 	p := &Provider{Name: cfg.Name, Kind: kind.Traits(), models: cfg.Models, keyFrom: cfg.APIKeyFrom, keyless: cfg.APIKey.IsZero()}
+	if at, err := url.Parse(cfg.BaseURL); err == nil {
+		p.host = at.Hostname()
+	}
 	switch {
 	case p.Kind.BuiltIn:
 		p.preferred = p.Kind.DefaultModel

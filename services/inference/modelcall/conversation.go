@@ -17,6 +17,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/structured"
 )
 
 // Limits bound model calls.
@@ -39,12 +40,17 @@ type Caller struct {
 	limits  Limits
 	catalog *catalog.Catalog
 	meter   *meter
+	shaped  *structured.Caller
 }
 
 // New returns a caller of the models in a catalog. The limits must be valid.
 func New(limits Limits, models *catalog.Catalog) (*Caller, error) {
 	m, err := newMeter()
-	return &Caller{limits: limits, catalog: models, meter: m}, err
+	if err != nil {
+		return nil, err
+	}
+	shaped, err := structured.New()
+	return &Caller{limits: limits, catalog: models, meter: m, shaped: shaped}, err
 }
 
 // Receiver receives an answer. An error of it ends the call and is returned.
@@ -58,6 +64,9 @@ type Receiver interface {
 // Generate makes one model call. It sets the model, its window and the key of the request. Failures are those that
 // InferenceService.Generate lists.
 func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Request, to Receiver) error {
+	if err := m.Features().Check(m.FullName(), req); err != nil {
+		return err
+	}
 	key, callers, err := c.catalog.Key(ctx, m, req.TurnID)
 	if err != nil {
 		return err
@@ -112,7 +121,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 	if err := faultpoint.Fail(faultpoint.ModelAsked); err != nil {
 		return err
 	}
-	end, err := c.model.Provider.Generate(ctx, c.req, func(d provider.Delta) error {
+	end, err := c.caller.shaped.Generate(ctx, c.model.Provider, c.model.Features(), c.model.FullName(), c.req, func(d provider.Delta) error {
 		return c.take(ctx, cancel, d)
 	})
 	if err != nil {

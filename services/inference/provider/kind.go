@@ -26,6 +26,8 @@ type Traits struct {
 	KeyDocument bool
 	// AWS kinds sign requests for a region.
 	AWS bool
+	// Features say what models take, the most specific row first.
+	Features []Features
 	// BuiltIn providers run in this process: they have no address, no key and only the default model.
 	BuiltIn bool
 }

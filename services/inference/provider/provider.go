@@ -50,10 +50,22 @@ type Request struct {
 	ContextWindow int
 	// Temperature is nil for the provider's default.
 	Temperature *float64
+	// Generation says how the model writes its answer; nil leaves it to the provider. Shared with the caller: read only.
+	Generation *turnv1.Generation
+	// Output is the form of the answer, nil for text.
+	Output *Output
 	// APIKey replaces the provider's own key; zero does not.
 	APIKey secret.Value
 	// TurnID and Step identify what the call is for; either may be empty.
 	TurnID, Step string
+}
+
+// Output is the form of an answer.
+type Output struct {
+	// Schema is a JSON Schema of type object.
+	Schema string
+	// Native: the provider is given the schema as far as the kind can.
+	Native bool
 }
 
 // Delta is one piece of an answer. The zero value only means that the provider is alive.
@@ -102,6 +114,8 @@ type Finished struct {
 	Verbatim *turnv1.Verbatim
 	// Warnings say what of the request was not offered to the model; at most 20.
 	Warnings []string
+	// OutputMode is how the model was made to answer in the form of the request.
+	OutputMode OutputMode
 }
 
 // Usage counts the tokens of one call.

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -32,15 +33,22 @@ type GroupReader interface {
 	GetToolGroup(ctx context.Context, in *registryv1.GetToolGroupRequest, opts ...grpc.CallOption) (*registryv1.ToolGroup, error)
 }
 
+// ModelResolver is the part of the inference service that knows models.
+type ModelResolver interface {
+	ResolveModel(ctx context.Context, req *inferencev1.ResolveModelRequest, opts ...grpc.CallOption) (*inferencev1.Model, error)
+}
+
 // LimitsChecker returns what is wrong with limits of an agent, fields below "limits".
 type LimitsChecker func(l agentspec.Limits) []fault.Field
 
-// Deps are what the service needs; all but Groups are required.
+// Deps are what the service needs; all but Groups and Models are required.
 type Deps struct {
 	Store     *store.Store
 	Approvals ApprovalChecker
 	// Groups may be nil: then agents cannot name tool groups.
-	Groups      GroupReader
+	Groups GroupReader
+	// Models may be nil: then the call finds out what a model does not take.
+	Models      ModelResolver
 	Blueprints  blueprint.Checker
 	CheckLimits LimitsChecker
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/glob"
@@ -33,6 +34,7 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	if n := a.MaxContextTokens; n != 0 && n < minContextTokens {
 		add("max_context_tokens", fmt.Sprintf("is %d: at least %d are needed, or 0 for all of the model's window", n, minContextTokens))
 	}
+	wrong = append(wrong, slices.Concat(checkGeneration(prefix, a), CheckOutput(prefix, a))...)
 	for i, pattern := range a.Tools {
 		if placeholder.In(pattern) {
 			continue // what it stands for is a part of a name
@@ -43,4 +45,30 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	}
 	wrong = append(wrong, checkExecutor(prefix, a)...)
 	return append(wrong, s.deps.Blueprints.Check(prefix, a)...)
+}
+
+// checkGeneration finds what is wrong with how an agent's model writes.
+func checkGeneration(prefix string, a agentspec.Spec) []fault.Field {
+	if a.Generation == nil || !a.Hosted() {
+		return nil
+	}
+	return []fault.Field{{Path: prefix + "generation", Message: "is not for agents with an executor: it calls models by itself"}}
+}
+
+// CheckOutput finds what is wrong with the schema of an agent's answers.
+func CheckOutput(prefix string, a agentspec.Spec) []fault.Field {
+	if a.OutputSchema == nil {
+		return nil
+	}
+	message := blueprint.CheckOutputSchema(a.OutputSchema)
+	switch {
+	case message != "":
+	case a.Hosted():
+		message = "is not for agents with an executor: it writes the answer by itself"
+	case a.Strategy == turnv1.Strategy_STRATEGY_REACT_TEXT, a.Strategy == turnv1.Strategy_STRATEGY_ROUTE:
+		message = `is not for the strategies "react_text" and "route"`
+	default:
+		return nil
+	}
+	return []fault.Field{{Path: prefix + "output_schema", Message: message}}
 }

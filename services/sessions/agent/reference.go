@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
@@ -47,7 +50,47 @@ func (s *Service) CheckReferences(ctx context.Context, prefix string, a agentspe
 		return nil, err
 	}
 	missing, err := s.checkSubAgents(ctx, prefix, a, known)
-	return slices.Concat(rules, groups, missing), err
+	return slices.Concat(rules, groups, missing, s.checkModel(ctx, prefix, a)), err
+}
+
+// checkModel finds fields that the agent's model does not take. While nobody can tell, they are accepted: the call finds out.
+func (s *Service) checkModel(ctx context.Context, prefix string, a agentspec.Spec) []fault.Field {
+	if s.deps.Models == nil || a.Temperature == nil && a.Generation == nil || a.Hosted() || placeholder.In(a.Model) {
+		return nil
+	}
+	model, err := s.deps.Models.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: a.Model})
+	if err != nil {
+		return nil
+	}
+	var wrong []fault.Field
+	for _, path := range model.GetUnsupported() {
+		if isSet(a, path) {
+			wrong = append(wrong, fault.Field{
+				Path: prefix + path, Message: model.GetName() + " does not take it: leave it out, or use another model",
+			})
+		}
+	}
+	return wrong
+}
+
+// isSet reports whether an agent sets a field that models may not take. Values that every model knows do not count.
+func isSet(a agentspec.Spec, path string) bool {
+	name, generation := strings.CutPrefix(path, "generation.")
+	if !generation {
+		return path == "temperature" && a.Temperature != nil
+	}
+	m := a.Generation.ProtoReflect()
+	field := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+	if field == nil || !m.Has(field) {
+		return false
+	}
+	switch name {
+	case "tool_choice":
+		return a.Generation.GetToolChoice() != "auto" && a.Generation.GetToolChoice() != "none"
+	case "parallel_tool_calls":
+		return !a.Generation.GetParallelToolCalls()
+	}
+	return true
 }
 
 func (s *Service) checkApprovals(ctx context.Context, prefix string, rules []*policyv1.ApprovalRule) ([]fault.Field, error) {

@@ -54,6 +54,10 @@ type Spec struct {
 	Agents []string
 	// MaxContextTokens bounds what a turn uses of the model's window, 0 for all of it.
 	MaxContextTokens int32
+	// Generation says how the model writes its answers, nil leaves it to the provider.
+	Generation *turnv1.Generation
+	// OutputSchema is the JSON Schema of the answers of its turns, nil for text.
+	OutputSchema *structpb.Struct
 }
 
 // Limits are limits of a turn, 0 for the default.

@@ -12,7 +12,7 @@ func (a Spec) Stored() *storev1.StoredAgent {
 		Limits: a.Limits.Stored(), Temperature: a.Temperature, MaxOutputTokens: a.MaxOutputTokens, OnUnknownOutcome: string(a.OnUnknownOutcome),
 		Labels: a.Labels, Approvals: a.Approvals, ParamsSchema: a.ParamsSchema, Shields: a.Shields, Executor: a.Executor.stored(),
 		Agents:           a.Agents,
-		MaxContextTokens: a.MaxContextTokens,
+		MaxContextTokens: a.MaxContextTokens, Generation: a.Generation, OutputSchema: a.OutputSchema,
 	}
 	for _, r := range a.InstructionRules {
 		m.InstructionRules = append(m.InstructionRules, &storev1.StoredInstructionRule{
@@ -29,7 +29,7 @@ func Of(m *storev1.StoredAgent) Spec {
 		Strategy: m.GetStrategy(), Tools: m.GetTools(), Limits: LimitsOf(m.GetLimits()), Temperature: m.Temperature,
 		MaxOutputTokens: m.GetMaxOutputTokens(), OnUnknownOutcome: UnknownOutcome(m.GetOnUnknownOutcome()), Labels: m.GetLabels(),
 		Approvals: m.GetApprovals(), ParamsSchema: m.GetParamsSchema(), Shields: m.GetShields(), Executor: executorOf(m.GetExecutor()),
-		Agents: m.GetAgents(), MaxContextTokens: m.GetMaxContextTokens(),
+		Agents: m.GetAgents(), MaxContextTokens: m.GetMaxContextTokens(), Generation: m.GetGeneration(), OutputSchema: m.GetOutputSchema(),
 	}
 	for _, r := range m.GetInstructionRules() {
 		a.InstructionRules = append(a.InstructionRules, InstructionRule{

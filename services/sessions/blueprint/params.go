@@ -25,6 +25,14 @@ func checkSchema(s *structpb.Struct) string {
 	if s == nil {
 		return ""
 	}
+	if message := CheckOutputSchema(s); message != "" {
+		return message
+	}
+	return checkDefaults(canon.FromStruct(s))
+}
+
+// CheckOutputSchema finds what is wrong with an output_schema: the schema of an object, without references to other documents.
+func CheckOutputSchema(s *structpb.Struct) string {
 	object := map[string]any(canon.FromStruct(s))
 	if object["type"] != "object" {
 		return `must have "type": "object"`
@@ -36,7 +44,7 @@ func checkSchema(s *structpb.Struct) string {
 	if _, err := schema.Compile(text); err != nil {
 		return strings.TrimPrefix(err.Error(), "compile schema: ")
 	}
-	return checkDefaults(object)
+	return ""
 }
 
 // checkDefaults finds a default that its own property refuses.

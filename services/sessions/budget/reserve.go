@@ -96,7 +96,7 @@ func (s *Service) estimate(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (E
 		return Estimate{}, fmt.Errorf("surface of turn %s: %w", t.ID, err)
 	}
 	e := Estimate{
-		ModelCalls: contract.ModelCallsOf(ref, surface.GetStrategy()), Price: surface.GetPrice(), Output: int64(surface.GetMaxOutputTokens()),
+		ModelCalls: contract.ModelCallsOf(ref, surface), Price: surface.GetPrice(), Output: int64(surface.GetMaxOutputTokens()),
 	}
 	if e.Output == 0 {
 		e.Output = s.deps.OutputTokens

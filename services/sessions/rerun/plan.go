@@ -3,6 +3,8 @@ package rerun
 import (
 	"context"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -21,9 +23,10 @@ type Plan struct {
 	Event *turnv1.TurnRerun
 	// Copy is the session of the new turn, with what was said before it. Copy.Turn is what the other turn did and the new one takes over.
 	Copy *conversation.Copy
-	// Input and ClientTools are those of the other turn.
-	Input       *turnv1.Message
-	ClientTools []*store.ClientTool
+	// Input, ClientTools and OutputSchema are those of the other turn.
+	Input        *turnv1.Message
+	ClientTools  []*store.ClientTool
+	OutputSchema *structpb.Struct
 }
 
 // Plan reads all that a new turn begins with that runs another one again. Nothing is written.
@@ -93,7 +96,7 @@ func (s *Service) copy(ctx context.Context, t store.Turn, from, ses store.Sessio
 		return nil, access.NoTurn(t.ID) // it was deleted just now
 	}
 	event.Messages, event.Plan = uint32(len(c.Turn)), renamePlan(event.GetPlan(), c.Renamed)
-	return &Plan{Event: event, Copy: c, Input: input, ClientTools: given.ClientTools}, nil
+	return &Plan{Event: event, Copy: c, Input: input, ClientTools: given.ClientTools, OutputSchema: given.OutputSchema}, nil
 }
 
 // Write records a re-run in the journal and stores what it takes over, behind the input that was just stored. It does nothing for

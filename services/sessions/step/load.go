@@ -107,6 +107,9 @@ func (s *Service) resolveAgent(ctx context.Context, out *Loaded, a store.Agent) 
 	out.Agent, out.Params, out.ExecutorSealed, out.Unresolved = a, r.Params, r.ExecutorSealed, r.Unresolved
 	out.Agent.Spec = r.Spec
 	out.Agent.Spec.Limits = complete
+	if schema := out.Input.OutputSchema; schema != nil {
+		out.Agent.Spec.OutputSchema = schema
+	}
 	if m := out.Input.Rerun.GetModel(); m != "" {
 		out.Agent.Spec.Model = m
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	storev1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1"
@@ -32,6 +34,8 @@ type TurnInput struct {
 	Principal *policyv1.Principal
 	// ClientTools are the tools that the client runs.
 	ClientTools []*ClientTool
+	// OutputSchema is the schema of the answer that its caller set, nil for the agent's.
+	OutputSchema *structpb.Struct
 	// Limits are those that its caller set, nil for none.
 	Limits *agentspec.Limits
 	// Rerun says which turn it runs again, and how, nil for others.
@@ -57,7 +61,7 @@ func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 	if err := errors.Join(errTools, errLimits, errPrincipal, errRerun); err != nil {
 		return in, fmt.Errorf("input of turn %s: %w", in.TurnID, err)
 	}
-	in.ClientTools, in.Limits = stored.GetClientTools(), agentspec.LimitsOf(bounds)
+	in.ClientTools, in.OutputSchema, in.Limits = stored.GetClientTools(), stored.GetOutputSchema(), agentspec.LimitsOf(bounds)
 	return in, nil
 }
 
@@ -66,8 +70,8 @@ var insertTurnInputs = sqldb.Insert("turn_inputs", "tenant, "+turnInputColumns)
 // AddTurnInput stores what a new turn was given.
 func (tx *turnTx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
 	var stored *storev1.StoredTools
-	if len(in.ClientTools) > 0 {
-		stored = &storev1.StoredTools{ClientTools: in.ClientTools}
+	if len(in.ClientTools) > 0 || in.OutputSchema != nil {
+		stored = &storev1.StoredTools{ClientTools: in.ClientTools, OutputSchema: in.OutputSchema}
 	}
 	principal, errPrincipal := rows.Encode(in.Principal)
 	tools, errTools := rows.Encode(stored)

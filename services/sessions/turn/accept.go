@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -44,6 +48,8 @@ type Spec struct {
 	Mode    Mode
 	// Tools are those that the client runs.
 	Tools []*store.ClientTool
+	// OutputSchema is the schema of its answer, nil for the agent's.
+	OutputSchema *structpb.Struct
 	// Limits are those that the caller sets, nil for none.
 	Limits *agentspec.Limits
 	Once   store.Once
@@ -122,12 +128,16 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 func (s *Service) admit(ctx context.Context, spec *Spec) (store.TurnInput, error) {
 	in := store.TurnInput{
 		Input: conversation.Text(spec.Content), ClientTools: spec.Tools, ScheduleID: spec.ScheduleID, Principal: authn.From(ctx),
+		OutputSchema: spec.OutputSchema,
 	}
 	agent, err := s.deps.Agents.Get(ctx, spec.Session.AgentID, 0)
 	if err != nil {
 		return in, session.AgentDeleted(err, spec.Session.AgentID)
 	}
 	if err := s.deps.Blueprints.CheckTurn(ctx, agent, spec.Session, in.Principal, s.deps.Store.Now()); err != nil {
+		return in, err
+	}
+	if err := checkOutputSchema(agent, spec.OutputSchema); err != nil {
 		return in, err
 	}
 	if spec.Rerun != nil {
@@ -161,4 +171,17 @@ func (spec Spec) parent() string {
 		return spec.Child.ParentTurnID
 	}
 	return spec.CallbackOf
+}
+
+// checkOutputSchema checks the schema of the answer that a caller sets for a turn of an agent.
+func checkOutputSchema(of store.Agent, schema *structpb.Struct) error {
+	if schema == nil {
+		return nil
+	}
+	own := of.Spec
+	own.OutputSchema = schema
+	if wrong := agent.CheckOutput("", own); len(wrong) > 0 {
+		return fault.InvalidFields(wrong)
+	}
+	return nil
 }

@@ -28,7 +28,9 @@ type Create struct {
 	Limits *agentspec.Limits
 	// WebhookURL is notified too, "" for none.
 	WebhookURL string
-	Once       store.Once
+	// OutputSchema is the schema of the answer, nil for the agent's.
+	OutputSchema *structpb.Struct
+	Once         store.Once
 }
 
 // Create accepts a turn of a session of the caller.
@@ -55,7 +57,7 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	}
 	spec := Spec{
 		Session: ses, Content: content, Mode: c.Mode, Tools: c.Tools, Once: c.Once, Limits: c.Limits, WebhookURL: c.WebhookURL,
-		ProviderData: ofRequest(ctx),
+		ProviderData: ofRequest(ctx), OutputSchema: c.OutputSchema,
 	}
 	if c.Mode == ModeFork {
 		if spec.Copy, err = s.deps.Sessions.Copy(ctx, ses, 0, session.Spec{}); err != nil {
@@ -114,8 +116,8 @@ func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspe
 	return s.Accept(ctx, Spec{
 		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(),
 		Tainted: p.Input.GetTainted(),
-		Tools:   p.ClientTools,
-		Rerun:   p, Once: once, Limits: limits, ProviderData: ofRequest(ctx),
+		Tools:   p.ClientTools, OutputSchema: p.OutputSchema,
+		Rerun: p, Once: once, Limits: limits, ProviderData: ofRequest(ctx),
 	})
 }
 

@@ -16,7 +16,8 @@ type body struct {
 	Tools       []tool      `json:"tools,omitempty"`
 	ToolChoice  *toolChoice `json:"tool_choice,omitempty"`
 	Temperature *float64    `json:"temperature,omitempty"`
-	Stream      bool        `json:"stream"`
+	generation
+	Stream bool `json:"stream"`
 }
 
 // message is an entry of the conversation.
@@ -59,6 +60,9 @@ type tool struct {
 
 type toolChoice struct {
 	Type string `json:"type"`
+	Name string `json:"name,omitempty"`
+	// OneCall keeps the model from calling several tools at once.
+	OneCall bool `json:"disable_parallel_tool_use,omitempty"`
 }
 
 // noParameters is the schema of a tool without parameters.

@@ -68,7 +68,10 @@ func (c *call) body() body {
 	}
 	if len(out.Tools) == 0 {
 		c.former(&out)
+	} else {
+		out.ToolChoice = c.choice()
 	}
+	c.generate(&out)
 	return out
 }
 

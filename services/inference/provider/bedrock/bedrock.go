@@ -26,7 +26,9 @@ const name = "bedrock"
 type Kind struct{}
 
 // Traits implements provider.Kind.
-func (Kind) Traits() provider.Traits { return provider.Traits{Name: name, AWS: true} }
+func (Kind) Traits() provider.Traits {
+	return provider.Traits{Name: name, AWS: true, Features: features}
+}
 
 // Provider implements provider.Provider.
 type Provider struct {

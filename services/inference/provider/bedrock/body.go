@@ -8,11 +8,16 @@ type body struct {
 	System   []any      `json:"system,omitempty"`
 	Tools    *tools     `json:"toolConfig,omitempty"`
 	Config   *inference `json:"inferenceConfig,omitempty"`
+	// Fields are those that only some models take.
+	Fields map[string]any `json:"additionalModelRequestFields,omitempty"`
+	Output *outputConfig  `json:"outputConfig,omitempty"`
 }
 
 type inference struct {
 	MaxTokens   int      `json:"maxTokens,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"topP,omitempty"`
+	Stop        []string `json:"stopSequences,omitempty"`
 }
 
 // message is an entry of the conversation.
@@ -57,7 +62,8 @@ type toolResult struct {
 
 // tools are those that are offered.
 type tools struct {
-	Tools []tool `json:"tools"`
+	Tools  []tool      `json:"tools"`
+	Choice *toolChoice `json:"toolChoice,omitempty"`
 }
 
 type tool struct {

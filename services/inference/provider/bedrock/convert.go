@@ -81,11 +81,11 @@ func (c *call) terms() provider.Terms {
 // body builds the request.
 func (c *call) body() body {
 	req := c.req
+	if req.CallsNone() { // the API has no such choice
+		req.Tools = nil
+	}
 	c.tools, c.warnings = c.provider.lessons.Tools(req, c.manner, c.names, c.terms())
 	out := body{Messages: c.messages(req.Messages)}
-	if req.MaxOutputTokens > 0 || req.Temperature != nil {
-		out.Config = &inference{max(req.MaxOutputTokens, 0), req.Temperature}
-	}
 	if strings.TrimSpace(req.Instructions) != "" {
 		out.System = []any{block{Text: req.Instructions}}
 	}
@@ -99,6 +99,7 @@ func (c *call) body() body {
 	if len(c.tools) == 0 {
 		c.former(&out)
 	}
+	c.generate(&out)
 	c.cache(&out)
 	return out
 }

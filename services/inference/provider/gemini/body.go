@@ -7,6 +7,7 @@ type body struct {
 	System   *content         `json:"systemInstruction,omitempty"`
 	Contents []content        `json:"contents"`
 	Tools    []tools          `json:"tools,omitempty"`
+	Choice   *toolConfig      `json:"toolConfig,omitempty"`
 	Config   generationConfig `json:"generationConfig"`
 }
 
@@ -14,10 +15,13 @@ type generationConfig struct {
 	Temperature     *float64        `json:"temperature,omitempty"`
 	MaxOutputTokens int             `json:"maxOutputTokens,omitempty"`
 	Thinking        *thinkingConfig `json:"thinkingConfig,omitempty"`
+	generation
 }
 
 type thinkingConfig struct {
-	IncludeThoughts bool `json:"includeThoughts"`
+	IncludeThoughts bool   `json:"includeThoughts"`
+	Level           string `json:"thinkingLevel,omitempty"`
+	Budget          *int   `json:"thinkingBudget,omitempty"`
 }
 
 // content is an entry of the conversation.

@@ -73,6 +73,7 @@ func (c *call) body() body {
 	for _, t := range c.tools {
 		out.Tools[0].Functions = append(out.Tools[0].Functions, function{t.Name, t.Description, t.Schema})
 	}
+	c.generate(&out)
 	return out
 }
 

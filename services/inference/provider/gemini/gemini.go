@@ -27,7 +27,7 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: name, DefaultModel: defaultModel, EnvPrefix: "GEMINI", KeyDocument: true}
+	return provider.Traits{Name: name, DefaultModel: defaultModel, EnvPrefix: "GEMINI", KeyDocument: true, Features: features}
 }
 
 // Provider implements provider.Provider.

@@ -7,9 +7,10 @@ type body struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
 	Tools    []tool    `json:"tools,omitempty"`
-	// Think has the reasoning come apart from the text.
-	Think  bool `json:"think,omitempty"`
-	Stream bool `json:"stream"`
+	// Think has the reasoning come apart from the text: true, false or a level; nil leaves it to the server.
+	Think  any             `json:"think,omitempty"`
+	Format json.RawMessage `json:"format,omitempty"`
+	Stream bool            `json:"stream"`
 	// Truncate and Shift are false: a conversation that is too long is an error, and none of it is dropped.
 	Truncate bool    `json:"truncate"`
 	Shift    bool    `json:"shift"`
@@ -21,6 +22,7 @@ type options struct {
 	NumCtx      int      `json:"num_ctx,omitempty"`
 	NumPredict  int      `json:"num_predict,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
+	sampling
 }
 
 // message is an entry of the conversation.

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/toolschema"
@@ -56,12 +57,14 @@ func (p *Provider) newCall(req provider.Request, m *provider.Manner, can abiliti
 // body builds the request.
 func (c *call) body() body {
 	req := c.req
-	thinks, _ := c.can.has(thinking)
-	out := body{Model: req.Model, Think: thinks && !c.manner.Plain, Stream: true, Options: options{
-		NumCtx: max(req.ContextWindow, 0), NumPredict: max(req.MaxOutputTokens, 0), Temperature: req.Temperature,
+	if req.CallsNone() { // the API has no such choice
+		req.Tools = nil
+	}
+	out := body{Model: req.Model, Think: c.think(), Stream: true, Options: options{
+		NumCtx: max(req.ContextWindow, 0), NumPredict: max(req.MaxOutputTokens, 0), Temperature: req.Temperature, sampling: c.sampling(),
 	}}
-	if out.Think {
-		c.returned = []string{thinking}
+	if o := req.Output; o != nil && o.Native {
+		out.Format = json.RawMessage(o.Schema)
 	}
 	out.Messages = make([]message, 0, len(req.Messages)+1)
 	if req.Instructions != "" {

@@ -27,7 +27,7 @@ const shownAge = 5 * time.Minute
 type Kind struct{}
 
 // Traits implements provider.Kind.
-func (Kind) Traits() provider.Traits { return provider.Traits{Name: Name} }
+func (Kind) Traits() provider.Traits { return provider.Traits{Name: Name, Features: features} }
 
 // Provider implements provider.Provider.
 type Provider struct {

@@ -12,10 +12,11 @@ type body struct {
 	Tools       []tool   `json:"tools,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
 	// MaxCompletionTokens is what OpenAI's newer models call the limit; most other servers know MaxTokens only.
-	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
-	MaxTokens           int           `json:"max_tokens,omitempty"`
-	Stream              bool          `json:"stream"`
-	StreamOptions       streamOptions `json:"stream_options"`
+	MaxCompletionTokens int `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int `json:"max_tokens,omitempty"`
+	generation
+	Stream        bool          `json:"stream"`
+	StreamOptions streamOptions `json:"stream_options"`
 }
 
 type streamOptions struct {

@@ -97,6 +97,7 @@ func (c *call) body() body {
 	for _, t := range c.tools {
 		out.Tools = append(out.Tools, tool{Type: typeFunction, Function: function{t.Name, t.Description, t.Schema}})
 	}
+	out.generation = c.generation(len(out.Tools) > 0)
 	if n := max(req.MaxOutputTokens, 0); c.provider.official { // OpenAI's newer models reject the old name, most other servers only know that
 		out.MaxCompletionTokens = n
 	} else {

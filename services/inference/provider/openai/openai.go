@@ -32,7 +32,7 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: "openai", DefaultModel: defaultModel, EnvPrefix: "OPENAI"}
+	return provider.Traits{Name: "openai", DefaultModel: defaultModel, EnvPrefix: "OPENAI", Features: features}
 }
 
 // Provider implements provider.Provider.

@@ -12,8 +12,9 @@ type body struct {
 	Include         []string `json:"include,omitempty"`
 	MaxOutputTokens int      `json:"max_output_tokens,omitempty"`
 	Temperature     *float64 `json:"temperature,omitempty"`
-	Store           bool     `json:"store"`
-	Stream          bool     `json:"stream"`
+	generation
+	Store  bool `json:"store"`
+	Stream bool `json:"stream"`
 }
 
 // message is a message of the conversation.

@@ -71,6 +71,7 @@ func (c *call) body() body {
 		}
 		out.Tools = append(out.Tools, made)
 	}
+	out.generation = c.generation(len(out.Tools) > 0)
 	return out
 }
 

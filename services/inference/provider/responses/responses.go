@@ -23,7 +23,9 @@ const defaultBaseURL = "https://api.openai.com/v1"
 type Kind struct{}
 
 // Traits implements provider.Kind.
-func (Kind) Traits() provider.Traits { return provider.Traits{Name: name, DefaultModel: defaultModel} }
+func (Kind) Traits() provider.Traits {
+	return provider.Traits{Name: name, DefaultModel: defaultModel, Features: features}
+}
 
 // Provider implements provider.Provider.
 type Provider struct {

@@ -15,6 +15,8 @@
 //	                   JSON string in quotes. Several are joined by a space.
 //	tokens:N           N words "w1 w2 …" in the final answer (at most 100000).
 //	think:TEXT         reasoning in the first model step of this stage. TEXT as in say.
+//	json:VALUE         the final answer is this JSON object or list. Several are the answers of several tries, in order: those that
+//	                   follow when an answer does not fit the schema of the agent.
 //	slow:MS            pause before every word but the first, in every model step (at most 60000).
 //	first:MS           pause before the first word, in every model step (at most 600000).
 //	fail:once          every model step fails once, so that a retry succeeds. Counted in this process by turn and step.
@@ -27,6 +29,10 @@
 // it does for any model. Which step comes next follows from the conversation alone: the
 // messages with calls after the last user message are counted (those that were compacted meanwhile are not there, and so are made
 // again). Without a say or tokens directive the final answer quotes the results.
+//
+// An answer that must fit a schema, and has no json directive for the try, is made for the schema: values that the message names
+// ("city: Bonn"), else the simplest that fit. What a request says of choosing tools and of stops is obeyed; nothing is sampled, so what it
+// says of sampling and reasoning changes nothing.
 //
 // A message without call, say and tokens is free text (pauses, thoughts and failures still apply): the tool whose name and
 // description share most words with it is called, with arguments found in the text; the answer quotes its result. If required

@@ -49,7 +49,7 @@ func parse(text string) (script, error) {
 
 func (s *scanner) stage() *stage { return &s.out.stages[len(s.out.stages)-1] }
 
-var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(loop|slow|first|tokens):\d+(?:\s|$)` +
+var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(json):[{\[]|(loop|slow|first|tokens):\d+(?:\s|$)` +
 	`|(fail):(?:once|always)(?:\s|$)|(finish):(?:stop|length|content_filter)(?:\s|$))`)
 
 // directive returns the name of the directive that begins at pos, and where its value begins; "" if there is none.
@@ -100,6 +100,13 @@ func (s *scanner) read(name string) (err error) {
 		s.readCall()
 	case "say":
 		s.out.say = append(s.out.say, s.run())
+	case "json":
+		var value json.RawMessage
+		if n := s.json(&value); n > 0 {
+			s.out.json, s.pos = append(s.out.json, string(value)), s.pos+n
+		} else {
+			s.out.json = append(s.out.json, s.run())
+		}
 	case "think":
 		s.stage().think = s.run()
 	case "loop":

@@ -25,7 +25,8 @@ type script struct {
 	slow, first time.Duration
 	fail        string
 	finish      string
-	rest        string // the text around the directives
+	json        []string // answers, one for each try
+	rest        string   // the text around the directives
 }
 
 // stage is a set of parallel calls, made loop times.

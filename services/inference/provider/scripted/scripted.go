@@ -28,7 +28,7 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: "scripted", DefaultModel: ModelName, BuiltIn: true}
+	return provider.Traits{Name: "scripted", DefaultModel: ModelName, Features: features, BuiltIn: true}
 }
 
 // Provider implements provider.Provider.
@@ -50,6 +50,7 @@ func (*Provider) Models(context.Context) ([]string, error) { return []string{Mod
 
 // Generate implements provider.Provider.
 func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func(provider.Delta) error) (provider.Finished, error) {
+	req, tries := withoutRepairs(req)
 	req, speak := understand(req)
 	here := locate(req.Messages)
 	s, err := parse(here.text)
@@ -63,7 +64,8 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	if err := p.fail(s, req, here.text); err != nil {
 		return provider.Finished{}, err
 	}
-	r := speak(s, here)
+	s = s.chosen(req, tries)
+	r := shape{req}.of(s, speak(s, here), here)
 	whole, err := r.stream(ctx, s.slow, req.MaxOutputTokens, emit)
 	if err != nil {
 		return provider.Finished{}, err

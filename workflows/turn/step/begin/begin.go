@@ -100,7 +100,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		shown = nil
 	}
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
-	surface.MaxOutputTokens = agent.GetMaxOutputTokens()
+	surface.MaxOutputTokens, surface.StructuredOutput = agent.GetMaxOutputTokens(), agent.GetOutputSchema() != nil
 	strategy, reason := choose(agent, int(surface.GetTools()))
 	strategy, reason = resume(loaded.GetRerun(), surface, strategy, reason)
 	surface.Strategy = strategy

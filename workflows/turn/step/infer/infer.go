@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/tokens"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -118,7 +119,11 @@ func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	done := &turnv1.MessageCompleted{
 		FinishReason: finished.GetFinishReason(), Usage: model.Usage(finished), Message: i.message(ans, finished),
-		Warnings: finished.GetWarnings(),
+		Warnings: finished.GetWarnings(), OutputMode: finished.GetOutputMode(),
+	}
+	unfit, err := i.unfit(ctx, finished)
+	if err != nil {
+		return nil, err
 	}
 	blocked, found, err := i.Shields.Answer(ctx, i.Work, done.GetMessage())
 	if err != nil {
@@ -132,7 +137,7 @@ func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
 	if done.Deltas = n; !first.IsZero() {
 		done.FirstTokenMs = int32(first.Sub(asked).Milliseconds())
 	}
-	return i.commit(ctx, ans, finished, done, shielded{blocked, found})
+	return i.commit(ctx, ans, finished, done, verdict{blocked, found, unfit})
 }
 
 // begin makes the prompt, and returns how the model is asked and since when: by the call that Open has made, unless the lease bounds what
@@ -164,10 +169,11 @@ func (i *infer) begin(ctx context.Context) (model.Ask, time.Time, error) {
 	return ask, time.Now(), err
 }
 
-// shielded is what the shields say of an answer.
-type shielded struct {
+// verdict is what the shields say of an answer, and why it does not fit its schema, nil if it does.
+type verdict struct {
 	blocked bool
 	found   []*turnv1.Event
+	unfit   *turnv1.TurnError
 }
 
 // listen asks the model and publishes deltas of what comes, or of what shields have settled of it. Nothing is finished, without an error,
@@ -212,7 +218,7 @@ func (i *infer) hold(ctx context.Context, out *deltas) (*held, error) {
 
 // commit makes the commit of an answer, as the shields leave it.
 func (i *infer) commit(
-	ctx context.Context, ans *answer, finished *inferencev1.Finished, done *turnv1.MessageCompleted, by shielded,
+	ctx context.Context, ans *answer, finished *inferencev1.Finished, done *turnv1.MessageCompleted, by verdict,
 ) (*step.Commit, error) {
 	outcome := &turnv1.StepOutcome{FinishReason: done.GetFinishReason(), Usage: done.GetUsage(), Inputs: i.inputs, ContextTokens: i.reads}
 	silent := len(done.GetMessage().GetContent()) == 0
@@ -228,6 +234,8 @@ func (i *infer) commit(
 		}
 	case by.blocked:
 		outcome.FinishReason = model.FinishFiltered
+	default:
+		outcome.Error = by.unfit
 	}
 	done.FinishReason = outcome.GetFinishReason()
 	if i.over != nil && silent {
@@ -284,6 +292,10 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 		if req.Tools, err = i.Pinned.Definitions(ctx, i.Loaded, history.GetMessages()); err != nil {
 			return p, err
 		}
+	}
+	req.Generation = i.generation(req)
+	if i.answersInSchema() {
+		req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: string(canon.StructJSON(agent.GetOutputSchema()))}
 	}
 	part := i.Ref.GetPlan()
 	if part != nil {

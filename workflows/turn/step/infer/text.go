@@ -45,6 +45,8 @@ func (i *infer) answerer() model.Ask {
 		return i.inText
 	case plan.Routes(i.Work):
 		return i.Route(i.Work)
+	case i.answersInSchema():
+		return i.inSchema
 	default:
 		return i.Ask
 	}

@@ -33,7 +33,7 @@ func TestAStepMakesNoMoreCallsThanItReserves(t *testing.T) {
 			w.Model(steptest.Texts(row.says...))
 			most := int64(0)
 			w.Each(func(ref *turnv1.StepRef, o *turnv1.StepOutcome) {
-				made, reserved := int64(o.GetUsage().GetModelCalls()), contract.ModelCallsOf(ref, row.strategy).Calls
+				made, reserved := int64(o.GetUsage().GetModelCalls()), contract.ModelCallsOf(ref, &turnv1.Surface{Strategy: row.strategy}).Calls
 				if made > reserved {
 					t.Errorf("step %s made %d calls, %d are reserved", ref.GetKey(), made, reserved)
 				}

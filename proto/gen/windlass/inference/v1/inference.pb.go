@@ -98,8 +98,12 @@ type Model struct {
 	Price *v1.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
 	// Maximum number of tokens of one answer; 0 = unknown.
 	MaxOutputTokens int32 `protobuf:"varint,7,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Fields of an agent that the model does not take, as far as that is known: for example "temperature" or "generation.seed".
+	Unsupported []string `protobuf:"bytes,60,rep,name=unsupported,proto3" json:"unsupported,omitempty"`
+	// How it can be made to answer in JSON, the best way first.
+	OutputModes   []v1.OutputMode `protobuf:"varint,61,rep,packed,name=output_modes,json=outputModes,proto3,enum=windlass.turn.v1.OutputMode" json:"output_modes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Model) Reset() {
@@ -179,6 +183,20 @@ func (x *Model) GetMaxOutputTokens() int32 {
 		return x.MaxOutputTokens
 	}
 	return 0
+}
+
+func (x *Model) GetUnsupported() []string {
+	if x != nil {
+		return x.Unsupported
+	}
+	return nil
+}
+
+func (x *Model) GetOutputModes() []v1.OutputMode {
+	if x != nil {
+		return x.OutputModes
+	}
+	return nil
 }
 
 // ToolDefinition is a tool that the model can call.
@@ -263,7 +281,11 @@ type GenerateRequest struct {
 	// ID of the turn, for telemetry.
 	TurnId string `protobuf:"bytes,7,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Key of the step, for telemetry and as idempotency key with providers that accept one.
-	Step          string `protobuf:"bytes,8,opt,name=step,proto3" json:"step,omitempty"`
+	Step string `protobuf:"bytes,8,opt,name=step,proto3" json:"step,omitempty"`
+	// How the model writes its answer. A field that it does not take is FAILED_PRECONDITION/MODEL_REJECTED.
+	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Form of the answer; unset = text. The model is made to keep to it as well as its provider can; the answer is not checked.
+	OutputFormat  *OutputFormat `protobuf:"bytes,61,opt,name=output_format,json=outputFormat,proto3" json:"output_format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,6 +376,66 @@ func (x *GenerateRequest) GetStep() string {
 	return ""
 }
 
+func (x *GenerateRequest) GetGeneration() *v1.Generation {
+	if x != nil {
+		return x.Generation
+	}
+	return nil
+}
+
+func (x *GenerateRequest) GetOutputFormat() *OutputFormat {
+	if x != nil {
+		return x.OutputFormat
+	}
+	return nil
+}
+
+// OutputFormat is a form that answers have.
+type OutputFormat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// JSON Schema of the answer, of type object.
+	SchemaJson    string `protobuf:"bytes,1,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutputFormat) Reset() {
+	*x = OutputFormat{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutputFormat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutputFormat) ProtoMessage() {}
+
+func (x *OutputFormat) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutputFormat.ProtoReflect.Descriptor instead.
+func (*OutputFormat) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *OutputFormat) GetSchemaJson() string {
+	if x != nil {
+		return x.SchemaJson
+	}
+	return ""
+}
+
 // ModerateRequest asks a model about texts.
 type ModerateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -371,7 +453,7 @@ type ModerateRequest struct {
 
 func (x *ModerateRequest) Reset() {
 	*x = ModerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -383,7 +465,7 @@ func (x *ModerateRequest) String() string {
 func (*ModerateRequest) ProtoMessage() {}
 
 func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -396,7 +478,7 @@ func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateRequest.ProtoReflect.Descriptor instead.
 func (*ModerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ModerateRequest) GetModel() string {
@@ -438,7 +520,7 @@ type ModerateResponse struct {
 
 func (x *ModerateResponse) Reset() {
 	*x = ModerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +532,7 @@ func (x *ModerateResponse) String() string {
 func (*ModerateResponse) ProtoMessage() {}
 
 func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +545,7 @@ func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateResponse.ProtoReflect.Descriptor instead.
 func (*ModerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ModerateResponse) GetResults() []*ModerationResult {
@@ -486,7 +568,7 @@ type ModerationResult struct {
 
 func (x *ModerationResult) Reset() {
 	*x = ModerationResult{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -498,7 +580,7 @@ func (x *ModerationResult) String() string {
 func (*ModerationResult) ProtoMessage() {}
 
 func (x *ModerationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -511,7 +593,7 @@ func (x *ModerationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerationResult.ProtoReflect.Descriptor instead.
 func (*ModerationResult) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ModerationResult) GetFlagged() bool {
@@ -546,7 +628,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +640,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +653,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -666,7 +748,7 @@ type ToolCallDelta struct {
 
 func (x *ToolCallDelta) Reset() {
 	*x = ToolCallDelta{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +760,7 @@ func (x *ToolCallDelta) String() string {
 func (*ToolCallDelta) ProtoMessage() {}
 
 func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +773,7 @@ func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolCallDelta) GetIndex() int32 {
@@ -742,14 +824,16 @@ type Finished struct {
 	// What the provider wants back with this answer; see Message.verbatim.
 	Verbatim *v1.Verbatim `protobuf:"bytes,8,opt,name=verbatim,proto3" json:"verbatim,omitempty"`
 	// What could not be offered to the model as it is, for example a tool whose schema the provider does not accept; at most 20.
-	Warnings      []string `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How the model was made to answer in the output format; unset when the request has none.
+	OutputMode    v1.OutputMode `protobuf:"varint,60,opt,name=output_mode,json=outputMode,proto3,enum=windlass.turn.v1.OutputMode" json:"output_mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +845,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +858,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Finished) GetFinishReason() string {
@@ -840,6 +924,13 @@ func (x *Finished) GetWarnings() []string {
 	return nil
 }
 
+func (x *Finished) GetOutputMode() v1.OutputMode {
+	if x != nil {
+		return x.OutputMode
+	}
+	return v1.OutputMode(0)
+}
+
 // ListModelsRequest asks for all models.
 type ListModelsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -853,7 +944,7 @@ type ListModelsRequest struct {
 
 func (x *ListModelsRequest) Reset() {
 	*x = ListModelsRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +956,7 @@ func (x *ListModelsRequest) String() string {
 func (*ListModelsRequest) ProtoMessage() {}
 
 func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +969,7 @@ func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsRequest.ProtoReflect.Descriptor instead.
 func (*ListModelsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListModelsRequest) GetPageSize() int32 {
@@ -908,7 +999,7 @@ type ListModelsResponse struct {
 
 func (x *ListModelsResponse) Reset() {
 	*x = ListModelsResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1011,7 @@ func (x *ListModelsResponse) String() string {
 func (*ListModelsResponse) ProtoMessage() {}
 
 func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1024,7 @@ func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsResponse.ProtoReflect.Descriptor instead.
 func (*ListModelsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListModelsResponse) GetModels() []*Model {
@@ -961,7 +1052,7 @@ type ResolveModelRequest struct {
 
 func (x *ResolveModelRequest) Reset() {
 	*x = ResolveModelRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1064,7 @@ func (x *ResolveModelRequest) String() string {
 func (*ResolveModelRequest) ProtoMessage() {}
 
 func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1077,7 @@ func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveModelRequest.ProtoReflect.Descriptor instead.
 func (*ResolveModelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ResolveModelRequest) GetModel() string {
@@ -1000,7 +1091,7 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xfa\x01\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xdd\x02\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x18\n" +
@@ -1008,11 +1099,13 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0econtext_window\x18\x04 \x01(\x05R\rcontextWindow\x12%\n" +
 	"\x0esupports_tools\x18\x05 \x01(\bR\rsupportsTools\x12-\n" +
 	"\x05price\x18\x06 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\x12*\n" +
-	"\x11max_output_tokens\x18\a \x01(\x05R\x0fmaxOutputTokens\"\x90\x01\n" +
+	"\x11max_output_tokens\x18\a \x01(\x05R\x0fmaxOutputTokens\x12 \n" +
+	"\vunsupported\x18< \x03(\tR\vunsupported\x12?\n" +
+	"\foutput_modes\x18= \x03(\x0e2\x1c.windlass.turn.v1.OutputModeR\voutputModes\"\x90\x01\n" +
 	"\x0eToolDefinition\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
-	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\x9c\x03\n" +
+	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\xa4\x04\n" +
 	"\x0fGenerateRequest\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12\"\n" +
 	"\finstructions\x18\x02 \x01(\tR\finstructions\x12K\n" +
@@ -1022,8 +1115,15 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x11max_output_tokens\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x0fmaxOutputTokens\x12>\n" +
 	"\vtemperature\x18\x06 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\vtemperature\x88\x01\x01\x12\x17\n" +
 	"\aturn_id\x18\a \x01(\tR\x06turnId\x12\x12\n" +
-	"\x04step\x18\b \x01(\tR\x04stepB\x0e\n" +
-	"\f_temperature\"\xc0\x01\n" +
+	"\x04step\x18\b \x01(\tR\x04step\x12<\n" +
+	"\n" +
+	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
+	"generation\x12H\n" +
+	"\routput_format\x18= \x01(\v2#.windlass.inference.v1.OutputFormatR\foutputFormatB\x0e\n" +
+	"\f_temperature\"<\n" +
+	"\fOutputFormat\x12,\n" +
+	"\vschema_json\x18\x01 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\n" +
+	"schemaJson\"\xc0\x01\n" +
 	"\x0fModerateRequest\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12E\n" +
 	"\x04form\x18\x02 \x01(\x0e2%.windlass.inference.v1.ModerationFormB\n" +
@@ -1048,7 +1148,7 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x03 \x01(\tR\x04tool\x12'\n" +
-	"\x0farguments_delta\x18\x04 \x01(\tR\x0eargumentsDelta\"\xde\x02\n" +
+	"\x0farguments_delta\x18\x04 \x01(\tR\x0eargumentsDelta\"\x9d\x03\n" +
 	"\bFinished\x12#\n" +
 	"\rfinish_reason\x18\x01 \x01(\tR\ffinishReason\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1c\n" +
@@ -1059,7 +1159,9 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0fusage_estimated\x18\x06 \x01(\bR\x0eusageEstimated\x12\x14\n" +
 	"\x05model\x18\a \x01(\tR\x05model\x126\n" +
 	"\bverbatim\x18\b \x01(\v2\x1a.windlass.turn.v1.VerbatimR\bverbatim\x12\x1a\n" +
-	"\bwarnings\x18\t \x03(\tR\bwarnings\"b\n" +
+	"\bwarnings\x18\t \x03(\tR\bwarnings\x12=\n" +
+	"\voutput_mode\x18< \x01(\x0e2\x1c.windlass.turn.v1.OutputModeR\n" +
+	"outputMode\"b\n" +
 	"\x11ListModelsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -1095,52 +1197,59 @@ func file_windlass_inference_v1_inference_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_inference_v1_inference_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_windlass_inference_v1_inference_proto_goTypes = []any{
 	(ModerationForm)(0),         // 0: windlass.inference.v1.ModerationForm
 	(*Model)(nil),               // 1: windlass.inference.v1.Model
 	(*ToolDefinition)(nil),      // 2: windlass.inference.v1.ToolDefinition
 	(*GenerateRequest)(nil),     // 3: windlass.inference.v1.GenerateRequest
-	(*ModerateRequest)(nil),     // 4: windlass.inference.v1.ModerateRequest
-	(*ModerateResponse)(nil),    // 5: windlass.inference.v1.ModerateResponse
-	(*ModerationResult)(nil),    // 6: windlass.inference.v1.ModerationResult
-	(*GenerateResponse)(nil),    // 7: windlass.inference.v1.GenerateResponse
-	(*ToolCallDelta)(nil),       // 8: windlass.inference.v1.ToolCallDelta
-	(*Finished)(nil),            // 9: windlass.inference.v1.Finished
-	(*ListModelsRequest)(nil),   // 10: windlass.inference.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),  // 11: windlass.inference.v1.ListModelsResponse
-	(*ResolveModelRequest)(nil), // 12: windlass.inference.v1.ResolveModelRequest
-	(*v1.Price)(nil),            // 13: windlass.turn.v1.Price
-	(*v1.Message)(nil),          // 14: windlass.turn.v1.Message
-	(*v1.ToolCall)(nil),         // 15: windlass.turn.v1.ToolCall
-	(*v1.Usage)(nil),            // 16: windlass.turn.v1.Usage
-	(*v1.Verbatim)(nil),         // 17: windlass.turn.v1.Verbatim
+	(*OutputFormat)(nil),        // 4: windlass.inference.v1.OutputFormat
+	(*ModerateRequest)(nil),     // 5: windlass.inference.v1.ModerateRequest
+	(*ModerateResponse)(nil),    // 6: windlass.inference.v1.ModerateResponse
+	(*ModerationResult)(nil),    // 7: windlass.inference.v1.ModerationResult
+	(*GenerateResponse)(nil),    // 8: windlass.inference.v1.GenerateResponse
+	(*ToolCallDelta)(nil),       // 9: windlass.inference.v1.ToolCallDelta
+	(*Finished)(nil),            // 10: windlass.inference.v1.Finished
+	(*ListModelsRequest)(nil),   // 11: windlass.inference.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),  // 12: windlass.inference.v1.ListModelsResponse
+	(*ResolveModelRequest)(nil), // 13: windlass.inference.v1.ResolveModelRequest
+	(*v1.Price)(nil),            // 14: windlass.turn.v1.Price
+	(v1.OutputMode)(0),          // 15: windlass.turn.v1.OutputMode
+	(*v1.Message)(nil),          // 16: windlass.turn.v1.Message
+	(*v1.Generation)(nil),       // 17: windlass.turn.v1.Generation
+	(*v1.ToolCall)(nil),         // 18: windlass.turn.v1.ToolCall
+	(*v1.Usage)(nil),            // 19: windlass.turn.v1.Usage
+	(*v1.Verbatim)(nil),         // 20: windlass.turn.v1.Verbatim
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
-	13, // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
-	14, // 1: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
-	2,  // 2: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
-	0,  // 3: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
-	6,  // 4: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
-	8,  // 5: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
-	9,  // 6: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
-	15, // 7: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	16, // 8: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
-	17, // 9: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
-	1,  // 10: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	3,  // 11: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	4,  // 12: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
-	10, // 13: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	12, // 14: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	7,  // 15: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	5,  // 16: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
-	11, // 17: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	1,  // 18: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	15, // [15:19] is the sub-list for method output_type
-	11, // [11:15] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	14, // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
+	15, // 1: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
+	16, // 2: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
+	2,  // 3: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
+	17, // 4: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
+	4,  // 5: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
+	0,  // 6: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
+	7,  // 7: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
+	9,  // 8: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
+	10, // 9: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
+	18, // 10: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	19, // 11: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
+	20, // 12: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
+	15, // 13: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
+	1,  // 14: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
+	3,  // 15: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	5,  // 16: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
+	11, // 17: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	13, // 18: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	8,  // 19: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	6,  // 20: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
+	12, // 21: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	1,  // 22: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	19, // [19:23] is the sub-list for method output_type
+	15, // [15:19] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_windlass_inference_v1_inference_proto_init() }
@@ -1149,7 +1258,7 @@ func file_windlass_inference_v1_inference_proto_init() {
 		return
 	}
 	file_windlass_inference_v1_inference_proto_msgTypes[2].OneofWrappers = []any{}
-	file_windlass_inference_v1_inference_proto_msgTypes[6].OneofWrappers = []any{
+	file_windlass_inference_v1_inference_proto_msgTypes[7].OneofWrappers = []any{
 		(*GenerateResponse_TextDelta)(nil),
 		(*GenerateResponse_ReasoningDelta)(nil),
 		(*GenerateResponse_ToolCallDelta)(nil),
@@ -1161,7 +1270,7 @@ func file_windlass_inference_v1_inference_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_inference_v1_inference_proto_rawDesc), len(file_windlass_inference_v1_inference_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -144,8 +144,14 @@ type Agent struct {
 	// Maximum number of tokens of the model's window that the agent's turns use, at least 2000; 0 = the whole window. A longer conversation
 	// is compacted: models read a summary in place of its older messages.
 	MaxContextTokens int32 `protobuf:"varint,23,opt,name=max_context_tokens,json=maxContextTokens,proto3" json:"max_context_tokens,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How the model writes its answers, beside temperature and max_output_tokens. A field that the agent's model does not take is rejected
+	// if that is known; otherwise the turn fails.
+	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
+	// JSON Schema (draft 2020-12) of the answer of a turn; its type must be "object". The answer is then JSON that fits it. One that does not
+	// is repaired once; a turn whose answer still does not fit fails, and keeps it. References to other documents are rejected.
+	OutputSchema  *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -330,6 +336,20 @@ func (x *Agent) GetMaxContextTokens() int32 {
 		return x.MaxContextTokens
 	}
 	return 0
+}
+
+func (x *Agent) GetGeneration() *v1.Generation {
+	if x != nil {
+		return x.Generation
+	}
+	return nil
+}
+
+func (x *Agent) GetOutputSchema() *structpb.Struct {
+	if x != nil {
+		return x.OutputSchema
+	}
+	return nil
 }
 
 // InstructionRule gives an agent other instructions for users with certain roles or with a certain claim. If both conditions are set,
@@ -1214,8 +1234,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xaa\n" +
-	"\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xa6\v\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1242,7 +1261,11 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\bexecutor\x18\x15 \x01(\v2\x1e.windlass.sessions.v1.ExecutorR\bexecutor\x12(\n" +
 	"\x06agents\x18\x16 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10@\"\x06r\x04\x10\x01\x18@R\x06agents\x125\n" +
-	"\x12max_context_tokens\x18\x17 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x10maxContextTokens\x1a9\n" +
+	"\x12max_context_tokens\x18\x17 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x10maxContextTokens\x12<\n" +
+	"\n" +
+	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
+	"generation\x12<\n" +
+	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -1359,7 +1382,8 @@ var file_windlass_sessions_v1_agents_proto_goTypes = []any{
 	(*v11.ApprovalRule)(nil),           // 19: windlass.policy.v1.ApprovalRule
 	(*structpb.Struct)(nil),            // 20: google.protobuf.Struct
 	(*Executor)(nil),                   // 21: windlass.sessions.v1.Executor
-	(*fieldmaskpb.FieldMask)(nil),      // 22: google.protobuf.FieldMask
+	(*v1.Generation)(nil),              // 22: windlass.turn.v1.Generation
+	(*fieldmaskpb.FieldMask)(nil),      // 23: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	17, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
@@ -1371,32 +1395,34 @@ var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	20, // 6: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
 	2,  // 7: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
 	21, // 8: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
-	1,  // 9: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	1,  // 10: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	1,  // 11: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	22, // 12: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 13: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	15, // 14: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	0,  // 15: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
-	4,  // 16: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	5,  // 17: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	6,  // 18: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	8,  // 19: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	9,  // 20: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	11, // 21: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	13, // 22: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	1,  // 23: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	1,  // 24: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	7,  // 25: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	1,  // 26: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	10, // 27: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	12, // 28: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	14, // 29: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	22, // 9: windlass.sessions.v1.Agent.generation:type_name -> windlass.turn.v1.Generation
+	20, // 10: windlass.sessions.v1.Agent.output_schema:type_name -> google.protobuf.Struct
+	1,  // 11: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	1,  // 12: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	1,  // 13: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	23, // 14: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 15: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	15, // 16: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	0,  // 17: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
+	4,  // 18: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	5,  // 19: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	6,  // 20: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	8,  // 21: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	9,  // 22: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	11, // 23: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	13, // 24: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	1,  // 25: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	1,  // 26: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	7,  // 27: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	1,  // 28: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	10, // 29: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	12, // 30: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	14, // 31: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	25, // [25:32] is the sub-list for method output_type
+	18, // [18:25] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }

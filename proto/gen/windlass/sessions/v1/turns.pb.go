@@ -522,7 +522,9 @@ type CreateTurnRequest struct {
 	// Additional URL that is notified when the turn ends or waits for a person; see WebhookService. Requests are signed with the secret of
 	// the tenant's webhook with per_turn; FAILED_PRECONDITION when that webhook does not exist or is disabled. With mode "steer", it
 	// applies only if a new turn starts.
-	WebhookUrl    string `protobuf:"bytes,8,opt,name=webhook_url,json=webhookUrl,proto3" json:"webhook_url,omitempty"`
+	WebhookUrl string `protobuf:"bytes,8,opt,name=webhook_url,json=webhookUrl,proto3" json:"webhook_url,omitempty"`
+	// JSON Schema of the answer of this turn, in place of the agent's output_schema. With mode "steer", it applies only if a new turn starts.
+	OutputSchema  *structpb.Struct `protobuf:"bytes,60,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -611,6 +613,13 @@ func (x *CreateTurnRequest) GetWebhookUrl() string {
 		return x.WebhookUrl
 	}
 	return ""
+}
+
+func (x *CreateTurnRequest) GetOutputSchema() *structpb.Struct {
+	if x != nil {
+		return x.OutputSchema
+	}
+	return nil
 }
 
 // ClientTool is a tool that the client runs. The model calls it as "client__NAME".
@@ -1725,7 +1734,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\x0e2#.windlass.sessions.v1.PendingReasonR\x06reason\x12*\n" +
 	"\x11preceding_turn_id\x18\x02 \x01(\tR\x0fprecedingTurnId\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x16\n" +
-	"\x06action\x18\x04 \x01(\tR\x06action\"\xb6\x03\n" +
+	"\x06action\x18\x04 \x01(\tR\x06action\"\xf4\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1736,7 +1745,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.ClientToolB\t\xbaH\x06\x92\x01\x03\x10\x80\x01R\x05tools\x124\n" +
 	"\x06limits\x18\a \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12)\n" +
 	"\vwebhook_url\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\n" +
-	"webhookUrl\"\xa9\x01\n" +
+	"webhookUrl\x12<\n" +
+	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\"\xa9\x01\n" +
 	"\n" +
 	"ClientTool\x123\n" +
 	"\x04name\x18\x01 \x01(\tB\x1f\xe0A\x02\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,56}$R\x04name\x12*\n" +
@@ -1918,51 +1928,52 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	25, // 10: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
 	5,  // 11: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
 	23, // 12: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	26, // 13: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	2,  // 14: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
-	7,  // 15: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	20, // 16: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	25, // 17: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	27, // 18: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	19, // 19: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
-	1,  // 20: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
-	22, // 21: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
-	22, // 22: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 23: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	26, // 24: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	27, // 25: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	19, // 26: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
-	21, // 27: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	20, // 28: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	24, // 29: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	28, // 30: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	4,  // 31: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	11, // 32: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	12, // 33: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	14, // 34: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	6,  // 35: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	29, // 36: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	30, // 37: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	8,  // 38: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	10, // 39: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	15, // 40: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	17, // 41: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	2,  // 42: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	2,  // 43: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	13, // 44: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	2,  // 45: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	7,  // 46: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	2,  // 47: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	31, // 48: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	9,  // 49: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	32, // 50: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	16, // 51: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	18, // 52: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	42, // [42:53] is the sub-list for method output_type
-	31, // [31:42] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	26, // 13: windlass.sessions.v1.CreateTurnRequest.output_schema:type_name -> google.protobuf.Struct
+	26, // 14: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	2,  // 15: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	7,  // 16: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	20, // 17: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	25, // 18: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	27, // 19: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	19, // 20: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	1,  // 21: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
+	22, // 22: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
+	22, // 23: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 24: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	26, // 25: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	27, // 26: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	19, // 27: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	21, // 28: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	20, // 29: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	24, // 30: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	28, // 31: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	4,  // 32: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	11, // 33: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	12, // 34: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	14, // 35: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	6,  // 36: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	29, // 37: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	30, // 38: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	8,  // 39: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	10, // 40: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	15, // 41: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	17, // 42: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	2,  // 43: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	2,  // 44: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	13, // 45: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	2,  // 46: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	7,  // 47: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	2,  // 48: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	31, // 49: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	9,  // 50: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	32, // 51: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	16, // 52: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	18, // 53: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	43, // [43:54] is the sub-list for method output_type
+	32, // [32:43] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }

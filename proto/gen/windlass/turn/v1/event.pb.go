@@ -2073,7 +2073,9 @@ type MessageCompleted struct {
 	// Time from the request to the first delta, in milliseconds.
 	FirstTokenMs int32 `protobuf:"varint,5,opt,name=first_token_ms,json=firstTokenMs,proto3" json:"first_token_ms,omitempty"`
 	// What could not be offered to the model as it is, for example a tool whose schema the provider does not accept. At most 20.
-	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How the model was made to answer in the agent's output_schema; unset when it was not.
+	OutputMode    OutputMode `protobuf:"varint,60,opt,name=output_mode,json=outputMode,proto3,enum=windlass.turn.v1.OutputMode" json:"output_mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2148,6 +2150,13 @@ func (x *MessageCompleted) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *MessageCompleted) GetOutputMode() OutputMode {
+	if x != nil {
+		return x.OutputMode
+	}
+	return OutputMode_OUTPUT_MODE_UNSPECIFIED
 }
 
 // ToolCallStarted: The turn is about to run a tool.
@@ -4266,7 +4275,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"9\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\x1a\x1bwindlass/turn/v1/wait.proto\"9\n" +
 	"\x06Events\x12/\n" +
 	"\x06events\x18\x01 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\"\xca\x1b\n" +
 	"\x05Event\x12\x10\n" +
@@ -4419,14 +4428,16 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\fMessageReset\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf5\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb4\x02\n" +
 	"\x10MessageCompleted\x123\n" +
 	"\amessage\x18\x01 \x01(\v2\x19.windlass.turn.v1.MessageR\amessage\x12#\n" +
 	"\rfinish_reason\x18\x02 \x01(\tR\ffinishReason\x12-\n" +
 	"\x05usage\x18\x03 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12\x16\n" +
 	"\x06deltas\x18\x04 \x01(\rR\x06deltas\x12$\n" +
 	"\x0efirst_token_ms\x18\x05 \x01(\x05R\ffirstTokenMs\x12\x1a\n" +
-	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\xac\x01\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\x12=\n" +
+	"\voutput_mode\x18< \x01(\x0e2\x1c.windlass.turn.v1.OutputModeR\n" +
+	"outputMode\"\xac\x01\n" +
 	"\x0fToolCallStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x125\n" +
@@ -4681,13 +4692,14 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(Strategy)(0),                  // 51: windlass.turn.v1.Strategy
 	(*PlanStep)(nil),               // 52: windlass.turn.v1.PlanStep
 	(*Message)(nil),                // 53: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 54: google.protobuf.Struct
-	(EffectClass)(0),               // 55: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 56: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 57: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 58: windlass.turn.v1.WaitKind
-	(AuthorizationKind)(0),         // 59: windlass.turn.v1.AuthorizationKind
-	(*LimitUse)(nil),               // 60: windlass.turn.v1.LimitUse
+	(OutputMode)(0),                // 54: windlass.turn.v1.OutputMode
+	(*structpb.Struct)(nil),        // 55: google.protobuf.Struct
+	(EffectClass)(0),               // 56: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 57: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 58: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 59: windlass.turn.v1.WaitKind
+	(AuthorizationKind)(0),         // 60: windlass.turn.v1.AuthorizationKind
+	(*LimitUse)(nil),               // 61: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	1,  // 0: windlass.turn.v1.Events.events:type_name -> windlass.turn.v1.Event
@@ -4746,38 +4758,39 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	49, // 53: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
 	53, // 54: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
 	48, // 55: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	54, // 56: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	55, // 57: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	56, // 58: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	57, // 59: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	58, // 60: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	46, // 61: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	54, // 62: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	55, // 63: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	45, // 64: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	45, // 65: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	57, // 66: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	27, // 67: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	58, // 68: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	54, // 69: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	54, // 70: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	45, // 71: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	57, // 72: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	59, // 73: windlass.turn.v1.AuthRequired.kind:type_name -> windlass.turn.v1.AuthorizationKind
-	45, // 74: windlass.turn.v1.AuthRequired.expire_time:type_name -> google.protobuf.Timestamp
-	57, // 75: windlass.turn.v1.AuthResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	47, // 76: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	48, // 77: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	50, // 78: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	45, // 79: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
-	48, // 80: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	60, // 81: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	60, // 82: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	83, // [83:83] is the sub-list for method output_type
-	83, // [83:83] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	54, // 56: windlass.turn.v1.MessageCompleted.output_mode:type_name -> windlass.turn.v1.OutputMode
+	55, // 57: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	56, // 58: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	57, // 59: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	58, // 60: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	59, // 61: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	46, // 62: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	55, // 63: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	56, // 64: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 65: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 66: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	58, // 67: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	27, // 68: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	59, // 69: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	55, // 70: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	55, // 71: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	45, // 72: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	58, // 73: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	60, // 74: windlass.turn.v1.AuthRequired.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	45, // 75: windlass.turn.v1.AuthRequired.expire_time:type_name -> google.protobuf.Timestamp
+	58, // 76: windlass.turn.v1.AuthResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	47, // 77: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	48, // 78: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	50, // 79: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	45, // 80: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
+	48, // 81: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	61, // 82: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	61, // 83: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	84, // [84:84] is the sub-list for method output_type
+	84, // [84:84] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -4786,6 +4799,7 @@ func file_windlass_turn_v1_event_proto_init() {
 		return
 	}
 	file_windlass_turn_v1_content_proto_init()
+	file_windlass_turn_v1_generation_proto_init()
 	file_windlass_turn_v1_wait_proto_init()
 	file_windlass_turn_v1_event_proto_msgTypes[1].OneofWrappers = []any{
 		(*Event_TurnQueued)(nil),

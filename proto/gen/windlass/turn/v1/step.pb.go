@@ -898,9 +898,11 @@ type Surface struct {
 	// The plan inside which a re-run starts; unset for other turns.
 	ResumedPlan *PlanRef `protobuf:"bytes,21,opt,name=resumed_plan,json=resumedPlan,proto3" json:"resumed_plan,omitempty"`
 	// Number of plans that the re-run turn had written before that point.
-	ResumedPlans  uint32 `protobuf:"varint,22,opt,name=resumed_plans,json=resumedPlans,proto3" json:"resumed_plans,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ResumedPlans uint32 `protobuf:"varint,22,opt,name=resumed_plans,json=resumedPlans,proto3" json:"resumed_plans,omitempty"`
+	// The answer has a schema: a model step may call the model again to repair it.
+	StructuredOutput bool `protobuf:"varint,60,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Surface) Reset() {
@@ -1080,6 +1082,13 @@ func (x *Surface) GetResumedPlans() uint32 {
 	return 0
 }
 
+func (x *Surface) GetStructuredOutput() bool {
+	if x != nil {
+		return x.StructuredOutput
+	}
+	return false
+}
+
 var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
@@ -1154,7 +1163,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xbf\x06\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xec\x06\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -1178,7 +1187,8 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x11max_output_tokens\x18\x13 \x01(\x05R\x0fmaxOutputTokens\x12!\n" +
 	"\fturn_seconds\x18\x14 \x01(\rR\vturnSeconds\x12<\n" +
 	"\fresumed_plan\x18\x15 \x01(\v2\x19.windlass.turn.v1.PlanRefR\vresumedPlan\x12#\n" +
-	"\rresumed_plans\x18\x16 \x01(\rR\fresumedPlans*\xe3\x01\n" +
+	"\rresumed_plans\x18\x16 \x01(\rR\fresumedPlans\x12+\n" +
+	"\x11structured_output\x18< \x01(\bR\x10structuredOutput*\xe3\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +

@@ -68,8 +68,12 @@ type StoredAgent struct {
 	Agents []string `protobuf:"bytes,22,rep,name=agents,proto3" json:"agents,omitempty"`
 	// Tokens of the model's window that a turn uses at most.
 	MaxContextTokens int32 `protobuf:"varint,23,opt,name=max_context_tokens,json=maxContextTokens,proto3" json:"max_context_tokens,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How the model writes its answers.
+	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
+	// JSON Schema of the answer of a turn.
+	OutputSchema  *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StoredAgent) Reset() {
@@ -240,6 +244,20 @@ func (x *StoredAgent) GetMaxContextTokens() int32 {
 		return x.MaxContextTokens
 	}
 	return 0
+}
+
+func (x *StoredAgent) GetGeneration() *v1.Generation {
+	if x != nil {
+		return x.Generation
+	}
+	return nil
+}
+
+func (x *StoredAgent) GetOutputSchema() *structpb.Struct {
+	if x != nil {
+		return x.OutputSchema
+	}
+	return nil
 }
 
 // StoredLimits are limits of a turn.
@@ -546,7 +564,7 @@ var File_windlass_sessions_store_v1_agent_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xb5\b\n" +
+	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xb1\t\n" +
 	"\vStoredAgent\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\"\n" +
@@ -570,7 +588,11 @@ const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\ashields\x18\x13 \x03(\tR\ashields\x12F\n" +
 	"\bexecutor\x18\x15 \x01(\v2*.windlass.sessions.store.v1.StoredExecutorR\bexecutor\x12\x16\n" +
 	"\x06agents\x18\x16 \x03(\tR\x06agents\x12,\n" +
-	"\x12max_context_tokens\x18\x17 \x01(\x05R\x10maxContextTokens\x1a9\n" +
+	"\x12max_context_tokens\x18\x17 \x01(\x05R\x10maxContextTokens\x12<\n" +
+	"\n" +
+	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
+	"generation\x12<\n" +
+	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -634,6 +656,7 @@ var file_windlass_sessions_store_v1_agent_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 	(*v11.ApprovalRule)(nil),      // 9: windlass.policy.v1.ApprovalRule
 	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
+	(*v1.Generation)(nil),         // 11: windlass.turn.v1.Generation
 }
 var file_windlass_sessions_store_v1_agent_proto_depIdxs = []int32{
 	7,  // 0: windlass.sessions.store.v1.StoredAgent.strategy:type_name -> windlass.turn.v1.Strategy
@@ -645,13 +668,15 @@ var file_windlass_sessions_store_v1_agent_proto_depIdxs = []int32{
 	10, // 6: windlass.sessions.store.v1.StoredAgent.params_schema:type_name -> google.protobuf.Struct
 	2,  // 7: windlass.sessions.store.v1.StoredAgent.instruction_rules:type_name -> windlass.sessions.store.v1.StoredInstructionRule
 	3,  // 8: windlass.sessions.store.v1.StoredAgent.executor:type_name -> windlass.sessions.store.v1.StoredExecutor
-	5,  // 9: windlass.sessions.store.v1.StoredExecutor.env:type_name -> windlass.sessions.store.v1.StoredExecutor.EnvEntry
-	6,  // 10: windlass.sessions.store.v1.StoredExecutor.headers:type_name -> windlass.sessions.store.v1.StoredExecutor.HeadersEntry
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 9: windlass.sessions.store.v1.StoredAgent.generation:type_name -> windlass.turn.v1.Generation
+	10, // 10: windlass.sessions.store.v1.StoredAgent.output_schema:type_name -> google.protobuf.Struct
+	5,  // 11: windlass.sessions.store.v1.StoredExecutor.env:type_name -> windlass.sessions.store.v1.StoredExecutor.EnvEntry
+	6,  // 12: windlass.sessions.store.v1.StoredExecutor.headers:type_name -> windlass.sessions.store.v1.StoredExecutor.HeadersEntry
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_store_v1_agent_proto_init() }

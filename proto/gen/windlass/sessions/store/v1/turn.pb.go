@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StoredTools are the tools of a turn: those of its client, stored with its input, or those that its begin step pinned.
+// StoredTools are what a turn may use and answers in: what its client gave, stored with its input, or what its begin step pinned.
 type StoredTools struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pinned tools.
@@ -30,7 +30,9 @@ type StoredTools struct {
 	// Tools that the client runs.
 	ClientTools []*StoredClientTool `protobuf:"bytes,9,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
 	// Pinned sub-agents.
-	AgentTools    []*StoredAgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
+	AgentTools []*StoredAgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
+	// JSON Schema of its answer, from its client.
+	OutputSchema  *structpb.Struct `protobuf:"bytes,60,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -82,6 +84,13 @@ func (x *StoredTools) GetClientTools() []*StoredClientTool {
 func (x *StoredTools) GetAgentTools() []*StoredAgentTool {
 	if x != nil {
 		return x.AgentTools
+	}
+	return nil
+}
+
+func (x *StoredTools) GetOutputSchema() *structpb.Struct {
+	if x != nil {
+		return x.OutputSchema
 	}
 	return nil
 }
@@ -300,12 +309,13 @@ var File_windlass_sessions_store_v1_turn_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_turn_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/sessions/store/v1/turn.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xf0\x01\n" +
+	"%windlass/sessions/store/v1/turn.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xae\x02\n" +
 	"\vStoredTools\x12B\n" +
 	"\x05tools\x18\x05 \x03(\v2,.windlass.sessions.store.v1.StoredPinnedToolR\x05tools\x12O\n" +
 	"\fclient_tools\x18\t \x03(\v2,.windlass.sessions.store.v1.StoredClientToolR\vclientTools\x12L\n" +
 	"\vagent_tools\x18\r \x03(\v2+.windlass.sessions.store.v1.StoredAgentToolR\n" +
-	"agentTools\"v\n" +
+	"agentTools\x12<\n" +
+	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\"v\n" +
 	"\x10StoredPinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\x12%\n" +
@@ -346,12 +356,13 @@ var file_windlass_sessions_store_v1_turn_proto_depIdxs = []int32{
 	1, // 0: windlass.sessions.store.v1.StoredTools.tools:type_name -> windlass.sessions.store.v1.StoredPinnedTool
 	2, // 1: windlass.sessions.store.v1.StoredTools.client_tools:type_name -> windlass.sessions.store.v1.StoredClientTool
 	3, // 2: windlass.sessions.store.v1.StoredTools.agent_tools:type_name -> windlass.sessions.store.v1.StoredAgentTool
-	4, // 3: windlass.sessions.store.v1.StoredClientTool.input_schema:type_name -> google.protobuf.Struct
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 3: windlass.sessions.store.v1.StoredTools.output_schema:type_name -> google.protobuf.Struct
+	4, // 4: windlass.sessions.store.v1.StoredClientTool.input_schema:type_name -> google.protobuf.Struct
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_store_v1_turn_proto_init() }

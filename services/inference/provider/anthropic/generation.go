@@ -1,0 +1,118 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"regexp"
+
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
+)
+
+var (
+	native   = []provider.OutputMode{provider.OutputNative, provider.OutputTool, provider.OutputPrompt}
+	unshaped = []provider.OutputMode{provider.OutputTool, provider.OutputPrompt}
+	// missing are fields that the API does not have.
+	missing = []provider.Field{provider.FieldSeed, provider.FieldPresencePenalty, provider.FieldFrequencyPenalty}
+	// thinks are the fields that a model which thinks does not take.
+	thinks = [][2]provider.Field{
+		{provider.FieldReasoningEffort, provider.FieldTemperature},
+		{provider.FieldReasoningEffort, provider.FieldTopP},
+		{provider.FieldReasoningEffort, provider.FieldToolChoice},
+		{provider.FieldTemperature, provider.FieldTopP},
+	}
+	efforts = []string{provider.EffortNone, "low", "medium", "high"}
+)
+
+// adaptive are models that take an effort. Others that think take a number of tokens.
+var adaptive = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-([5-9]|4-[6-9]|preview)`)
+
+// features are what models take.
+var features = []provider.Features{
+	{ // they sample in one way only
+		Model: regexp.MustCompile(`claude-opus-4-[78]`), Refuses: append([]provider.Field{provider.FieldTemperature, provider.FieldTopP}, missing...),
+		Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true,
+	},
+	{
+		Model: regexp.MustCompile(`claude-fable`), Refuses: missing, Efforts: efforts, Excludes: thinks, Output: unshaped,
+		OutputBesideTools: unshaped,
+	},
+	{Model: adaptive, Refuses: missing, Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true},
+	{
+		Model:   regexp.MustCompile(`claude-(opus|sonnet|haiku)-4-5`),
+		Refuses: missing, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true,
+	},
+	{
+		Model: regexp.MustCompile(`claude-(3-7|opus-4|sonnet-4|haiku-4)`), Refuses: missing, Excludes: thinks, Output: unshaped,
+		OutputBesideTools: unshaped,
+	},
+	{
+		Model: regexp.MustCompile(`claude-`), Refuses: append([]provider.Field{provider.FieldReasoningEffort}, missing...), Output: unshaped,
+		OutputBesideTools: unshaped,
+	},
+	{Refuses: missing, Output: unshaped, OutputBesideTools: unshaped},
+}
+
+// generation is how the model writes its answer.
+type generation struct {
+	Stop     []string      `json:"stop_sequences,omitempty"`
+	TopP     *float64      `json:"top_p,omitempty"`
+	Thinking *thinking     `json:"thinking,omitempty"`
+	Output   *outputConfig `json:"output_config,omitempty"`
+}
+
+type thinking struct {
+	Type   string `json:"type"`
+	Budget int    `json:"budget_tokens,omitempty"`
+}
+
+type outputConfig struct {
+	Effort string  `json:"effort,omitempty"`
+	Format *format `json:"format,omitempty"`
+}
+
+type format struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// choice returns which tools the model calls, nil for those that it likes.
+func (c *call) choice() *toolChoice {
+	out := &toolChoice{Type: "auto", OneCall: c.req.OneCall()}
+	switch tool := c.req.Forces(); {
+	case c.req.CallsNone():
+		return &toolChoice{Type: "none"}
+	case tool == provider.Any:
+		out.Type = "any"
+	case tool != "":
+		out.Type, out.Name = "tool", c.names.Wire(tool)
+	case !out.OneCall:
+		return nil
+	}
+	return out
+}
+
+// generate sets it. What a model thinks counts as a part of its answer, so the limit is raised by it.
+func (c *call) generate(out *body) {
+	g := c.req.Generation
+	if g != nil {
+		out.Stop, out.TopP = g.GetStop(), g.TopP
+	}
+	if o := c.req.Output; o != nil && o.Native {
+		closed, _ := outputschema.Closed(o.Schema)
+		out.Output = &outputConfig{Format: &format{"json_schema", closed}}
+	}
+	switch effort := g.GetReasoningEffort(); {
+	case effort == "":
+	case effort == provider.EffortNone:
+		out.Thinking = &thinking{Type: "disabled"}
+	case adaptive.MatchString(c.req.Model):
+		out.Thinking = &thinking{Type: "adaptive"}
+		if out.Output == nil {
+			out.Output = &outputConfig{}
+		}
+		out.Output.Effort = effort
+	default:
+		out.Thinking = &thinking{Type: "enabled", Budget: provider.Budget(effort)}
+		out.MaxTokens += out.Thinking.Budget
+	}
+}

@@ -1,0 +1,132 @@
+package bedrock
+
+import (
+	"cmp"
+	"regexp"
+
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
+)
+
+var (
+	native   = []provider.OutputMode{provider.OutputNative, provider.OutputTool, provider.OutputPrompt}
+	unshaped = []provider.OutputMode{provider.OutputTool, provider.OutputPrompt}
+	open     = []provider.OutputMode{provider.OutputNative, provider.OutputPrompt}
+	asked    = []provider.OutputMode{provider.OutputPrompt}
+	// missing are fields that the API does not have.
+	missing = []provider.Field{
+		provider.FieldParallelCalls, provider.FieldSeed, provider.FieldPresencePenalty, provider.FieldFrequencyPenalty,
+	}
+	// thinks are the fields that a model which thinks does not take.
+	thinks = [][2]provider.Field{
+		{provider.FieldReasoningEffort, provider.FieldTemperature},
+		{provider.FieldReasoningEffort, provider.FieldTopP},
+		{provider.FieldReasoningEffort, provider.FieldToolChoice},
+		{provider.FieldTemperature, provider.FieldTopP},
+	}
+)
+
+var (
+	// openWeights take an effort as OpenAI's models do.
+	openWeights = regexp.MustCompile(`gpt-oss`)
+	// adaptive are models of Anthropic that take an effort. Others that think take a number of tokens.
+	adaptive = regexp.MustCompile(`anthropic\.claude-(opus|sonnet|haiku)-([5-9]|4-[6-9])`)
+	efforts  = []string{provider.EffortNone, "low", "medium", "high"}
+)
+
+// features are what models take. The choice of a tool is only for some.
+var features = []provider.Features{
+	{Model: adaptive, Refuses: missing, Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true},
+	{
+		Model:   regexp.MustCompile(`anthropic\.claude-(opus|sonnet|haiku)-4-5`),
+		Refuses: missing, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true,
+	},
+	{
+		Model:   regexp.MustCompile(`anthropic\.claude-(3-7|opus-4|sonnet-4)`),
+		Refuses: missing, Excludes: thinks, Output: unshaped, OutputBesideTools: unshaped,
+	},
+	{
+		Model:   regexp.MustCompile(`anthropic\.claude|amazon\.nova`),
+		Refuses: append([]provider.Field{provider.FieldReasoningEffort}, missing...), Output: unshaped, OutputBesideTools: unshaped,
+	},
+	{
+		Model:   openWeights,
+		Refuses: append([]provider.Field{provider.FieldToolChoice}, missing...), Efforts: []string{"low", "medium", "high"}, Output: open,
+		OutputBesideTools: asked, Strict: true,
+	},
+	{
+		Refuses: append([]provider.Field{provider.FieldToolChoice, provider.FieldReasoningEffort}, missing...), Output: open,
+		OutputBesideTools: asked, Strict: true,
+	},
+}
+
+// toolChoice says which tools the model calls.
+type toolChoice struct {
+	Any  *struct{}   `json:"any,omitempty"`
+	Tool *chosenTool `json:"tool,omitempty"`
+}
+
+type chosenTool struct {
+	Name string `json:"name"`
+}
+
+// outputConfig is the form of the answer.
+type outputConfig struct {
+	Format textFormat `json:"textFormat"`
+}
+
+type textFormat struct {
+	Type      string    `json:"type"`
+	Structure structure `json:"structure"`
+}
+
+type structure struct {
+	JSONSchema jsonSchema `json:"jsonSchema"`
+}
+
+// jsonSchema has a schema as text.
+type jsonSchema struct {
+	Name   string `json:"name"`
+	Schema string `json:"schema"`
+}
+
+// generate sets how the model writes its answer. What Claude thinks counts as a part of its answer.
+func (c *call) generate(out *body) {
+	req := c.req
+	config := inference{MaxTokens: max(req.MaxOutputTokens, 0), Temperature: req.Temperature}
+	if g := req.Generation; g != nil {
+		config.TopP, config.Stop = g.TopP, g.GetStop()
+	}
+	switch effort := req.Generation.GetReasoningEffort(); {
+	case effort == "":
+	case openWeights.MatchString(req.Model):
+		out.Fields = map[string]any{"reasoning_effort": effort}
+	case effort == provider.EffortNone:
+	case adaptive.MatchString(req.Model):
+		out.Fields = map[string]any{
+			"thinking": map[string]any{"type": "adaptive"}, "output_config": map[string]any{"effort": effort},
+		}
+	default:
+		budget := provider.Budget(effort)
+		out.Fields = map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": budget}}
+		config.MaxTokens = cmp.Or(config.MaxTokens, defaultThinkingAnswer) + budget
+	}
+	if config.MaxTokens > 0 || config.Temperature != nil || config.TopP != nil || config.Stop != nil {
+		out.Config = &config
+	}
+	if len(c.tools) > 0 {
+		switch tool := req.Forces(); {
+		case tool == provider.Any:
+			out.Tools.Choice = &toolChoice{Any: &struct{}{}}
+		case tool != "":
+			out.Tools.Choice = &toolChoice{Tool: &chosenTool{c.names.Wire(tool)}}
+		}
+	}
+	if o := req.Output; o != nil && o.Native {
+		closed, _ := outputschema.Closed(o.Schema)
+		out.Output = &outputConfig{textFormat{"json_schema", structure{jsonSchema{outputschema.Name, string(closed)}}}}
+	}
+}
+
+// defaultThinkingAnswer is the limit of an answer behind thoughts if the caller sets none: the API's own may be lower than the thoughts.
+const defaultThinkingAnswer = 8192

@@ -1,0 +1,257 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/inferencetest"
+)
+
+// citySchema is one that every API can be constrained to.
+const citySchema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
+
+const (
+	refusedField = "" // the call is refused, by the name of the field
+	absent       = "!"
+)
+
+// dialects has a vendor of each kind, with the model of the matrix.
+func dialects(t *testing.T) map[string]*vendor {
+	t.Helper()
+	all := vendors()
+	out := map[string]*vendor{}
+	for kind, from := range map[string]struct{ vendor, model string }{
+		"openai": {"OpenAI", "gpt-x"}, "openai-responses": {"OpenAI's responses", "gpt-x"}, "anthropic": {"Anthropic", "claude-sonnet-5-5"},
+		"gemini": {"Gemini's own API", "gemini-3-pro"}, "bedrock": {"Bedrock's Converse", "eu.anthropic.claude-sonnet-5-5-v1:0"},
+		"ollama": {"Ollama", "gpt-oss:20b"},
+	} {
+		v := *all[from.vendor]
+		if v.kind != kind {
+			t.Fatalf("%s is of the kind %s", from.vendor, v.kind)
+		}
+		v.model = from.model
+		out[kind] = &v
+	}
+	return out
+}
+
+// open serves the vendor; next returns the answer to the next call.
+func (v *vendor) open(t *testing.T, next func() string) (*fake, inferencev1.InferenceServiceClient) {
+	t.Helper()
+	f := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		if other := v.other[r.URL.Path]; other != nil {
+			other(w, r)
+			return
+		}
+		v.respond(next())(w, r)
+	})
+	return f, provide(t, v.kind, f.URL)
+}
+
+// chats are the bodies of the calls of models.
+func (f *fake) chats() []string {
+	var out []string
+	for _, s := range f.seen() {
+		if s.path != "/api/show" {
+			out = append(out, s.body)
+		}
+	}
+	return out
+}
+
+// features are what a request can say of how a model answers.
+var features = []struct {
+	name, field string
+	set         func(*inferencev1.GenerateRequest)
+}{
+	{"temperature", "temperature", func(r *inferencev1.GenerateRequest) { r.Temperature = new(0.5) }},
+	{"max tokens", "max_output_tokens", func(r *inferencev1.GenerateRequest) { r.MaxOutputTokens = 100 }},
+	{"any tool", "generation.tool_choice", func(r *inferencev1.GenerateRequest) { r.Generation.ToolChoice = "required" }},
+	{"one tool", "generation.tool_choice", func(r *inferencev1.GenerateRequest) { r.Generation.ToolChoice = "s__echo" }},
+	{"no tool", "generation.tool_choice", func(r *inferencev1.GenerateRequest) { r.Generation.ToolChoice = "none" }},
+	{"one call", "generation.parallel_tool_calls", func(r *inferencev1.GenerateRequest) {
+		r.Generation.ParallelToolCalls = new(false)
+	}},
+	{"effort", "generation.reasoning_effort", func(r *inferencev1.GenerateRequest) { r.Generation.ReasoningEffort = "low" }},
+	{"stop", "generation.stop", func(r *inferencev1.GenerateRequest) { r.Generation.Stop = []string{"END"} }},
+	{"top_p", "generation.top_p", func(r *inferencev1.GenerateRequest) { r.Generation.TopP = new(0.9) }},
+	{"seed", "generation.seed", func(r *inferencev1.GenerateRequest) { r.Generation.Seed = new(int32(7)) }},
+	{"presence", "generation.presence_penalty", func(r *inferencev1.GenerateRequest) { r.Generation.PresencePenalty = new(0.5) }},
+	{"frequency", "generation.frequency_penalty", func(r *inferencev1.GenerateRequest) {
+		r.Generation.FrequencyPenalty = new(-0.5)
+	}},
+	{"schema", "output_format", func(r *inferencev1.GenerateRequest) {
+		r.Tools, r.OutputFormat = nil, &inferencev1.OutputFormat{SchemaJson: citySchema}
+	}},
+}
+
+// TestGenerationIsHonouredOrRefused is the matrix of features and kinds: what the request has, or that it is refused by name.
+func TestGenerationIsHonouredOrRefused(t *testing.T) {
+	matrix := map[string][]string{
+		"openai": {
+			`"temperature":0.5`, `"max_tokens":100`, `"tool_choice":"required"`,
+			`"tool_choice":{"function":{"name":"s__echo"},"type":"function"}`, `"tool_choice":"none"`, `"parallel_tool_calls":false`,
+			`"reasoning_effort":"low"`, `"stop":["END"]`, `"top_p":0.9`, `"seed":7`, `"presence_penalty":0.5`, `"frequency_penalty":-0.5`,
+			`"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{`,
+		},
+		"openai-responses": {
+			`"temperature":0.5`, `"max_output_tokens":100`, `"tool_choice":"required"`, `"tool_choice":{"name":"s__echo","type":"function"}`,
+			`"tool_choice":"none"`, `"parallel_tool_calls":false`, `"reasoning":{"effort":"low"}`, refusedField, `"top_p":0.9`, refusedField,
+			refusedField, refusedField, `"text":{"format":{"type":"json_schema","name":"answer","schema":{`,
+		},
+		"anthropic": {
+			`"temperature":0.5`, `"max_tokens":100`, `"tool_choice":{"type":"any"}`, `"tool_choice":{"type":"tool","name":"s__echo"}`,
+			`"tool_choice":{"type":"none"}`, `"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`,
+			`"thinking":{"type":"adaptive"},"output_config":{"effort":"low"}`, `"stop_sequences":["END"]`, `"top_p":0.9`, refusedField,
+			refusedField, refusedField, `"output_config":{"format":{"type":"json_schema","schema":{`,
+		},
+		"gemini": {
+			`"temperature":0.5`, `"maxOutputTokens":100`, `"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`,
+			`"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["s__echo"]}`, `"functionCallingConfig":{"mode":"NONE"}`, refusedField,
+			`"thinkingLevel":"low"`, `"stopSequences":["END"]`, `"topP":0.9`, `"seed":7`, `"presencePenalty":0.5`, `"frequencyPenalty":-0.5`,
+			`"responseMimeType":"application/json","responseSchema":{`,
+		},
+		"bedrock": {
+			`"temperature":0.5`, `"maxTokens":100`, `"toolChoice":{"any":{}}`, `"toolChoice":{"tool":{"name":"s__echo"}}`, absent + `s__echo`,
+			refusedField, `"additionalModelRequestFields":{"output_config":{"effort":"low"},"thinking":{"type":"adaptive"}}`,
+			`"stopSequences":["END"]`, `"topP":0.9`, refusedField, refusedField, refusedField,
+			`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"answer","schema":"{`,
+		},
+		"ollama": {
+			`"temperature":0.5`, `"num_predict":100`, refusedField, refusedField, absent + `s__echo`, refusedField, `"think":"low"`,
+			`"stop":["END"]`, `"top_p":0.9`, `"seed":7`, `"presence_penalty":0.5`, `"frequency_penalty":-0.5`, `"format":{`,
+		},
+	}
+	for kind, v := range dialects(t) {
+		f, client := v.open(t, func() string { return v.say })
+		for i, feature := range features {
+			t.Run(kind+" "+feature.name, func(t *testing.T) {
+				req := hello()
+				req.Model, req.Tools, req.Generation = "test/"+v.model, oddTools()[:1], &turnv1.Generation{}
+				feature.set(req)
+				before := len(f.chats())
+				_, err := ask(t.Context(), t, client, req)
+				sent := f.chats()[before:]
+				if want := matrix[kind][i]; want == refusedField {
+					if err == nil || len(sent) > 0 || fault.From(err).Reason.String() != "REASON_MODEL_REJECTED" ||
+						!strings.Contains(err.Error(), feature.field) || !strings.Contains(err.Error(), req.GetModel()) {
+						t.Errorf("error %v after the requests %s", err, sent)
+					}
+					return
+				}
+				if err != nil || len(sent) != 1 {
+					t.Fatalf("error %v after %d requests", err, len(sent))
+				}
+				want, not := strings.CutPrefix(matrix[kind][i], absent)
+				if strings.Contains(sent[0], want) == not {
+					t.Errorf("the request is %s, want %s", sent[0], matrix[kind][i])
+				}
+			})
+		}
+	}
+}
+
+// ask makes a call, whose answer matters only if there is none.
+func ask(
+	ctx context.Context, t *testing.T, client inferencev1.InferenceServiceClient, req *inferencev1.GenerateRequest,
+) (*inferencev1.Finished, error) {
+	t.Helper()
+	got, err := inferencetest.Ask(ctx, t, client, req)
+	return got.Finished, err
+}
+
+// TestFieldsThatExcludeEachOther are refused together, by their names.
+func TestFieldsThatExcludeEachOther(t *testing.T) {
+	for _, row := range []struct {
+		kind, model string
+		set         func(*inferencev1.GenerateRequest)
+		say         string
+	}{
+		{"anthropic", "claude-sonnet-5-5", func(r *inferencev1.GenerateRequest) {
+			r.Temperature, r.Generation.ReasoningEffort = new(1.0), "high"
+		}, "generation.reasoning_effort together with temperature"},
+		{"anthropic", "claude-3-haiku", func(r *inferencev1.GenerateRequest) {
+			r.Generation.ReasoningEffort = "high"
+		}, "generation.reasoning_effort"},
+		{"ollama", "qwen3", func(r *inferencev1.GenerateRequest) { r.Generation.ReasoningEffort = "high" }, `generation.reasoning_effort "high"`},
+		{"gemini", "gemini-3-pro", func(r *inferencev1.GenerateRequest) { r.Generation.ReasoningEffort = "none" }, "none"},
+		{"openai", "gpt-x", func(r *inferencev1.GenerateRequest) { r.Generation.ToolChoice = "s__missing" }, "s__missing"},
+	} {
+		f := newFake(t, refuse(500, `{}`))
+		req := hello()
+		req.Model, req.Tools, req.Generation = "test/"+row.model, oddTools()[:1], &turnv1.Generation{}
+		row.set(req)
+		_, err := ask(t.Context(), t, provide(t, row.kind, f.URL), req)
+		if err == nil || !strings.Contains(err.Error(), row.say) || len(f.chats()) > 0 {
+			t.Errorf("%s: %v", row.say, err)
+		}
+	}
+}
+
+// TestAnswersFromATool: where a provider has no form for an answer, the answer is the arguments of a tool.
+func TestAnswersFromATool(t *testing.T) {
+	// Free names fit no closed schema.
+	const free = `{"type":"object","properties":{"city":{"type":"string"}},"additionalProperties":{"type":"string"}}`
+	all := dialects(t)
+	all["gemini"].model = "gemini-2.5-flash" // which takes no schema beside tools
+	for _, kind := range []string{"anthropic", "bedrock", "gemini"} {
+		v := all[kind]
+		t.Run(kind, func(t *testing.T) {
+			f, client := v.open(t, func() string { return v.call("id_1", "final_answer", `{"city":"Bonn 🚀"}`) })
+			req := hello()
+			req.Model, req.Tools, req.OutputFormat = "test/"+v.model, oddTools()[:1], &inferencev1.OutputFormat{SchemaJson: free}
+			end, err := ask(t.Context(), t, client, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end.GetOutputMode() != turnv1.OutputMode_OUTPUT_MODE_TOOL || end.GetFinishReason() != "stop" || len(end.GetToolCalls()) > 0 ||
+				end.GetVerbatim() != nil || !json.Valid([]byte(end.GetText())) || !strings.Contains(end.GetText(), "Bonn") {
+				t.Errorf("end %v", end)
+			}
+			if sent := f.chats()[0]; !strings.Contains(sent, "final_answer") || !strings.Contains(strings.ToLower(sent), "any") {
+				t.Errorf("sent %s", sent)
+			}
+		})
+	}
+}
+
+// TestARefusedFormIsAskedForOtherwise: a server that knows no schema gets a tool, and is remembered.
+func TestARefusedFormIsAskedForOtherwise(t *testing.T) {
+	v := dialects(t)["openai"]
+	refused := 0
+	var f *fake
+	f = newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		body := f.seen()[len(f.seen())-1].body
+		switch {
+		case strings.Contains(body, "response_format"):
+			refused++
+			refuse(400, `{"error":{"message":"This response_format type is unavailable now","type":"invalid_request_error"}}`)(w, r)
+		case strings.Contains(body, "tool_choice"):
+			refused++
+			refuse(400, `{"error":{"message":"tool_choice is not supported","type":"invalid_request_error"}}`)(w, r)
+		default:
+			stream(v.say)(w, r)
+		}
+	})
+	client := provide(t, "openai", f.URL)
+	for range 2 {
+		req := hello()
+		req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: citySchema}
+		end, err := ask(t.Context(), t, client, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end.GetOutputMode() != turnv1.OutputMode_OUTPUT_MODE_PROMPT || end.GetText() == "" {
+			t.Errorf("end %v", end)
+		}
+	}
+	if refused != 2 || !strings.Contains(f.seen()[2].body, "additionalProperties") {
+		t.Errorf("%d refusals, then %s", refused, f.seen()[2].body)
+	}
+}

@@ -1,0 +1,167 @@
+// Package structured has models answer with JSON of a schema: natively, with the arguments of a tool that they must call, or because the
+// instructions ask for it. The answer is not checked.
+package structured
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
+)
+
+// maxKept is the number of refusals that are remembered.
+const maxKept = 4096
+
+// Caller makes calls with an output. It is safe for concurrent use.
+type Caller struct {
+	refused *lru.Cache[refusal, struct{}]
+}
+
+// refusal is a mode that a model was found not to take.
+type refusal struct {
+	model string
+	mode  provider.OutputMode
+}
+
+// New returns a caller.
+func New() (*Caller, error) {
+	refused, err := lru.New[refusal, struct{}](maxKept)
+	return &Caller{refused}, err
+}
+
+// Generate calls a model as its provider does. model is its full name. A model that must call a tool first is not asked for the output. A
+// mode that the provider refuses is followed by the next one.
+func (c *Caller) Generate(
+	ctx context.Context, p provider.Provider, f provider.Features, model string, req provider.Request, emit func(provider.Delta) error,
+) (provider.Finished, error) {
+	if req.Output == nil || req.Forces() != "" {
+		req.Output = nil
+		return p.Generate(ctx, req, emit)
+	}
+	modes := c.modes(f, model, req)
+	for n, mode := range modes {
+		some := false
+		end, err := ask(ctx, p, req, mode, func(d provider.Delta) error {
+			some = some || d != provider.Delta{}
+			return emit(d)
+		})
+		end.OutputMode = mode
+		if err == nil || some || n == len(modes)-1 || !about(err) {
+			return end, err
+		}
+		c.refused.Add(refusal{model, mode}, struct{}{})
+	}
+	return provider.Finished{}, fmt.Errorf("no way to have %s answer in JSON", model) // there is always one
+}
+
+// modes returns those to try, in order.
+func (c *Caller) modes(f provider.Features, model string, req provider.Request) []provider.OutputMode {
+	all := f.Output
+	if len(req.Tools) > 0 && !req.CallsNone() {
+		all = f.OutputBesideTools
+	}
+	var out []provider.OutputMode
+	for _, mode := range all {
+		switch {
+		case c.refused.Contains(refusal{model, mode}):
+		case mode == provider.OutputNative && f.Strict && !closes(req.Output.Schema):
+		case mode == provider.OutputTool && req.Reasons() &&
+			slices.Contains(f.Excludes, [2]provider.Field{provider.FieldReasoningEffort, provider.FieldToolChoice}):
+		default:
+			out = append(out, mode)
+		}
+	}
+	if len(out) == 0 {
+		out = []provider.OutputMode{provider.OutputPrompt}
+	}
+	return out
+}
+
+func closes(schema string) bool {
+	_, ok := outputschema.Closed(schema)
+	return ok
+}
+
+// words are those of refusals of a mode.
+var words = regexp.MustCompile(`(?i)response.?format|json.?schema|output.?config|text.?format|response.?schema|structured|json.?mode|` +
+	`tool.?choice|response.?mime|\bformat\b`)
+
+// about reports whether an error is the refusal of a mode.
+func about(err error) bool {
+	f := fault.As(err)
+	return f != nil && f.Reason == faultv1.Reason_REASON_MODEL_REJECTED && !errors.Is(err, provider.ErrKey) && words.MatchString(f.Message)
+}
+
+// ask calls a model in one mode.
+func ask(
+	ctx context.Context, p provider.Provider, req provider.Request, mode provider.OutputMode, emit func(provider.Delta) error,
+) (provider.Finished, error) {
+	switch mode {
+	case provider.OutputNative:
+		output := *req.Output
+		output.Native = true
+		req.Output = &output
+		return p.Generate(ctx, req, emit)
+	case provider.OutputTool:
+		return withTool(ctx, p, req, emit)
+	default:
+		req.Instructions = join(req.Instructions, promptFor+req.Output.Schema)
+		req.Output = nil
+		return p.Generate(ctx, req, emit)
+	}
+}
+
+// promptFor asks for the output.
+const promptFor = `Your answer is one JSON object and nothing else: no words around it, no code fence. It fits this JSON Schema:
+`
+
+// answerTool is the tool whose arguments are the answer. No tool of the mesh has its name: those name their source.
+const answerTool = "final_answer"
+
+const toolFor = `When you have the answer, call ` + answerTool + ` with it. Do not write it as text.`
+
+// withTool has the answer as the arguments of a tool.
+func withTool(ctx context.Context, p provider.Provider, req provider.Request, emit func(provider.Delta) error) (provider.Finished, error) {
+	choice := provider.Any
+	if req.CallsNone() || len(req.Tools) == 0 {
+		req.Tools, choice = nil, answerTool
+	} else {
+		req.Instructions = join(req.Instructions, toolFor)
+	}
+	req.Tools = append(req.Tools[:len(req.Tools):len(req.Tools)], &inferencev1.ToolDefinition{
+		Name: answerTool, Description: "Gives the answer. Its arguments are the whole answer.", InputSchemaJson: req.Output.Schema,
+	})
+	g := &turnv1.Generation{}
+	if req.Generation != nil {
+		g = proto.CloneOf(req.Generation)
+	}
+	g.ToolChoice = choice
+	req.Generation, req.Output = g, nil
+	t := &translation{emit: emit, calls: map[int]int{}}
+	end, err := p.Generate(ctx, req, t.take)
+	if err == nil {
+		err = t.end()
+	}
+	if t.answered {
+		end.Verbatim = nil // its calls are not those of the message
+	}
+	return end, err
+}
+
+func join(instructions, more string) string {
+	if instructions == "" {
+		return more
+	}
+	return instructions + "\n\n" + more
+}
