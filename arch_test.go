@@ -57,8 +57,9 @@ var homes = map[string][]string{
 		"services/sessions/api", "services/registry/grpcapi", "services/registry/grpccall", "workflows/turn/executor", "workflows/temporal",
 		"bench", "examples",
 	},
-	// Of images from outside only the header is decoded, since they may unfold to anything.
-	"image": {"services/sessions/file", "examples"}, "golang.org/x/image": {"services/sessions/file", "examples"},
+	// Files from outside are decoded in libs/media only, in a child process, since they may unfold to anything; elsewhere only their header is.
+	"image": {"libs/media", "services/sessions/file", "examples"}, "golang.org/x/image": {"libs/media", "services/sessions/file", "examples"},
+	"github.com/ledongthuc/pdf": {"libs/media"},
 	"github.com/gabriel-vasile/mimetype": {"services/sessions/file"},
 }
 

@@ -9,12 +9,16 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli"
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/serve"
+	"github.com/windlass-dev/windlass/libs/media"
 )
 
 // version is set by the linker.
 var version string
 
-func main() { os.Exit(run()) }
+func main() {
+	media.Main()
+	os.Exit(run())
+}
 
 func run() int {
 	end := profiled()

@@ -8,12 +8,14 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/serve"
+	"github.com/windlass-dev/windlass/libs/media"
 )
 
 // version is set by the linker.
 var version string
 
 func main() {
+	media.Main()
 	a := app.OS(version)
 	os.Exit(a.Main(context.Background(), serve.Daemon(a), os.Args[1:]))
 }
