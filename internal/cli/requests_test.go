@@ -77,6 +77,7 @@ func TestRequests(t *testing.T) {
 		}},
 		{args: "agent revisions a", want: []string{`ListAgentRevisionsRequest {"agent_id":"a","page_size":100}`}},
 		{args: "model list", want: []string{`ListModelsRequest {"page_size":100}`}},
+		{args: "model get a/b", want: []string{`ResolveModelRequest {"model":"a/b"}`}},
 		{args: "decision list --denied-only --turn t", want: []string{`ListDecisionsRequest {"denied_only":true,"page_size":100,"turn_id":"t"}`}},
 		{args: "event list --type a,b --oldest-first --limit 3", want: []string{`ListEventsRequest {"oldest_first":true,"page_size":3,"types":["a,b"]}`}},
 		{

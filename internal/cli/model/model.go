@@ -3,7 +3,10 @@ package model
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
@@ -12,15 +15,27 @@ import (
 
 // Noun returns "windlass model".
 func Noun() command.Noun {
-	return command.Noun{
+	n := command.Noun{
 		Name: "model", Plural: "models", Short: "Models that can be asked", List: &inferencev1.ListModelsRequest{},
-		Header: []string{"NAME", "DEFAULT", "TOOLS", "CONTEXT"},
+		Header: []string{"NAME", "DEFAULT", "TOOLS", "CONTEXT", "INPUT"},
 		Read: command.Typed((*inferencev1.Model).GetName, func(m *inferencev1.Model, _ time.Time) []string {
 			window := ""
 			if m.GetContextWindow() > 0 {
 				window = fmt.Sprint(m.GetContextWindow())
 			}
-			return []string{m.GetName(), output.YesNo(m.GetDefault()), output.YesNo(m.GetSupportsTools()), window}
+			return []string{
+				m.GetName(), output.YesNo(m.GetDefault()), output.YesNo(m.GetSupportsTools()), window,
+				strings.Join(m.GetCapabilities().GetInput(), " "),
+			}
 		}),
 	}
+	n.More = func(r *command.Runner) []*cobra.Command {
+		return []*cobra.Command{{
+			Use: "get MODEL", Short: "Show one model", Args: cobra.ExactArgs(1),
+			RunE: r.Run(func(c *command.Call) error {
+				return n.Send(c, &inferencev1.ResolveModelRequest{Model: c.Args[0]})
+			}),
+		}}
+	}
+	return n
 }

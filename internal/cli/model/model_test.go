@@ -13,11 +13,13 @@ var root = clitest.Nouns(Noun())
 
 var answers = clitest.Answers{
 	"GET /v1/models?page_size=100": {Body: `{"models":[{"name":"openai/gpt","provider":"openai","default":true,` +
-		`"supports_tools":true,"context_window":1000}],"next_page_token":""}`},
+		`"supports_tools":true,"context_window":1000,"capabilities":{"input":["text","image"]}}],"next_page_token":""}`},
+	"GET /v1/models:resolve?model=openai%2Fgpt": {Body: `{"name":"openai/gpt","capabilities":{"input":["text"],"max_images":3}}`},
 }
 
 func TestCommands(t *testing.T) {
 	clitest.Run(t, root, answers, []clitest.Case{
-		{Args: "model list", Out: "NAME        DEFAULT  TOOLS  CONTEXT\nopenai/gpt  yes      yes    1000\n"},
+		{Args: "model list", Out: "NAME        DEFAULT  TOOLS  CONTEXT  INPUT\nopenai/gpt  yes      yes    1000     text image\n"},
+		{Args: "model get openai/gpt", Sent: "GET /v1/models:resolve?model=openai%2Fgpt"},
 	})
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
@@ -10,21 +12,35 @@ import (
 
 func (s *server) modelToProto(m catalog.Model) *inferencev1.Model {
 	window, output := s.catalog.Window(m)
-	features := m.Features()
+	features, sheet := m.Features(), s.catalog.Sheet(m)
 	var unsupported []string
 	for _, f := range features.Refuses {
 		unsupported = append(unsupported, string(f))
 	}
 	return &inferencev1.Model{
-		Name: m.FullName(), Provider: m.Provider.Name, Default: m.Default, SupportsTools: true, Price: s.catalog.Price(m),
+		Name: m.FullName(), Provider: m.Provider.Name, Default: m.Default, SupportsTools: sheet.Tools, Price: s.catalog.Price(m),
 		ContextWindow: window, MaxOutputTokens: output, OutputModes: features.Output, Unsupported: unsupported,
+		Capabilities: capabilitiesToProto(sheet),
 	}
 }
+
+func capabilitiesToProto(s provider.Sheet) *inferencev1.Capabilities {
+	return &inferencev1.Capabilities{
+		Input: catalog.Input(s), MediaTypes: slices.Concat(s.Images.Types, s.Audio.Types, s.Documents.Types),
+		MaxImages: int32(s.Images.MaxCount), MaxImageEdge: int32(s.Images.MaxEdge), MaxImageBytes: int64(s.Images.MaxBytes),
+		MaxAudioBytes: int64(s.Audio.MaxBytes), MaxDocumentBytes: int64(s.Documents.MaxBytes), Tools: s.Tools,
+		StructuredOutput: s.StructuredOutput,
+	}
+}
+
+// degradeFail refuses content that a model does not take.
+const degradeFail = "fail"
 
 func requestFromProto(req *inferencev1.GenerateRequest) provider.Request {
 	out := provider.Request{
 		Instructions: req.GetInstructions(), Messages: req.GetMessages(), Tools: req.GetTools(), Generation: req.GetGeneration(),
 		MaxOutputTokens: int(req.GetMaxOutputTokens()), Temperature: req.Temperature, TurnID: req.GetTurnId(), Step: req.GetStep(),
+		RefuseContent: req.GetDegrade() == degradeFail,
 	}
 	if f := req.GetOutputFormat(); f != nil {
 		out.Output = &provider.Output{Schema: f.GetSchemaJson()}

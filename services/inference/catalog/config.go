@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/providerdata"
@@ -26,6 +27,7 @@ type Config struct {
 type ProviderConfig struct {
 	Name         string                  `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
 	Kind         string                  `yaml:"kind" doc:"API of the provider: openai (chat completions, also of vLLM and many others), openai-responses, anthropic, gemini (also of Vertex AI), bedrock, ollama, or scripted."`
+	Profile      string                  `yaml:"profile" doc:"Server with OpenAI's chat API, for openai: vllm, deepseek, mistral, groq, openrouter, lmstudio or llamacpp. It says what the server takes, and its address without base_url. Empty: as the host of base_url says."`
 	BaseURL      string                  `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:8000/v1. Empty: the public one of this kind."`
 	APIKey       secret.Value            `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment, or ${secret:NAME} for a stored secret."`
 	Tenant       string                  `yaml:"tenant" doc:"Tenant whose stored secret api_key refers to; empty: default. All tenants use the provider."`
@@ -84,6 +86,9 @@ func (p ProviderConfig) check() error {
 	}
 	if p.APIKeyFrom != "" && (!providerdata.ValidKey(p.APIKeyFrom) || kind.Traits().BuiltIn) {
 		return fmt.Errorf("api_key_from %q: letters, digits, \"_\", \".\" and \"-\", at most 128; not for scripted", p.APIKeyFrom)
+	}
+	if p.Profile != "" && !slices.Contains(kind.Traits().Profiles, p.Profile) {
+		return fmt.Errorf("profile %q: the kind %s has the profiles %q", p.Profile, p.Kind, kind.Traits().Profiles)
 	}
 	if err := p.checkAWS(kind.Traits()); err != nil {
 		return err

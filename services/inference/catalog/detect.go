@@ -62,7 +62,7 @@ func (d *detector) add(cfg ProviderConfig, preferred, keyFrom string) error {
 		p.preferred = p.Kind.DefaultModel
 	case preferred == "" && len(cfg.Models) > 0:
 		p.preferred = cfg.Models[0]
-	case preferred == "" && cfg.BaseURL == "":
+	case preferred == "" && cfg.BaseURL == "" && cfg.Profile == "":
 		p.preferred = p.Kind.DefaultModel
 	default:
 		p.preferred = preferred
@@ -71,8 +71,9 @@ func (d *detector) add(cfg ProviderConfig, preferred, keyFrom string) error {
 		p.stored, p.tenant, cfg.APIKey = cfg.APIKey.Reveal(), cmp.Or(cfg.Tenant, authn.DefaultTenant), secret.Value{}
 	}
 	p.Provider, err = kind.New(provider.Config{
-		Identity: provider.Identity{Name: cfg.Name, KeyFrom: keyFrom}, BaseURL: cfg.BaseURL, APIKey: cfg.APIKey, Headers: cfg.Headers,
-		Region: cfg.Region, AccessKeyID: cfg.AccessKeyID, SessionToken: cfg.SessionToken,
+		Identity: provider.Identity{Name: cfg.Name, KeyFrom: keyFrom}, BaseURL: cfg.BaseURL, Profile: cfg.Profile, APIKey: cfg.APIKey,
+		Headers: cfg.Headers,
+		Region:  cfg.Region, AccessKeyID: cfg.AccessKeyID, SessionToken: cfg.SessionToken,
 		HTTP: d.deps.Egress.Client(egress.Options{MaxResponseBytes: d.maxResponse}),
 	})
 	d.found = append(d.found, p)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-
-	"github.com/windlass-dev/windlass/libs/glob"
 )
 
 // ModelConfig holds the limits of some models.
@@ -13,6 +11,7 @@ type ModelConfig struct {
 	Model           string `yaml:"model" doc:"Models that this applies to, as provider/model, with * for any run of characters: vllm/qwen*."`
 	ContextWindow   int32  `yaml:"context_window" doc:"Tokens that one call can read and write together. 0: as known for the model's family."`
 	MaxOutputTokens int32  `yaml:"max_output_tokens" doc:"Tokens that one answer can have. 0: as known for the model's family."`
+	SheetConfig     `yaml:",inline"`
 }
 
 // minWindow is the smallest window that fits a conversation.
@@ -29,40 +28,43 @@ func (m ModelConfig) check() error {
 	case m.ContextWindow != 0 && m.MaxOutputTokens >= m.ContextWindow:
 		return errors.New("max_output_tokens must be less than context_window")
 	}
-	return nil
+	return m.SheetConfig.check()
 }
 
 // families lists the windows of well-known models, as documented by their makers. The first match applies, after the configuration. Models
 // that run with a window of the operator's choice, as with Ollama and vLLM, are not listed.
 func families() []ModelConfig {
+	known := func(model string, window, output int32) ModelConfig {
+		return ModelConfig{Model: model, ContextWindow: window, MaxOutputTokens: output}
+	}
 	return []ModelConfig{
-		{builtin + "/scripted", 1_000_000, 0},
-		{"*/gpt-5-chat*", 128_000, 16_384},
-		{"*/gpt-5*", 400_000, 128_000},
-		{"*/gpt-4.1*", 1_047_576, 32_768},
-		{"*/gpt-4o*", 128_000, 16_384},
-		{"*/gpt-4-turbo*", 128_000, 4_096},
-		{"*/gpt-4-32k*", 32_768, 0},
-		{"openai/gpt-4", 8_192, 0},
-		{"openai/gpt-4-0613", 8_192, 0},
-		{"*/gpt-3.5-turbo*", 16_385, 4_096},
-		{"*/o1-mini*", 128_000, 65_536},
-		{"openai/o1*", 200_000, 100_000},
-		{"openai/o3*", 200_000, 100_000},
-		{"openai/o4*", 200_000, 100_000},
-		{"*/claude-3-5-*", 200_000, 8_192},
-		{"*/claude-3-7-*", 200_000, 64_000},
-		{"*/claude-3-*", 200_000, 4_096},
-		{"*/claude-opus-4-1*", 200_000, 32_000},
-		{"*/claude-*", 200_000, 0},
-		{"*/gemini-1.5-pro*", 2_097_152, 8_192},
-		{"*/gemini-1.5-*", 1_048_576, 8_192},
-		{"*/gemini-2.0-*", 1_048_576, 8_192},
-		{"*/gemini-2.5-*", 1_048_576, 65_536},
-		{"*/gemini-3*", 1_048_576, 65_536},
-		{"*/gemini-flash*", 1_048_576, 65_536},
-		{"mistral/mistral-large*", 128_000, 0},
-		{"deepseek/deepseek-*", 128_000, 8_192},
+		known(builtin+"/scripted", 1_000_000, 0),
+		known("*/gpt-5-chat*", 128_000, 16_384),
+		known("*/gpt-5*", 400_000, 128_000),
+		known("*/gpt-4.1*", 1_047_576, 32_768),
+		known("*/gpt-4o*", 128_000, 16_384),
+		known("*/gpt-4-turbo*", 128_000, 4_096),
+		known("*/gpt-4-32k*", 32_768, 0),
+		known("openai/gpt-4", 8_192, 0),
+		known("openai/gpt-4-0613", 8_192, 0),
+		known("*/gpt-3.5-turbo*", 16_385, 4_096),
+		known("*/o1-mini*", 128_000, 65_536),
+		known("openai/o1*", 200_000, 100_000),
+		known("openai/o3*", 200_000, 100_000),
+		known("openai/o4*", 200_000, 100_000),
+		known("*/claude-3-5-*", 200_000, 8_192),
+		known("*/claude-3-7-*", 200_000, 64_000),
+		known("*/claude-3-*", 200_000, 4_096),
+		known("*/claude-opus-4-1*", 200_000, 32_000),
+		known("*/claude-*", 200_000, 0),
+		known("*/gemini-1.5-pro*", 2_097_152, 8_192),
+		known("*/gemini-1.5-*", 1_048_576, 8_192),
+		known("*/gemini-2.0-*", 1_048_576, 8_192),
+		known("*/gemini-2.5-*", 1_048_576, 65_536),
+		known("*/gemini-3*", 1_048_576, 65_536),
+		known("*/gemini-flash*", 1_048_576, 65_536),
+		known("mistral/mistral-large*", 128_000, 0),
+		known("deepseek/deepseek-*", 128_000, 8_192),
 	}
 }
 
@@ -70,11 +72,8 @@ func families() []ModelConfig {
 // its family.
 func (c *Catalog) Window(m Model) (window, output int32) {
 	for _, known := range [][]ModelConfig{c.cfg.Models, families()} {
-		for _, entry := range known {
-			if glob.Match(entry.Model, m.FullName()) {
-				window, output = cmp.Or(window, entry.ContextWindow), cmp.Or(output, entry.MaxOutputTokens)
-				break
-			}
+		if entry := matching(known, m); entry != nil {
+			window, output = cmp.Or(window, entry.ContextWindow), cmp.Or(output, entry.MaxOutputTokens)
 		}
 	}
 	if output >= window {

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/parts"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/provider/structured"
 )
@@ -41,6 +42,7 @@ type Caller struct {
 	catalog *catalog.Catalog
 	meter   *meter
 	shaped  *structured.Caller
+	fitter  *parts.Fitter
 }
 
 // New returns a caller of the models in a catalog. The limits must be valid.
@@ -50,7 +52,11 @@ func New(limits Limits, models *catalog.Catalog) (*Caller, error) {
 		return nil, err
 	}
 	shaped, err := structured.New()
-	return &Caller{limits: limits, catalog: models, meter: m, shaped: shaped}, err
+	if err != nil {
+		return nil, err
+	}
+	fitter, err := parts.New()
+	return &Caller{limits: limits, catalog: models, meter: m, shaped: shaped, fitter: fitter}, err
 }
 
 // Receiver receives an answer. An error of it ends the call and is returned.
@@ -74,8 +80,15 @@ func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Req
 	req.Model, req.APIKey = m.Name, key
 	window, _ := c.catalog.Window(m)
 	req.ContextWindow = int(window)
+	target := parts.Target{Name: m.FullName(), Sheet: c.catalog.Sheet(m), Strict: req.RefuseContent}
+	fitted, warnings, err := c.fitter.Fit(ctx, target, req.Messages)
+	if err != nil {
+		return err
+	}
+	req.Messages = fitted
 	call := &conversation{
-		caller: c, model: m, callers: callers, req: req, to: to, answer: newCollector(min(int(c.limits.MaxResponse), maxAnswer)),
+		caller: c, model: m, callers: callers, req: req, to: to, warnings: warnings,
+		answer: newCollector(min(int(c.limits.MaxResponse), maxAnswer)),
 	}
 	return call.run(ctx)
 }
@@ -88,6 +101,8 @@ type conversation struct {
 	req     provider.Request
 	to      Receiver
 	answer  *collector
+	// warnings say what of the conversation was left out.
+	warnings []string
 
 	started  time.Time
 	first    time.Duration // until the first piece, 0 while there is none
@@ -141,6 +156,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 	}
 	c.finished = c.answer.finish(end, c.req)
 	c.finished.Model = c.model.FullName()
+	c.finished.Warnings = append(c.warnings, c.finished.Warnings...)
 	return c.to.Finish(c.finished)
 }
 

@@ -11,24 +11,6 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// IsImage reports whether a media type is an image that models commonly accept.
-func IsImage(mediaType string) bool {
-	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
-}
-
-// Images are the images that an API takes: those that IsImage reports, with exceptions. Others are named in the text.
-type Images struct {
-	// Without are types that it does not take.
-	Without []string
-	// MaxBytes limits each image; 0 = no limit.
-	MaxBytes int
-}
-
-// Has reports whether a blob is an image that the API takes.
-func (i Images) Has(b *turnv1.Blob) bool {
-	return IsImage(b.GetMediaType()) && !slices.Contains(i.Without, b.GetMediaType()) && (i.MaxBytes == 0 || len(b.GetData()) <= i.MaxBytes)
-}
-
 // PartText returns the text of a content part: text as it is, a text file's content, and a note for other content.
 func PartText(p *turnv1.ContentPart) string {
 	switch v := p.GetPart().(type) {
@@ -38,7 +20,7 @@ func PartText(p *turnv1.ContentPart) string {
 		if text, ok := mediatext.Of(v.Blob.GetMediaType(), v.Blob.GetData()); ok {
 			return text
 		}
-		return fmt.Sprintf("[%s, %d bytes: cannot be shown here]", v.Blob.GetMediaType(), len(v.Blob.GetData()))
+		return fmt.Sprintf("[%s, %d bytes: cannot be shown here]", blobName(v.Blob), len(v.Blob.GetData()))
 	case *turnv1.ContentPart_File:
 		return fmt.Sprintf("[file %s, artifact %s: %s, %d bytes: cannot be shown here]", v.File.GetName(), v.File.GetFileId(),
 			v.File.GetMediaType(), v.File.GetSize())
@@ -50,6 +32,14 @@ func PartText(p *turnv1.ContentPart) string {
 	default:
 		return ""
 	}
+}
+
+// blobName returns the name of a blob, if it has one, and its media type.
+func blobName(b *turnv1.Blob) string {
+	if b.GetName() == "" {
+		return b.GetMediaType()
+	}
+	return "file " + b.GetName() + ": " + b.GetMediaType()
 }
 
 // Text joins the text of several parts, one per line.
@@ -73,10 +63,10 @@ func ResultText(r *turnv1.ToolResult) string {
 }
 
 // ResultParts is ResultText for APIs that take images in results. Either may be empty, but not both.
-func (i Images) ResultParts(r *turnv1.ToolResult) (images []*turnv1.Blob, text string) {
+func (s Sheet) ResultParts(r *turnv1.ToolResult) (images []*turnv1.Blob, text string) {
 	var others []*turnv1.ContentPart
 	for _, p := range r.GetContent() {
-		if b := p.GetBlob(); i.Has(b) {
+		if b := p.GetBlob(); s.Images.Has(b) {
 			images = append(images, b)
 		} else {
 			others = append(others, p)

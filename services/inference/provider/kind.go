@@ -28,6 +28,10 @@ type Traits struct {
 	AWS bool
 	// Features say what models take, the most specific row first.
 	Features []Features
+	// Sheet is what the API takes; what a model takes of it is in package catalog.
+	Sheet Sheet
+	// Profiles are names of servers of the kind whose deviations are known.
+	Profiles []string
 	// BuiltIn providers run in this process: they have no address, no key and only the default model.
 	BuiltIn bool
 }
@@ -38,6 +42,8 @@ type Config struct {
 	Identity
 	// BaseURL is the API's address; empty means the kind's own.
 	BaseURL string
+	// Profile is one of the kind's Profiles; "" for that of the address.
+	Profile string
 	// APIKey is sent with each request; zero sends none.
 	APIKey secret.Value
 	// Region, AccessKeyID and SessionToken are AWS's; the secret of the access key is APIKey.

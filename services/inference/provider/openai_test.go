@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -287,9 +288,19 @@ func TestOpenAIRequest(t *testing.T) {
 	golden(t, "openai_request.json", got.body)
 }
 
+// dot is an image of one pixel.
+func dot() []byte {
+	raw, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGA" +
+		"WjR9awAAAABJRU5ErkJggg==")
+	if err != nil {
+		panic(err) // a constant
+	}
+	return raw
+}
+
 // conversation is a request with everything in it.
 func conversation() *inferencev1.GenerateRequest {
-	image := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "image/png", Data: []byte("png")}}}
+	image := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "image/png", Data: dot()}}}
 	sound := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "audio/wav", Data: []byte("wav")}}}
 	link := &turnv1.ContentPart{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: "https://example.com/x", Name: "x"}}}
 	temperature := 0.5

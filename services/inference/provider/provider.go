@@ -20,6 +20,12 @@ type Provider interface {
 	Models(ctx context.Context) ([]string, error)
 }
 
+// Described is a provider that takes another part of its API than the kind's Traits say.
+type Described interface {
+	// Sheet returns what the provider takes. It is constant.
+	Sheet() Sheet
+}
+
 // Moderator is a provider with an endpoint that judges texts.
 type Moderator interface {
 	// Moderate returns one result for each text. A zero key means the provider's own.
@@ -56,6 +62,8 @@ type Request struct {
 	Output *Output
 	// APIKey replaces the provider's own key; zero does not.
 	APIKey secret.Value
+	// RefuseContent refuses files that the model does not take; else they are replaced by texts.
+	RefuseContent bool
 	// TurnID and Step identify what the call is for; either may be empty.
 	TurnID, Step string
 }

@@ -67,8 +67,12 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 		switch {
 		case part.GetLink() == nil && blob == nil && long: // in the preview
 		case blob != nil && len(blob.GetData()) > blobLimit(blob, limit):
-			id := k.keep("", blob.GetMediaType(), blob.GetData()).GetArtifactId()
-			named := fmt.Sprintf("[%d bytes of %s, kept as artifact %s]", len(blob.GetData()), blob.GetMediaType(), id)
+			whole := k.keep("", blob.GetMediaType(), blob.GetData())
+			if contract.Shown(blob.GetMediaType()) { // the next model call reads it
+				result.Content = append(result.Content, filePart(whole))
+				continue
+			}
+			named := fmt.Sprintf("[%d bytes of %s, kept as artifact %s]", len(blob.GetData()), blob.GetMediaType(), whole.GetArtifactId())
 			result.Content = append(result.Content, textPart(named))
 		default:
 			result.Content = append(result.Content, part)
@@ -119,6 +123,12 @@ func kindOf(text string) (suffix, mediaType string) {
 		}
 	}
 	return ".txt", "text/plain; charset=utf-8"
+}
+
+func filePart(w *registryv1.Whole) *turnv1.ContentPart {
+	return &turnv1.ContentPart{Part: &turnv1.ContentPart_File{File: &turnv1.FileRef{
+		FileId: w.GetArtifactId(), Name: w.GetName(), MediaType: w.GetMediaType(), Size: int64(len(w.GetData())),
+	}}}
 }
 
 func textPart(text string) *turnv1.ContentPart {

@@ -24,6 +24,9 @@ const (
 	OutcomePark UnknownOutcome = "park"
 )
 
+// DegradeFail fails turns with a file of the user that the model does not take.
+const DegradeFail = "fail"
+
 // Spec is the blueprint of an agent: what its author sets.
 type Spec struct {
 	// DisplayName and Description are for people, the description also for models that may call the agent.
@@ -52,6 +55,8 @@ type Spec struct {
 	Executor *Executor
 	// Agents are those that it may call: ids, or globs over ids.
 	Agents []string
+	// Degrade says what to do about files that the model does not take: DegradeFail, or else a note in their place.
+	Degrade string
 	// MaxContextTokens bounds what a turn uses of the model's window, 0 for all of it.
 	MaxContextTokens int32
 	// Generation says how the model writes its answers, nil leaves it to the provider.

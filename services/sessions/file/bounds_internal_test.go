@@ -49,7 +49,7 @@ func TestUploadsThatStallEnd(t *testing.T) {
 // TestOneUserDoesNotTakeAllUploads: a user has so many uploads at most, in a process that takes more, and others wait for their turn.
 func TestOneUserDoesNotTakeAllUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{MaxUploads: maxOwnUploads + 1}, nil)
+		s := New(Config{MaxUploads: maxOwnUploads + 1}, nil, nil)
 		as := func(name string) context.Context { return authn.With(t.Context(), authn.User(name)) }
 		var ends []func()
 		for range maxOwnUploads {

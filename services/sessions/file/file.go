@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"path"
 	"strings"
 	"sync"
@@ -55,15 +56,16 @@ type Spec struct{ Name, MediaType string }
 type Service struct {
 	cfg     Config
 	store   *store.Store
+	client  *http.Client  // fetches files at addresses
 	uploads chan struct{} // holds one for each upload under way
 
 	mu  sync.Mutex
 	own map[[2]string]int // uploads of a tenant's subject that are under way or wait
 }
 
-// New returns the service.
-func New(cfg Config, s *store.Store) *Service {
-	return &Service{cfg: cfg, store: s, uploads: make(chan struct{}, max(cfg.MaxUploads, 1)), own: map[[2]string]int{}}
+// New returns the service. client is one of Config.NewClient.
+func New(cfg Config, s *store.Store, client *http.Client) *Service {
+	return &Service{cfg: cfg, store: s, client: client, uploads: make(chan struct{}, max(cfg.MaxUploads, 1)), own: map[[2]string]int{}}
 }
 
 func errNotFound(id string) error {

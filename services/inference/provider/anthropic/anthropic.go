@@ -29,7 +29,7 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: "anthropic", DefaultModel: defaultModel, EnvPrefix: "ANTHROPIC", Features: features}
+	return provider.Traits{Name: "anthropic", DefaultModel: defaultModel, EnvPrefix: "ANTHROPIC", Features: features, Sheet: sheet}
 }
 
 // Provider implements provider.Provider.

@@ -32,8 +32,9 @@ type contentBlock struct {
 	Type string `json:"type"`
 	// Text is that of a text.
 	Text string `json:"text,omitempty"`
-	// Source is that of an image.
+	// Source is that of an image or a document, Title that of a document.
 	Source *source `json:"source,omitempty"`
+	Title  string  `json:"title,omitempty"`
 	// ID, Name and Input are those of a call.
 	ID    string          `json:"id,omitempty"`
 	Name  string          `json:"name,omitempty"`
@@ -44,7 +45,7 @@ type contentBlock struct {
 	IsError   bool           `json:"is_error,omitempty"`
 }
 
-// source is the data of an image.
+// source is the data of an image or a document.
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
@@ -70,8 +71,9 @@ var noParameters = json.RawMessage(`{"properties":{},"type":"object"}`)
 
 func textBlock(text string) contentBlock { return contentBlock{Type: "text", Text: text} }
 
-func imageBlock(b *turnv1.Blob) contentBlock {
-	return contentBlock{Type: "image", Source: &source{
+// sourceBlock is an image or a document.
+func sourceBlock(kind string, b *turnv1.Blob) contentBlock {
+	return contentBlock{Type: kind, Source: &source{
 		Type: "base64", MediaType: b.GetMediaType(), Data: base64.StdEncoding.EncodeToString(b.GetData()),
 	}}
 }

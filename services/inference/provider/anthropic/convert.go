@@ -11,8 +11,12 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-// shown are the images that the API takes. It refuses those of more than 5 MB in base64.
-var shown = provider.Images{MaxBytes: 3_750_000}
+// sheet is what the API takes. It refuses images of more than 5 MB in base64, and scales those above an edge itself.
+var sheet = provider.Sheet{
+	Images:    provider.Images{Types: provider.CommonImages(), MaxEdge: 1568, MaxBytes: 3_750_000, MaxCount: 100, InResults: true},
+	Documents: provider.Files{Types: []string{provider.PDF}, MaxBytes: 20 << 20},
+	Tools:     true, StructuredOutput: true,
+}
 
 // maxName is the maximum length of a tool's name. Anthropic's own API takes more; others that serve its models do not.
 const maxName = 64
@@ -124,8 +128,12 @@ func (c *call) messages(conversation []*turnv1.Message) []message {
 func content(parts []*turnv1.ContentPart) []any {
 	var out []any
 	for _, p := range parts {
-		if b := p.GetBlob(); shown.Has(b) {
-			out = append(out, imageBlock(b))
+		if b := p.GetBlob(); sheet.Images.Has(b) {
+			out = append(out, sourceBlock("image", b))
+		} else if sheet.Documents.Has(b) {
+			made := sourceBlock("document", b)
+			made.Title = b.GetName()
+			out = append(out, made)
 		} else if text := provider.PartText(p); strings.TrimSpace(text) != "" {
 			out = append(out, textBlock(text))
 		}
@@ -154,9 +162,9 @@ func (c *call) toolUse(tc *turnv1.ToolCall) contentBlock {
 // result keeps images; everything else is text.
 func (c *call) result(r *turnv1.ToolResult) contentBlock {
 	out := contentBlock{Type: "tool_result", ToolUseID: c.ids.Result(r), IsError: r.GetIsError()}
-	images, text := shown.ResultParts(r)
+	images, text := sheet.ResultParts(r)
 	for _, b := range images {
-		out.Content = append(out.Content, imageBlock(b))
+		out.Content = append(out.Content, sourceBlock("image", b))
 	}
 	if text != "" {
 		out.Content = append(out.Content, textBlock(text))

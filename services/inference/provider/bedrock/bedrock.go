@@ -27,7 +27,7 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: name, AWS: true, Features: features}
+	return provider.Traits{Name: name, AWS: true, Features: features, Sheet: sheet}
 }
 
 // Provider implements provider.Provider.

@@ -29,15 +29,25 @@ type message struct {
 
 // block is one of the things that a message has.
 type block struct {
-	Text   string      `json:"text,omitempty"`
-	Image  *image      `json:"image,omitempty"`
-	Use    *toolUse    `json:"toolUse,omitempty"`
-	Result *toolResult `json:"toolResult,omitempty"`
-	Cache  *cachePoint `json:"cachePoint,omitempty"`
+	Text     string      `json:"text,omitempty"`
+	Image    *image      `json:"image,omitempty"`
+	Document *document   `json:"document,omitempty"`
+	Use      *toolUse    `json:"toolUse,omitempty"`
+	Result   *toolResult `json:"toolResult,omitempty"`
+	Cache    *cachePoint `json:"cachePoint,omitempty"`
 }
 
 type image struct {
 	Format string `json:"format"`
+	Source struct {
+		Bytes []byte `json:"bytes"`
+	} `json:"source"`
+}
+
+// document needs a text beside it.
+type document struct {
+	Format string `json:"format"`
+	Name   string `json:"name"`
 	Source struct {
 		Bytes []byte `json:"bytes"`
 	} `json:"source"`

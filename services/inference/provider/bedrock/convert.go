@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,8 +14,12 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-// shown are the images that the API takes: at most 3.75 MB each.
-var shown = provider.Images{MaxBytes: 3_750_000}
+// sheet is what the API takes.
+var sheet = provider.Sheet{
+	Images:    provider.Images{Types: provider.CommonImages(), MaxEdge: 8000, MaxBytes: 3_750_000, MaxCount: 20, InResults: true},
+	Documents: provider.Files{Types: []string{provider.PDF}, MaxBytes: 4_500_000},
+	Tools:     true,
+}
 
 // maxName is the maximum length of a tool's name.
 const maxName = 64
@@ -58,6 +63,8 @@ type call struct {
 	names    *wire.Names
 	ids      *wire.IDs
 	returned []string // fields that can be left out
+	// documents counts those of the conversation.
+	documents int
 
 	tools    []provider.Tool
 	warnings []string
@@ -146,7 +153,7 @@ func (c *call) messages(conversation []*turnv1.Message) []message {
 		role, blocks := "user", []any(nil)
 		switch m.GetRole() {
 		case turnv1.Role_ROLE_USER:
-			blocks = content(m.GetContent())
+			blocks = c.content(m.GetContent())
 		case turnv1.Role_ROLE_TOOL:
 			blocks = []any{c.result(m.GetToolResult())}
 		case turnv1.Role_ROLE_ASSISTANT:
@@ -169,15 +176,30 @@ func imageBlock(b *turnv1.Blob) block {
 	return block{Image: made}
 }
 
+// documentBlock names a document by its number: the API takes few characters in names, and each once.
+func documentBlock(b *turnv1.Blob, n int) block {
+	made := &document{Format: "pdf", Name: fmt.Sprintf("document %d", n)}
+	made.Source.Bytes = b.GetData()
+	return block{Document: made}
+}
+
 // content builds blocks. It omits blank text, which the API rejects.
-func content(parts []*turnv1.ContentPart) []any {
+func (c *call) content(parts []*turnv1.ContentPart) []any {
 	var out []any
+	alone := false // a document without a text, which the API rejects
 	for _, p := range parts {
-		if b := p.GetBlob(); shown.Has(b) {
+		if b := p.GetBlob(); sheet.Images.Has(b) {
 			out = append(out, imageBlock(b))
+		} else if sheet.Documents.Has(b) {
+			c.documents++
+			alone = true
+			out = append(out, documentBlock(b, c.documents))
 		} else if text := provider.PartText(p); strings.TrimSpace(text) != "" {
 			out = append(out, block{Text: text})
 		}
+	}
+	if alone && !slices.ContainsFunc(out, func(b any) bool { made, ok := b.(block); return ok && made.Text != "" }) {
+		out = append(out, block{Text: "Read the document."})
 	}
 	return out
 }
@@ -225,7 +247,7 @@ func reasoningOf(block json.RawMessage) any {
 // result keeps images; everything else is text.
 func (c *call) result(r *turnv1.ToolResult) block {
 	made := &toolResult{ID: c.ids.Result(r)}
-	images, text := shown.ResultParts(r)
+	images, text := sheet.ResultParts(r)
 	for _, b := range images {
 		made.Content = append(made.Content, imageBlock(b))
 	}

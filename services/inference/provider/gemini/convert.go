@@ -13,8 +13,16 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-// shown are the images that the API takes.
-var shown = provider.Images{Without: []string{"image/gif"}}
+// sheet is what the API takes: a request has at most 20 MB.
+var sheet = provider.Sheet{
+	Images: provider.Images{Types: []string{"image/png", "image/jpeg", "image/webp"}, MaxEdge: 3072, MaxBytes: 7 << 20, InResults: true},
+	Audio: provider.Files{
+		Types:    []string{"audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/aiff"},
+		MaxBytes: 14 << 20,
+	},
+	Documents: provider.Files{Types: []string{provider.PDF}, MaxBytes: 14 << 20},
+	Tools:     true, StructuredOutput: true,
+}
 
 // maxName is the maximum length of a tool's name.
 const maxName = 64
@@ -128,14 +136,14 @@ func ordered(parts []any) []any {
 	return parts
 }
 
-func image(b *turnv1.Blob) part { return part{Data: &blob{b.GetMediaType(), b.GetData()}} }
+func inline(b *turnv1.Blob) part { return part{Data: &blob{b.GetMediaType(), b.GetData()}} }
 
 // userParts builds parts. It omits empty text.
 func userParts(content []*turnv1.ContentPart) []any {
 	var out []any
 	for _, p := range content {
-		if b := p.GetBlob(); shown.Has(b) {
-			out = append(out, image(b))
+		if b := p.GetBlob(); sheet.Images.Has(b) || sheet.Audio.Has(b) || sheet.Documents.Has(b) {
+			out = append(out, inline(b))
 		} else if text := provider.PartText(p); text != "" {
 			out = append(out, textPart(text))
 		}
@@ -186,7 +194,7 @@ func (c *call) assistant(m *turnv1.Message) []any {
 
 // result has the images in the result, or beside it for older models.
 func (c *call) result(r *turnv1.ToolResult) []any {
-	images, text := shown.ResultParts(r)
+	images, text := sheet.ResultParts(r)
 	key := "output"
 	if r.GetIsError() {
 		key = "error"
@@ -195,9 +203,9 @@ func (c *call) result(r *turnv1.ToolResult) []any {
 	out := []any{part{Response: made}}
 	for _, b := range images {
 		if c.signs() {
-			made.Parts = append(made.Parts, image(b))
+			made.Parts = append(made.Parts, inline(b))
 		} else {
-			out = append(out, image(b))
+			out = append(out, inline(b))
 		}
 	}
 	return out

@@ -27,7 +27,9 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: name, DefaultModel: defaultModel, EnvPrefix: "GEMINI", KeyDocument: true, Features: features}
+	return provider.Traits{
+		Name: name, DefaultModel: defaultModel, EnvPrefix: "GEMINI", KeyDocument: true, Features: features, Sheet: sheet,
+	}
 }
 
 // Provider implements provider.Provider.

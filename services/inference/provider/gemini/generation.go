@@ -76,7 +76,7 @@ func (c *call) generate(out *body) {
 	}
 	if o := c.req.Output; o != nil && o.Native {
 		out.Config.MediaType = "application/json"
-		if fitted, err := toolschema.Fit(o.Schema, toolschema.Form{Subset: true}); err == nil && !fitted.Empty {
+		if fitted, err := toolschema.Fit(o.Schema, &toolschema.Google); err == nil && !fitted.Empty && len(fitted.Keys) == 0 {
 			out.Config.Schema = fitted.JSON
 		}
 	}

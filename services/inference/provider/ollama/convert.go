@@ -11,8 +11,11 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-// pictures are the images that the API takes.
-var pictures = provider.Images{Without: []string{"image/gif"}}
+// sheet is what the API takes.
+var sheet = provider.Sheet{
+	Images: provider.Images{Types: []string{"image/png", "image/jpeg", "image/webp"}, MaxEdge: 2048, InResults: true},
+	Tools:  true, StructuredOutput: true,
+}
 
 // maxName is the maximum length of a tool's name, which models know from other APIs.
 const maxName = 64
@@ -105,7 +108,7 @@ func (c *call) sees() bool {
 func (c *call) content(parts []*turnv1.ContentPart) (images [][]byte, text string) {
 	var others []*turnv1.ContentPart
 	for _, p := range parts {
-		if b := p.GetBlob(); pictures.Has(b) && c.sees() {
+		if b := p.GetBlob(); sheet.Images.Has(b) && c.sees() {
 			images = append(images, b.GetData())
 		} else {
 			others = append(others, p)
@@ -134,7 +137,7 @@ func (c *call) result(r *turnv1.ToolResult) message {
 	out := message{Role: "tool", ToolName: c.names.Wire(r.GetTool()), ToolCallID: c.ids.Result(r), Content: provider.ResultText(r)}
 	if c.sees() {
 		var images []*turnv1.Blob
-		if images, out.Content = pictures.ResultParts(r); out.Content == "" {
+		if images, out.Content = sheet.ResultParts(r); out.Content == "" {
 			out.Content = "(see the image)"
 		}
 		for _, b := range images {

@@ -27,7 +27,9 @@ const shownAge = 5 * time.Minute
 type Kind struct{}
 
 // Traits implements provider.Kind.
-func (Kind) Traits() provider.Traits { return provider.Traits{Name: Name, Features: features} }
+func (Kind) Traits() provider.Traits {
+	return provider.Traits{Name: Name, Features: features, Sheet: sheet}
+}
 
 // Provider implements provider.Provider.
 type Provider struct {

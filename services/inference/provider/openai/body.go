@@ -15,8 +15,8 @@ type body struct {
 	MaxCompletionTokens int `json:"max_completion_tokens,omitempty"`
 	MaxTokens           int `json:"max_tokens,omitempty"`
 	generation
-	Stream        bool          `json:"stream"`
-	StreamOptions streamOptions `json:"stream_options"`
+	Stream        bool           `json:"stream"`
+	StreamOptions *streamOptions `json:"stream_options,omitempty"`
 }
 
 type streamOptions struct {
@@ -33,11 +33,23 @@ type message struct {
 	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
-// contentPart is text or an image.
+// contentPart is text, an image, a sound or a document.
 type contentPart struct {
-	Type  string    `json:"type"`
-	Text  string    `json:"text,omitempty"`
-	Image *imageURL `json:"image_url,omitempty"`
+	Type  string      `json:"type"`
+	Text  string      `json:"text,omitempty"`
+	Image *imageURL   `json:"image_url,omitempty"`
+	Audio *inputAudio `json:"input_audio,omitempty"`
+	File  *inputFile  `json:"file,omitempty"`
+}
+
+type inputAudio struct {
+	Data   string `json:"data"`
+	Format string `json:"format"`
+}
+
+type inputFile struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
 }
 
 type imageURL struct {

@@ -82,7 +82,9 @@ func others(raw []byte, read ...string) map[string]json.RawMessage {
 type usage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
 	CompletionTokens int64 `json:"completion_tokens"`
-	PromptDetails    *struct {
+	// CacheHits is what DeepSeek calls the cached tokens.
+	CacheHits     int64 `json:"prompt_cache_hit_tokens"`
+	PromptDetails *struct {
 		CachedTokens int64 `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails *struct {
@@ -95,8 +97,8 @@ func (u *usage) domain() *provider.Usage {
 	if u == nil || u.PromptTokens <= 0 {
 		return nil
 	}
-	out := &provider.Usage{Input: u.PromptTokens, Output: u.CompletionTokens}
-	if u.PromptDetails != nil {
+	out := &provider.Usage{Input: u.PromptTokens, Output: u.CompletionTokens, CachedInput: u.CacheHits}
+	if u.PromptDetails != nil && u.PromptDetails.CachedTokens > 0 {
 		out.CachedInput = u.PromptDetails.CachedTokens
 	}
 	if u.CompletionDetails != nil {

@@ -1,8 +1,11 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/base64"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/toolschema"
@@ -12,8 +15,16 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-// shown are the images that the API takes.
-var shown provider.Images
+// sheet is what the API takes.
+var sheet = provider.Sheet{
+	Images:    provider.Images{Types: provider.CommonImages(), MaxEdge: 2048, MaxBytes: 20 << 20},
+	Audio:     provider.Files{Types: slices.Sorted(maps.Keys(audioFormats)), MaxBytes: 20 << 20},
+	Documents: provider.Files{Types: []string{provider.PDF}, MaxBytes: 20 << 20},
+	Tools:     true, StructuredOutput: true,
+}
+
+// audioFormats are the names of the formats of sound.
+var audioFormats = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 // maxName is the maximum length of a tool's name.
 const maxName = 64
@@ -40,7 +51,8 @@ type call struct {
 
 func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	return &call{
-		provider: p, req: p.lessons.Prepare(req, m, p.rules()), manner: m, names: wire.NewNames(wire.NameRule{Max: maxName, Letter: !p.official}),
+		provider: p, req: p.lessons.Prepare(req, m, p.rules()), manner: m,
+		names: wire.NewNames(wire.NameRule{Max: maxName, Letter: !p.profile.official}),
 		ids: wire.NewIDs(p.ids()), returned: map[string]bool{},
 	}
 }
@@ -48,14 +60,12 @@ func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 // rules returns what the provider demands of conversations: the templates of many models do not take two messages of the user in a row,
 // and Mistral's do not take one right behind a result.
 func (p *Provider) rules() transcript.Rules {
-	return transcript.Rules{Alternate: !p.official, AnswerFirst: p.mistral()}
+	return transcript.Rules{Alternate: !p.profile.official, AnswerFirst: p.profile.bridge}
 }
-
-func (p *Provider) mistral() bool { return strings.HasSuffix(p.host, "mistral.ai") }
 
 // ids returns the form of call ids that the provider accepts.
 func (p *Provider) ids() *regexp.Regexp {
-	if p.mistral() {
+	if p.profile.shortIDs {
 		return wire.ShortID
 	}
 	return wire.AnyID
@@ -63,11 +73,11 @@ func (p *Provider) ids() *regexp.Regexp {
 
 // terms returns what the provider accepts in tools.
 func (c *call) terms() provider.Terms {
-	if strings.HasSuffix(c.provider.host, ".googleapis.com") || strings.Contains(c.req.Model, "gemini") {
+	if c.provider.profile.subset || strings.Contains(c.req.Model, "gemini") {
 		return Google
 	}
 	terms := Terms
-	if !c.provider.official {
+	if !c.provider.profile.official {
 		terms.MaxTools = 0
 	}
 	return terms
@@ -76,7 +86,10 @@ func (c *call) terms() provider.Terms {
 // body builds the request.
 func (c *call) body() body {
 	req := c.req
-	out := body{Model: req.Model, Temperature: req.Temperature, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
+	out := body{Model: req.Model, Temperature: req.Temperature, Stream: true}
+	if !c.provider.profile.noStreamOptions {
+		out.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
 	out.Messages = make([]any, 0, len(req.Messages)+1)
 	if req.Instructions != "" {
 		out.Messages = append(out.Messages, message{Role: "system", Content: req.Instructions})
@@ -98,7 +111,8 @@ func (c *call) body() body {
 		out.Tools = append(out.Tools, tool{Type: typeFunction, Function: function{t.Name, t.Description, t.Schema}})
 	}
 	out.generation = c.generation(len(out.Tools) > 0)
-	if n := max(req.MaxOutputTokens, 0); c.provider.official { // OpenAI's newer models reject the old name, most other servers only know that
+	// OpenAI's newer models reject the old name, most other servers only know that.
+	if n := max(req.MaxOutputTokens, 0); c.provider.profile.official || c.provider.profile.completionLimit {
 		out.MaxCompletionTokens = n
 	} else {
 		out.MaxTokens = n
@@ -106,25 +120,35 @@ func (c *call) body() body {
 	return out
 }
 
-// userContent is plain text, or parts if there are images.
+// userContent is plain text, or parts if there is something else.
 func userContent(content []*turnv1.ContentPart) any {
-	images := false
-	for _, c := range content {
-		images = images || shown.Has(c.GetBlob())
-	}
-	if !images {
+	if !slices.ContainsFunc(content, func(c *turnv1.ContentPart) bool { _, ok := blobPart(c.GetBlob()); return ok }) {
 		return provider.Text(content)
 	}
 	var parts []contentPart
 	for _, c := range content {
-		if b := c.GetBlob(); shown.Has(b) {
-			url := "data:" + b.GetMediaType() + ";base64," + base64.StdEncoding.EncodeToString(b.GetData())
-			parts = append(parts, contentPart{Type: "image_url", Image: &imageURL{url}})
+		if part, ok := blobPart(c.GetBlob()); ok {
+			parts = append(parts, part)
 		} else if text := provider.PartText(c); text != "" {
 			parts = append(parts, contentPart{Type: "text", Text: text})
 		}
 	}
 	return parts
+}
+
+// blobPart is an image, a sound or a document; false for what the API does not take.
+func blobPart(b *turnv1.Blob) (contentPart, bool) {
+	data := base64.StdEncoding.EncodeToString(b.GetData())
+	url := "data:" + b.GetMediaType() + ";base64," + data
+	switch {
+	case sheet.Images.Has(b):
+		return contentPart{Type: "image_url", Image: &imageURL{url}}, true
+	case sheet.Audio.Has(b):
+		return contentPart{Type: "input_audio", Audio: &inputAudio{data, audioFormats[b.GetMediaType()]}}, true
+	case sheet.Documents.Has(b):
+		return contentPart{Type: "file", File: &inputFile{cmp.Or(b.GetName(), "document.pdf"), url}}, true
+	}
+	return contentPart{}, false
 }
 
 // assistantMessage has the reasoning only in the fields in which the provider wants it back. An empty message is omitted.

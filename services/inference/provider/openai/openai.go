@@ -4,6 +4,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,17 +33,19 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: "openai", DefaultModel: defaultModel, EnvPrefix: "OPENAI", Features: features}
+	return provider.Traits{
+		Name: "openai", DefaultModel: defaultModel, EnvPrefix: "OPENAI", Features: features, Sheet: sheet, Profiles: profileNames(),
+	}
 }
 
 // Provider implements provider.Provider.
 type Provider struct {
-	id       provider.Identity
-	client   sdk.Client
-	host     string
-	issuer   string // of what is returned to it only
-	official bool
-	lessons  *provider.Lessons
+	id      provider.Identity
+	client  sdk.Client
+	host    string
+	issuer  string // of what is returned to it only
+	profile profile
+	lessons *provider.Lessons
 }
 
 // New implements provider.Kind.
@@ -50,10 +53,7 @@ func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 	if cfg.HTTP == nil || cfg.Name == "" {
 		return nil, errors.New("openai needs Name and HTTP")
 	}
-	base := cfg.BaseURL
-	if base == "" {
-		base = defaultBaseURL
-	}
+	base := cmp.Or(cfg.BaseURL, profileOf(cfg.Profile, "").baseURL, defaultBaseURL)
 	address, err := url.Parse(base)
 	if err != nil {
 		return nil, errors.New("openai: base URL cannot be read")
@@ -72,13 +72,16 @@ func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 		id.Secrets = append(id.Secrets, value)
 	}
 	host := address.Hostname()
-	official := host == "api.openai.com" || strings.HasSuffix(host, ".openai.com") || provider.IsAzure(host)
 	// Do not use the SDK's constructor, which reads keys and addresses from the environment.
 	return &Provider{
-		id: id, client: sdk.Client{Options: opts}, host: host, issuer: provider.Issuer("openai", base), official: official,
+		id: id, client: sdk.Client{Options: opts}, host: host, issuer: provider.Issuer("openai", base),
+		profile: profileOf(cfg.Profile, host),
 		lessons: provider.NewLessons(),
 	}, nil
 }
+
+// Sheet implements provider.Described.
+func (p *Provider) Sheet() provider.Sheet { return p.profile.sheet }
 
 // with returns a provider with another key.
 func (p *Provider) with(key secret.Value) *Provider {
@@ -134,7 +137,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		return nil, p.id.Failed(ctx, "", err)
 	}
 	names, err := p.id.ReadModels(resp)
-	return slices.DeleteFunc(names, func(name string) bool { return p.official && !chats(name) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return p.profile.official && !chats(name) }), err
 }
 
 // chats reports, judging by its name, whether a model of OpenAI's own is for conversations: the list does not say, and most are not.

@@ -22,7 +22,7 @@ type opaque struct {
 // their reasoning.
 func (c *call) returns(m *turnv1.Message) opaque {
 	v := m.GetVerbatim()
-	if v.GetIssuer() != c.provider.issuer || c.manner.Plain || len(m.GetToolCalls()) == 0 {
+	if v.GetIssuer() != c.provider.issuer || c.manner.Plain || c.provider.profile.noReturn || len(m.GetToolCalls()) == 0 {
 		return opaque{}
 	}
 	var out opaque

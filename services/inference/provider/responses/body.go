@@ -25,11 +25,13 @@ type message struct {
 	Phase   string `json:"phase,omitempty"`
 }
 
-// contentPart is text or an image.
+// contentPart is text, an image or a document.
 type contentPart struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
 	ImageURL string `json:"image_url,omitempty"`
+	Name     string `json:"filename,omitempty"`
+	Data     string `json:"file_data,omitempty"`
 }
 
 // functionCall is a call that the model made.

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -12,8 +13,12 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-// shown are the images that the API takes.
-var shown provider.Images
+// sheet is what the API takes.
+var sheet = provider.Sheet{
+	Images:    provider.Images{Types: provider.CommonImages(), MaxEdge: 2048, MaxBytes: 20 << 20, InResults: true},
+	Documents: provider.Files{Types: []string{provider.PDF}, MaxBytes: 20 << 20},
+	Tools:     true, StructuredOutput: true,
+}
 
 // maxName is the maximum length of a tool's name.
 const maxName = 64
@@ -75,17 +80,20 @@ func (c *call) body() body {
 	return out
 }
 
-func image(b *turnv1.Blob) contentPart {
-	url := "data:" + b.GetMediaType() + ";base64," + base64.StdEncoding.EncodeToString(b.GetData())
-	return contentPart{Type: "input_image", ImageURL: url}
+func dataURL(b *turnv1.Blob) string {
+	return "data:" + b.GetMediaType() + ";base64," + base64.StdEncoding.EncodeToString(b.GetData())
 }
+
+func image(b *turnv1.Blob) contentPart { return contentPart{Type: "input_image", ImageURL: dataURL(b)} }
 
 // parts builds the content of a user's message.
 func parts(content []*turnv1.ContentPart) []contentPart {
 	out := []contentPart{}
 	for _, p := range content {
-		if b := p.GetBlob(); shown.Has(b) {
+		if b := p.GetBlob(); sheet.Images.Has(b) {
 			out = append(out, image(b))
+		} else if sheet.Documents.Has(b) {
+			out = append(out, contentPart{Type: "input_file", Name: cmp.Or(b.GetName(), "document.pdf"), Data: dataURL(b)})
 		} else if text := provider.PartText(p); text != "" {
 			out = append(out, contentPart{Type: "input_text", Text: text})
 		}
@@ -128,7 +136,7 @@ func (c *call) assistant(m *turnv1.Message) (out []any) {
 
 // result marks a failed call in its text: the API has no other way.
 func (c *call) result(r *turnv1.ToolResult) output {
-	images, text := shown.ResultParts(r)
+	images, text := sheet.ResultParts(r)
 	if r.GetIsError() {
 		text = "Error: " + text
 	}

@@ -24,7 +24,7 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: name, DefaultModel: defaultModel, Features: features}
+	return provider.Traits{Name: name, DefaultModel: defaultModel, Features: features, Sheet: sheet}
 }
 
 // Provider implements provider.Provider.

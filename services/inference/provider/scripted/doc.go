@@ -14,6 +14,8 @@
 //	say:TEXT           the final answer, when all stages are through. TEXT goes on to the next directive or "then", or is a
 //	                   JSON string in quotes. Several are joined by a space.
 //	tokens:N           N words "w1 w2 …" in the final answer (at most 100000).
+//	image:all          the final answer says what images, sounds and other files came with the message and with results: types,
+//	                   pixels and bytes.
 //	think:TEXT         reasoning in the first model step of this stage. TEXT as in say.
 //	json:VALUE         the final answer is this JSON object or list. Several are the answers of several tries, in order: those that
 //	                   follow when an answer does not fit the schema of the agent.

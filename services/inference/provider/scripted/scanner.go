@@ -50,7 +50,7 @@ func parse(text string) (script, error) {
 func (s *scanner) stage() *stage { return &s.out.stages[len(s.out.stages)-1] }
 
 var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(json):[{\[]|(loop|slow|first|tokens):\d+(?:\s|$)` +
-	`|(fail):(?:once|always)(?:\s|$)|(finish):(?:stop|length|content_filter)(?:\s|$))`)
+	`|(fail):(?:once|always)(?:\s|$)|(image):all(?:\s|$)|(finish):(?:stop|length|content_filter)(?:\s|$))`)
 
 // directive returns the name of the directive that begins at pos, and where its value begins; "" if there is none.
 func (s *scanner) directive(pos int) (name string, value int) {
@@ -120,6 +120,9 @@ func (s *scanner) read(name string) (err error) {
 		s.out.slow, err = s.millis(name, maxSlow)
 	case "first":
 		s.out.first, err = s.millis(name, maxFirst)
+	case "image":
+		s.word()
+		s.out.images = true
 	case "fail":
 		s.out.fail = s.word()
 	case "finish":

@@ -22,6 +22,7 @@ const (
 type script struct {
 	stages      []stage
 	say         []string
+	images      bool // the answer describes images
 	slow, first time.Duration
 	fail        string
 	finish      string
@@ -62,12 +63,16 @@ func (s script) reply(here place, tools []*inferencev1.ToolDefinition) reply {
 		before += st.loop
 	}
 	last := s.stages[len(s.stages)-1]
-	r := reply{step: here.step, finish: s.finish, text: strings.Join(s.say, " ")}
+	said := s.say
+	if s.images {
+		said = append(said[:len(said):len(said)], here.seen())
+	}
+	r := reply{step: here.step, finish: s.finish, text: strings.Join(said, " ")}
 	if len(last.calls) == 0 && (here.step == before) {
 		r.think = last.think
 	}
 	switch {
-	case len(s.say) > 0:
+	case len(said) > 0:
 	case len(here.results) > 0:
 		r.text = quote(here.results)
 	case before > 0:

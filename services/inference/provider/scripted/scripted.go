@@ -28,7 +28,7 @@ type Kind struct{}
 
 // Traits implements provider.Kind.
 func (Kind) Traits() provider.Traits {
-	return provider.Traits{Name: "scripted", DefaultModel: ModelName, Features: features, BuiltIn: true}
+	return provider.Traits{Name: "scripted", DefaultModel: ModelName, Features: features, BuiltIn: true, Sheet: sheet}
 }
 
 // Provider implements provider.Provider.
@@ -100,6 +100,7 @@ type place struct {
 	text    string               // the last user message
 	step    int                  // model steps with calls since then
 	results []*turnv1.ToolResult // results received since then
+	blobs   []*turnv1.Blob       // what is no text in both
 }
 
 func locate(messages []*turnv1.Message) place {
@@ -107,7 +108,7 @@ func locate(messages []*turnv1.Message) place {
 	for _, m := range messages {
 		switch m.GetRole() {
 		case turnv1.Role_ROLE_USER:
-			p = place{text: provider.Text(m.GetContent())}
+			p = place{text: provider.Text(m.GetContent()), blobs: blobsOf(m.GetContent())}
 		case turnv1.Role_ROLE_ASSISTANT:
 			if len(m.GetToolCalls()) > 0 {
 				p.step++
@@ -115,6 +116,7 @@ func locate(messages []*turnv1.Message) place {
 		case turnv1.Role_ROLE_TOOL:
 			if m.GetToolResult() != nil {
 				p.results = append(p.results, m.GetToolResult())
+				p.blobs = append(p.blobs, blobsOf(m.GetToolResult().GetContent())...)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func fullBlueprint(t *testing.T) agentspec.Spec {
 			TimeoutSeconds: 30,
 		},
 		Agents: []string{"helper"}, MaxContextTokens: 4000,
-		Generation: &turnv1.Generation{ToolChoice: "none", Stop: []string{"END"}}, OutputSchema: schema,
+		Generation: &turnv1.Generation{ToolChoice: "none", Stop: []string{"END"}}, OutputSchema: schema, Degrade: agentspec.DegradeFail,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/media"
 	"github.com/windlass-dev/windlass/libs/tokens"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -53,6 +54,8 @@ type Deps struct {
 	// Transient returns what publishes the step's transient events, and Flush waits until they are at the bus.
 	Transient func(context.Context, *step.Work) func(*turnv1.Event)
 	Flush     func(context.Context) error
+	// Media scales images that take more than the room of a call.
+	Media *media.Converter
 	// Coalesce is how long deltas are collected before they are published.
 	Coalesce time.Duration
 	Log      *slog.Logger
@@ -284,6 +287,7 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: instructions, Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),
+		Degrade: agent.GetDegrade(),
 	}
 	if i.Pinned.Searches(i.Loaded) {
 		req.Messages = toolsearch.Wrap(req.GetMessages(), func(tool string) bool { return !i.Pinned.Hidden(i.Loaded, tool) })

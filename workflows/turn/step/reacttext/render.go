@@ -128,6 +128,9 @@ func partsText(parts []*turnv1.ContentPart) string {
 			texts = append(texts, v.Text)
 		case *turnv1.ContentPart_Blob:
 			texts = append(texts, fmt.Sprintf("[%s, %d bytes: cannot be shown here]", v.Blob.GetMediaType(), len(v.Blob.GetData())))
+		case *turnv1.ContentPart_File:
+			texts = append(texts, fmt.Sprintf("[file %s: %s, %d bytes: cannot be shown here]", v.File.GetName(), v.File.GetMediaType(),
+				v.File.GetSize()))
 		case *turnv1.ContentPart_Link:
 			texts = append(texts, strings.TrimSpace(v.Link.GetName()+" "+v.Link.GetUri()))
 		}

@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 
+	"github.com/windlass-dev/windlass/libs/media"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/begin"
@@ -20,6 +21,10 @@ func (r *Runner) newKinds() (map[turnv1.StepKind]step.Kind, error) {
 	if err != nil {
 		return nil, err
 	}
+	converter, err := media.New()
+	if err != nil {
+		return nil, err
+	}
 	ask := model.Stream(r.deps.Inference)
 	decisions := plan.Deps{Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields}
 	return map[turnv1.StepKind]step.Kind{
@@ -31,7 +36,7 @@ func (r *Runner) newKinds() (map[turnv1.StepKind]step.Kind, error) {
 		turnv1.StepKind_STEP_KIND_PLAN:   plan.Planner{Deps: decisions},
 		turnv1.StepKind_STEP_KIND_INFER: infer.Kind{Deps: infer.Deps{
 			Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields, Route: decisions.Route, Executors: r.deps.Executors,
-			Transient: r.transient, Flush: r.deps.Bus.Flush, Coalesce: r.cfg.Coalesce, Log: r.deps.Log,
+			Transient: r.transient, Flush: r.deps.Bus.Flush, Coalesce: r.cfg.Coalesce, Log: r.deps.Log, Media: converter,
 		}},
 		turnv1.StepKind_STEP_KIND_COMPACT: compact.Kind{Deps: compact.Deps{
 			Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields, Attempts: r.cfg.InferAttempts,

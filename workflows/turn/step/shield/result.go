@@ -122,6 +122,8 @@ func eachOfPart(p *turnv1.ContentPart, change func(string) string) {
 	case *turnv1.ContentPart_Link:
 		part.Link.Uri, part.Link.Name = change(part.Link.GetUri()), change(part.Link.GetName())
 		part.Link.MediaType = mediaType(part.Link.GetMediaType(), change)
+	case *turnv1.ContentPart_File:
+		part.File.MediaType = mediaType(part.File.GetMediaType(), change)
 	case *turnv1.ContentPart_Blob:
 		part.Blob.MediaType = mediaType(part.Blob.GetMediaType(), change)
 		if utf8.Valid(part.Blob.GetData()) {

@@ -101,7 +101,10 @@ type Model struct {
 	// Fields of an agent that the model does not take, as far as that is known: for example "temperature" or "generation.seed".
 	Unsupported []string `protobuf:"bytes,60,rep,name=unsupported,proto3" json:"unsupported,omitempty"`
 	// How it can be made to answer in JSON, the best way first.
-	OutputModes   []v1.OutputMode `protobuf:"varint,61,rep,packed,name=output_modes,json=outputModes,proto3,enum=windlass.turn.v1.OutputMode" json:"output_modes,omitempty"`
+	OutputModes []v1.OutputMode `protobuf:"varint,61,rep,packed,name=output_modes,json=outputModes,proto3,enum=windlass.turn.v1.OutputMode" json:"output_modes,omitempty"`
+	// What the model takes besides text, and what it can do: of what its provider's API takes, what is known for its family, with the limits
+	// of the configuration (inference.models).
+	Capabilities  *Capabilities `protobuf:"bytes,80,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -199,6 +202,132 @@ func (x *Model) GetOutputModes() []v1.OutputMode {
 	return nil
 }
 
+func (x *Model) GetCapabilities() *Capabilities {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+// Capabilities are what a model takes and can do. Files that it does not take are converted, given to it as text, or replaced by a note; see
+// Agent.degrade.
+type Capabilities struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kinds of content: "text", "image", "audio", "pdf".
+	Input []string `protobuf:"bytes,1,rep,name=input,proto3" json:"input,omitempty"`
+	// Media types of files that are sent as they are. Images of other types are converted.
+	MediaTypes []string `protobuf:"bytes,2,rep,name=media_types,json=mediaTypes,proto3" json:"media_types,omitempty"`
+	// Images in one call; of more, the newest are sent. 0 = no limit.
+	MaxImages int32 `protobuf:"varint,3,opt,name=max_images,json=maxImages,proto3" json:"max_images,omitempty"`
+	// Width and height of an image in pixels; larger ones are scaled. 0 = no limit.
+	MaxImageEdge int32 `protobuf:"varint,4,opt,name=max_image_edge,json=maxImageEdge,proto3" json:"max_image_edge,omitempty"`
+	// Bytes of an image; larger ones are scaled. 0 = no limit.
+	MaxImageBytes int64 `protobuf:"varint,5,opt,name=max_image_bytes,json=maxImageBytes,proto3" json:"max_image_bytes,omitempty"`
+	// Bytes of a sound; 0 = no limit.
+	MaxAudioBytes int64 `protobuf:"varint,6,opt,name=max_audio_bytes,json=maxAudioBytes,proto3" json:"max_audio_bytes,omitempty"`
+	// Bytes of a document; larger ones are sent as text. 0 = no limit.
+	MaxDocumentBytes int64 `protobuf:"varint,7,opt,name=max_document_bytes,json=maxDocumentBytes,proto3" json:"max_document_bytes,omitempty"`
+	// True when the model supports native tool calls.
+	Tools bool `protobuf:"varint,8,opt,name=tools,proto3" json:"tools,omitempty"`
+	// True when the provider enforces a JSON schema on answers.
+	StructuredOutput bool `protobuf:"varint,9,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Capabilities) Reset() {
+	*x = Capabilities{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Capabilities) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Capabilities) ProtoMessage() {}
+
+func (x *Capabilities) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
+func (*Capabilities) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Capabilities) GetInput() []string {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Capabilities) GetMediaTypes() []string {
+	if x != nil {
+		return x.MediaTypes
+	}
+	return nil
+}
+
+func (x *Capabilities) GetMaxImages() int32 {
+	if x != nil {
+		return x.MaxImages
+	}
+	return 0
+}
+
+func (x *Capabilities) GetMaxImageEdge() int32 {
+	if x != nil {
+		return x.MaxImageEdge
+	}
+	return 0
+}
+
+func (x *Capabilities) GetMaxImageBytes() int64 {
+	if x != nil {
+		return x.MaxImageBytes
+	}
+	return 0
+}
+
+func (x *Capabilities) GetMaxAudioBytes() int64 {
+	if x != nil {
+		return x.MaxAudioBytes
+	}
+	return 0
+}
+
+func (x *Capabilities) GetMaxDocumentBytes() int64 {
+	if x != nil {
+		return x.MaxDocumentBytes
+	}
+	return 0
+}
+
+func (x *Capabilities) GetTools() bool {
+	if x != nil {
+		return x.Tools
+	}
+	return false
+}
+
+func (x *Capabilities) GetStructuredOutput() bool {
+	if x != nil {
+		return x.StructuredOutput
+	}
+	return false
+}
+
 // ToolDefinition is a tool that the model can call.
 type ToolDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -214,7 +343,7 @@ type ToolDefinition struct {
 
 func (x *ToolDefinition) Reset() {
 	*x = ToolDefinition{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -226,7 +355,7 @@ func (x *ToolDefinition) String() string {
 func (*ToolDefinition) ProtoMessage() {}
 
 func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -239,7 +368,7 @@ func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolDefinition.ProtoReflect.Descriptor instead.
 func (*ToolDefinition) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{1}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ToolDefinition) GetName() string {
@@ -285,14 +414,17 @@ type GenerateRequest struct {
 	// How the model writes its answer. A field that it does not take is FAILED_PRECONDITION/MODEL_REJECTED.
 	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Form of the answer; unset = text. The model is made to keep to it as well as its provider can; the answer is not checked.
-	OutputFormat  *OutputFormat `protobuf:"bytes,61,opt,name=output_format,json=outputFormat,proto3" json:"output_format,omitempty"`
+	OutputFormat *OutputFormat `protobuf:"bytes,61,opt,name=output_format,json=outputFormat,proto3" json:"output_format,omitempty"`
+	// What to do about a user's file that the model does not take: "text" (default) replaces it by a note, "fail" refuses the call with
+	// FAILED_PRECONDITION/MODEL_REJECTED.
+	Degrade       string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GenerateRequest) Reset() {
 	*x = GenerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +436,7 @@ func (x *GenerateRequest) String() string {
 func (*GenerateRequest) ProtoMessage() {}
 
 func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +449,7 @@ func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateRequest.ProtoReflect.Descriptor instead.
 func (*GenerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{2}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GenerateRequest) GetModel() string {
@@ -390,6 +522,13 @@ func (x *GenerateRequest) GetOutputFormat() *OutputFormat {
 	return nil
 }
 
+func (x *GenerateRequest) GetDegrade() string {
+	if x != nil {
+		return x.Degrade
+	}
+	return ""
+}
+
 // OutputFormat is a form that answers have.
 type OutputFormat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -401,7 +540,7 @@ type OutputFormat struct {
 
 func (x *OutputFormat) Reset() {
 	*x = OutputFormat{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -413,7 +552,7 @@ func (x *OutputFormat) String() string {
 func (*OutputFormat) ProtoMessage() {}
 
 func (x *OutputFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -426,7 +565,7 @@ func (x *OutputFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputFormat.ProtoReflect.Descriptor instead.
 func (*OutputFormat) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *OutputFormat) GetSchemaJson() string {
@@ -453,7 +592,7 @@ type ModerateRequest struct {
 
 func (x *ModerateRequest) Reset() {
 	*x = ModerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +604,7 @@ func (x *ModerateRequest) String() string {
 func (*ModerateRequest) ProtoMessage() {}
 
 func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +617,7 @@ func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateRequest.ProtoReflect.Descriptor instead.
 func (*ModerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ModerateRequest) GetModel() string {
@@ -520,7 +659,7 @@ type ModerateResponse struct {
 
 func (x *ModerateResponse) Reset() {
 	*x = ModerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +671,7 @@ func (x *ModerateResponse) String() string {
 func (*ModerateResponse) ProtoMessage() {}
 
 func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +684,7 @@ func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateResponse.ProtoReflect.Descriptor instead.
 func (*ModerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ModerateResponse) GetResults() []*ModerationResult {
@@ -568,7 +707,7 @@ type ModerationResult struct {
 
 func (x *ModerationResult) Reset() {
 	*x = ModerationResult{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -580,7 +719,7 @@ func (x *ModerationResult) String() string {
 func (*ModerationResult) ProtoMessage() {}
 
 func (x *ModerationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -593,7 +732,7 @@ func (x *ModerationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerationResult.ProtoReflect.Descriptor instead.
 func (*ModerationResult) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ModerationResult) GetFlagged() bool {
@@ -628,7 +767,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +779,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +792,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -748,7 +887,7 @@ type ToolCallDelta struct {
 
 func (x *ToolCallDelta) Reset() {
 	*x = ToolCallDelta{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +899,7 @@ func (x *ToolCallDelta) String() string {
 func (*ToolCallDelta) ProtoMessage() {}
 
 func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +912,7 @@ func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ToolCallDelta) GetIndex() int32 {
@@ -833,7 +972,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +984,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +997,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Finished) GetFinishReason() string {
@@ -944,7 +1083,7 @@ type ListModelsRequest struct {
 
 func (x *ListModelsRequest) Reset() {
 	*x = ListModelsRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1095,7 @@ func (x *ListModelsRequest) String() string {
 func (*ListModelsRequest) ProtoMessage() {}
 
 func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1108,7 @@ func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsRequest.ProtoReflect.Descriptor instead.
 func (*ListModelsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListModelsRequest) GetPageSize() int32 {
@@ -999,7 +1138,7 @@ type ListModelsResponse struct {
 
 func (x *ListModelsResponse) Reset() {
 	*x = ListModelsResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1150,7 @@ func (x *ListModelsResponse) String() string {
 func (*ListModelsResponse) ProtoMessage() {}
 
 func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1163,7 @@ func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsResponse.ProtoReflect.Descriptor instead.
 func (*ListModelsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListModelsResponse) GetModels() []*Model {
@@ -1052,7 +1191,7 @@ type ResolveModelRequest struct {
 
 func (x *ResolveModelRequest) Reset() {
 	*x = ResolveModelRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1203,7 @@ func (x *ResolveModelRequest) String() string {
 func (*ResolveModelRequest) ProtoMessage() {}
 
 func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1216,7 @@ func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveModelRequest.ProtoReflect.Descriptor instead.
 func (*ResolveModelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ResolveModelRequest) GetModel() string {
@@ -1091,7 +1230,7 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xdd\x02\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xa6\x03\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x18\n" +
@@ -1101,11 +1240,24 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x05price\x18\x06 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\x12*\n" +
 	"\x11max_output_tokens\x18\a \x01(\x05R\x0fmaxOutputTokens\x12 \n" +
 	"\vunsupported\x18< \x03(\tR\vunsupported\x12?\n" +
-	"\foutput_modes\x18= \x03(\x0e2\x1c.windlass.turn.v1.OutputModeR\voutputModes\"\x90\x01\n" +
+	"\foutput_modes\x18= \x03(\x0e2\x1c.windlass.turn.v1.OutputModeR\voutputModes\x12G\n" +
+	"\fcapabilities\x18P \x01(\v2#.windlass.inference.v1.CapabilitiesR\fcapabilities\"\xcb\x02\n" +
+	"\fCapabilities\x12\x14\n" +
+	"\x05input\x18\x01 \x03(\tR\x05input\x12\x1f\n" +
+	"\vmedia_types\x18\x02 \x03(\tR\n" +
+	"mediaTypes\x12\x1d\n" +
+	"\n" +
+	"max_images\x18\x03 \x01(\x05R\tmaxImages\x12$\n" +
+	"\x0emax_image_edge\x18\x04 \x01(\x05R\fmaxImageEdge\x12&\n" +
+	"\x0fmax_image_bytes\x18\x05 \x01(\x03R\rmaxImageBytes\x12&\n" +
+	"\x0fmax_audio_bytes\x18\x06 \x01(\x03R\rmaxAudioBytes\x12,\n" +
+	"\x12max_document_bytes\x18\a \x01(\x03R\x10maxDocumentBytes\x12\x14\n" +
+	"\x05tools\x18\b \x01(\bR\x05tools\x12+\n" +
+	"\x11structured_output\x18\t \x01(\bR\x10structuredOutput\"\x90\x01\n" +
 	"\x0eToolDefinition\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
-	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\xa4\x04\n" +
+	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\xd3\x04\n" +
 	"\x0fGenerateRequest\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12\"\n" +
 	"\finstructions\x18\x02 \x01(\tR\finstructions\x12K\n" +
@@ -1119,7 +1271,8 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12H\n" +
-	"\routput_format\x18= \x01(\v2#.windlass.inference.v1.OutputFormatR\foutputFormatB\x0e\n" +
+	"\routput_format\x18= \x01(\v2#.windlass.inference.v1.OutputFormatR\foutputFormat\x12-\n" +
+	"\adegrade\x18P \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04textR\x04failR\adegradeB\x0e\n" +
 	"\f_temperature\"<\n" +
 	"\fOutputFormat\x12,\n" +
 	"\vschema_json\x18\x01 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\n" +
@@ -1174,14 +1327,14 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0eModerationForm\x12\x1f\n" +
 	"\x1bMODERATION_FORM_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MODERATION_FORM_GUARD\x10\x01\x12\x1c\n" +
-	"\x18MODERATION_FORM_ENDPOINT\x10\x022\x9b\x04\n" +
+	"\x18MODERATION_FORM_ENDPOINT\x10\x022\xb6\x04\n" +
 	"\x10InferenceService\x12\x80\x01\n" +
 	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"!\xaa\xfd\x1b\x19inference.models.generate\xb0\xfd\x1b\x010\x01\x12~\n" +
 	"\bModerate\x12&.windlass.inference.v1.ModerateRequest\x1a'.windlass.inference.v1.ModerateResponse\"!\xaa\xfd\x1b\x19inference.models.moderate\xb0\xfd\x1b\x01\x12\x8e\x01\n" +
 	"\n" +
 	"ListModels\x12(.windlass.inference.v1.ListModelsRequest\x1a).windlass.inference.v1.ListModelsResponse\"+\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/models\x12s\n" +
-	"\fResolveModel\x12*.windlass.inference.v1.ResolveModelRequest\x1a\x1c.windlass.inference.v1.Model\"\x19\xaa\xfd\x1b\x15inference.models.listB\xef\x01\n" +
+	"/v1/models\x12\x8d\x01\n" +
+	"\fResolveModel\x12*.windlass.inference.v1.ResolveModelRequest\x1a\x1c.windlass.inference.v1.Model\"3\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\x14\x12\x12/v1/models:resolveB\xef\x01\n" +
 	"\x19com.windlass.inference.v1B\x0eInferenceProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/inference/v1;inferencev1\xa2\x02\x03WIX\xaa\x02\x15Windlass.Inference.V1\xca\x02\x15Windlass\\Inference\\V1\xe2\x02!Windlass\\Inference\\V1\\GPBMetadata\xea\x02\x17Windlass::Inference::V1b\x06proto3"
 
 var (
@@ -1197,59 +1350,61 @@ func file_windlass_inference_v1_inference_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_inference_v1_inference_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_windlass_inference_v1_inference_proto_goTypes = []any{
 	(ModerationForm)(0),         // 0: windlass.inference.v1.ModerationForm
 	(*Model)(nil),               // 1: windlass.inference.v1.Model
-	(*ToolDefinition)(nil),      // 2: windlass.inference.v1.ToolDefinition
-	(*GenerateRequest)(nil),     // 3: windlass.inference.v1.GenerateRequest
-	(*OutputFormat)(nil),        // 4: windlass.inference.v1.OutputFormat
-	(*ModerateRequest)(nil),     // 5: windlass.inference.v1.ModerateRequest
-	(*ModerateResponse)(nil),    // 6: windlass.inference.v1.ModerateResponse
-	(*ModerationResult)(nil),    // 7: windlass.inference.v1.ModerationResult
-	(*GenerateResponse)(nil),    // 8: windlass.inference.v1.GenerateResponse
-	(*ToolCallDelta)(nil),       // 9: windlass.inference.v1.ToolCallDelta
-	(*Finished)(nil),            // 10: windlass.inference.v1.Finished
-	(*ListModelsRequest)(nil),   // 11: windlass.inference.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),  // 12: windlass.inference.v1.ListModelsResponse
-	(*ResolveModelRequest)(nil), // 13: windlass.inference.v1.ResolveModelRequest
-	(*v1.Price)(nil),            // 14: windlass.turn.v1.Price
-	(v1.OutputMode)(0),          // 15: windlass.turn.v1.OutputMode
-	(*v1.Message)(nil),          // 16: windlass.turn.v1.Message
-	(*v1.Generation)(nil),       // 17: windlass.turn.v1.Generation
-	(*v1.ToolCall)(nil),         // 18: windlass.turn.v1.ToolCall
-	(*v1.Usage)(nil),            // 19: windlass.turn.v1.Usage
-	(*v1.Verbatim)(nil),         // 20: windlass.turn.v1.Verbatim
+	(*Capabilities)(nil),        // 2: windlass.inference.v1.Capabilities
+	(*ToolDefinition)(nil),      // 3: windlass.inference.v1.ToolDefinition
+	(*GenerateRequest)(nil),     // 4: windlass.inference.v1.GenerateRequest
+	(*OutputFormat)(nil),        // 5: windlass.inference.v1.OutputFormat
+	(*ModerateRequest)(nil),     // 6: windlass.inference.v1.ModerateRequest
+	(*ModerateResponse)(nil),    // 7: windlass.inference.v1.ModerateResponse
+	(*ModerationResult)(nil),    // 8: windlass.inference.v1.ModerationResult
+	(*GenerateResponse)(nil),    // 9: windlass.inference.v1.GenerateResponse
+	(*ToolCallDelta)(nil),       // 10: windlass.inference.v1.ToolCallDelta
+	(*Finished)(nil),            // 11: windlass.inference.v1.Finished
+	(*ListModelsRequest)(nil),   // 12: windlass.inference.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),  // 13: windlass.inference.v1.ListModelsResponse
+	(*ResolveModelRequest)(nil), // 14: windlass.inference.v1.ResolveModelRequest
+	(*v1.Price)(nil),            // 15: windlass.turn.v1.Price
+	(v1.OutputMode)(0),          // 16: windlass.turn.v1.OutputMode
+	(*v1.Message)(nil),          // 17: windlass.turn.v1.Message
+	(*v1.Generation)(nil),       // 18: windlass.turn.v1.Generation
+	(*v1.ToolCall)(nil),         // 19: windlass.turn.v1.ToolCall
+	(*v1.Usage)(nil),            // 20: windlass.turn.v1.Usage
+	(*v1.Verbatim)(nil),         // 21: windlass.turn.v1.Verbatim
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
-	14, // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
-	15, // 1: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
-	16, // 2: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
-	2,  // 3: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
-	17, // 4: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
-	4,  // 5: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
-	0,  // 6: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
-	7,  // 7: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
-	9,  // 8: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
-	10, // 9: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
-	18, // 10: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	19, // 11: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
-	20, // 12: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
-	15, // 13: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
-	1,  // 14: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	3,  // 15: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	5,  // 16: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
-	11, // 17: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	13, // 18: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	8,  // 19: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	6,  // 20: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
-	12, // 21: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	1,  // 22: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	19, // [19:23] is the sub-list for method output_type
-	15, // [15:19] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	15, // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
+	16, // 1: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
+	2,  // 2: windlass.inference.v1.Model.capabilities:type_name -> windlass.inference.v1.Capabilities
+	17, // 3: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
+	3,  // 4: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
+	18, // 5: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
+	5,  // 6: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
+	0,  // 7: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
+	8,  // 8: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
+	10, // 9: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
+	11, // 10: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
+	19, // 11: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	20, // 12: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
+	21, // 13: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
+	16, // 14: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
+	1,  // 15: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
+	4,  // 16: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	6,  // 17: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
+	12, // 18: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	14, // 19: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	9,  // 20: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	7,  // 21: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
+	13, // 22: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	1,  // 23: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	20, // [20:24] is the sub-list for method output_type
+	16, // [16:20] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_windlass_inference_v1_inference_proto_init() }
@@ -1257,8 +1412,8 @@ func file_windlass_inference_v1_inference_proto_init() {
 	if File_windlass_inference_v1_inference_proto != nil {
 		return
 	}
-	file_windlass_inference_v1_inference_proto_msgTypes[2].OneofWrappers = []any{}
-	file_windlass_inference_v1_inference_proto_msgTypes[7].OneofWrappers = []any{
+	file_windlass_inference_v1_inference_proto_msgTypes[3].OneofWrappers = []any{}
+	file_windlass_inference_v1_inference_proto_msgTypes[8].OneofWrappers = []any{
 		(*GenerateResponse_TextDelta)(nil),
 		(*GenerateResponse_ReasoningDelta)(nil),
 		(*GenerateResponse_ToolCallDelta)(nil),
@@ -1270,7 +1425,7 @@ func file_windlass_inference_v1_inference_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_inference_v1_inference_proto_rawDesc), len(file_windlass_inference_v1_inference_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

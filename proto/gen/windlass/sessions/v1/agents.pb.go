@@ -149,7 +149,10 @@ type Agent struct {
 	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
 	// JSON Schema (draft 2020-12) of the answer of a turn; its type must be "object". The answer is then JSON that fits it. One that does not
 	// is repaired once; a turn whose answer still does not fit fails, and keeps it. References to other documents are rejected.
-	OutputSchema  *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	OutputSchema *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	// What to do about a file of the user that the model does not take (Model.capabilities). "text" (default): the model reads a note in its
+	// place, and message.completed has a warning. "fail": the turn fails with "model_rejected". What tools return is always replaced.
+	Degrade       string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -350,6 +353,13 @@ func (x *Agent) GetOutputSchema() *structpb.Struct {
 		return x.OutputSchema
 	}
 	return nil
+}
+
+func (x *Agent) GetDegrade() string {
+	if x != nil {
+		return x.Degrade
+	}
+	return ""
 }
 
 // InstructionRule gives an agent other instructions for users with certain roles or with a certain claim. If both conditions are set,
@@ -1234,7 +1244,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xa6\v\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xd5\v\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1265,7 +1275,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12<\n" +
-	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x1a9\n" +
+	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12-\n" +
+	"\adegrade\x18P \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04textR\x04failR\adegrade\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +

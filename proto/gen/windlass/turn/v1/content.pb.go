@@ -465,7 +465,7 @@ type ContentPart_Resource struct {
 }
 
 type ContentPart_File struct {
-	// A file that the user uploaded. In input only file_id is needed; the session fills in the rest.
+	// A file that the user uploaded, or that a tool returned. In input only file_id is needed; the session fills in the rest.
 	File *FileRef `protobuf:"bytes,5,opt,name=file,proto3,oneof"`
 }
 
@@ -479,10 +479,10 @@ func (*ContentPart_Resource) isContentPart_Part() {}
 
 func (*ContentPart_File) isContentPart_Part() {}
 
-// FileRef names a file of the session: one that was uploaded, and that the input of a turn named.
+// FileRef names a file of the session: one that was uploaded and that the input of a turn named, or an artifact in the result of a tool.
 type FileRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "fil_…".
+	// "fil_…"; "art_…" for an artifact.
 	FileId string `protobuf:"bytes,1,opt,name=file_id,json=fileId,proto3" json:"file_id,omitempty"`
 	// File name, for display.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -585,7 +585,9 @@ type Blob struct {
 	// IANA media type, for example "image/png".
 	MediaType string `protobuf:"bytes,1,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
 	// The bytes; base64 in JSON.
-	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// File name, for display; may be empty.
+	Name          string `protobuf:"bytes,80,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -634,6 +636,13 @@ func (x *Blob) GetData() []byte {
 	return nil
 }
 
+func (x *Blob) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // ResourceLink points at a resource by URI.
 type ResourceLink struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -642,7 +651,10 @@ type ResourceLink struct {
 	// Display name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// IANA media type; empty when unknown.
-	MediaType     string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// In input: fetch the file at the http or https address and use it like an uploaded file of the user, which it becomes. Addresses that the
+	// mesh may not reach are refused with "egress_denied", redirects with "invalid_argument". Without it, the model reads the address only.
+	Fetch         bool `protobuf:"varint,80,opt,name=fetch,proto3" json:"fetch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -696,6 +708,13 @@ func (x *ResourceLink) GetMediaType() string {
 		return x.MediaType
 	}
 	return ""
+}
+
+func (x *ResourceLink) GetFetch() bool {
+	if x != nil {
+		return x.Fetch
+	}
+	return false
 }
 
 // EmbeddedResource is a resource together with its content.
@@ -1774,16 +1793,18 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x05 \x01(\tR\x06sha256\x12\x14\n" +
 	"\x05width\x18\x06 \x01(\x05R\x05width\x12\x16\n" +
-	"\x06height\x18\a \x01(\x05R\x06height\"C\n" +
+	"\x06height\x18\a \x01(\x05R\x06height\"a\n" +
 	"\x04Blob\x12'\n" +
 	"\n" +
 	"media_type\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\tmediaType\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"]\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x1c\n" +
+	"\x04name\x18P \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x04name\"s\n" +
 	"\fResourceLink\x12\x1a\n" +
 	"\x03uri\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03uri\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
-	"media_type\x18\x03 \x01(\tR\tmediaType\"\x8e\x01\n" +
+	"media_type\x18\x03 \x01(\tR\tmediaType\x12\x14\n" +
+	"\x05fetch\x18P \x01(\bR\x05fetch\"\x8e\x01\n" +
 	"\x10EmbeddedResource\x12\x1a\n" +
 	"\x03uri\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03uri\x12'\n" +
 	"\n" +
