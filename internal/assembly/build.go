@@ -26,6 +26,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -81,8 +82,11 @@ func (p *Process) buildInference() error {
 		return err
 	}
 	svc, err := inference.New(p.ctx, p.cfg.Inference, inference.Deps{
-		Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
-		Getenv: p.opts.Getenv,
+		Deps: catalog.Deps{
+			Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
+			Getenv: p.opts.Getenv,
+		},
+		Authorizer: p.authorizer,
 	})
 	if err != nil {
 		return err
@@ -185,7 +189,8 @@ func (p *Process) buildSessions() error {
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn), Policies: policyv1.NewAccessPolicyServiceClient(policiesConn),
 		Tools:  registryv1.NewToolServiceClient(registryConn),
-		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
+		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Chains: inferencev1.NewInferenceServiceClient(inferenceConn),
+		Policy: policyv1.NewPolicyServiceClient(policyConn),
 		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Events: registryv1.NewEventLogServiceClient(ledgerConn),
 		PolicyEvents: policyeventsv1.NewEventLogServiceClient(policyConn),
 		Egress:       p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,

@@ -10,18 +10,21 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/services/inference/api"
+	"github.com/windlass-dev/windlass/services/inference/attempt"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
+	"github.com/windlass-dev/windlass/services/inference/route"
 )
 
 // Deps holds the service's dependencies.
-type Deps = catalog.Deps
+type Deps struct {
+	catalog.Deps
+	// Authorizer decides whether principals may use models; nil allows all.
+	Authorizer route.Authorizer
+}
 
 // Service serves windlass.inference.v1. It is safe for concurrent use.
-type Service struct {
-	catalog *catalog.Catalog
-	calls   *modelcall.Caller
-}
+type Service struct{ deps api.Deps }
 
 // New validates configuration and dependencies and detects providers; ctx bounds the detection.
 func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
@@ -31,7 +34,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if err := errors.Join(cfg.Limits.Check(), cfg.Config.Check()); err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	models, err := catalog.New(ctx, cfg.Config, int64(cfg.MaxResponse), deps)
+	models, err := catalog.New(ctx, cfg.Config, int64(cfg.MaxResponse), deps.Deps)
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
@@ -39,13 +42,18 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
+	policy := route.Policy{Authorizer: deps.Authorizer}
+	routes, err := route.NewResolver(cfg.Routes, models, policy)
+	if err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
 	deps.Log.InfoContext(ctx, "models ready", "default_model", models.DefaultModel(), "providers", models.Names())
-	return &Service{catalog: models, calls: calls}, nil
+	return &Service{api.Deps{Models: models, Calls: calls, Attempts: attempt.New(calls, policy), Routes: routes}}, nil
 }
 
 // Register adds the service to a server.
-func (s *Service) Register(r grpc.ServiceRegistrar) { api.Register(r, s.catalog, s.calls) }
+func (s *Service) Register(r grpc.ServiceRegistrar) { api.Register(r, s.deps) }
 
 // Checks returns a check of each provider that is called over the network: "model openai". A provider passes if it answers the list of its
 // models or the last call, whatever the answer, except that it refuses the key.
-func (s *Service) Checks() map[string]probe.Check { return s.catalog.Checks() }
+func (s *Service) Checks() map[string]probe.Check { return s.deps.Models.Checks() }

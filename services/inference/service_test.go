@@ -20,7 +20,7 @@ func TestWrongConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := inference.Deps{Egress: way, Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" }}
+	deps := inference.Deps{Deps: catalog.Deps{Egress: way, Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" }}}
 	one := func(p catalog.ProviderConfig) func(*inference.Config) {
 		return func(c *inference.Config) { c.Providers = append(c.Providers, p) }
 	}

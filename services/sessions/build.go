@@ -63,7 +63,7 @@ func newParts(s *Service, deps Deps) *parts {
 	}
 	p.agents = agent.New(agent.Deps{
 		Store: st, Approvals: deps.Policy, Groups: deps.Groups, Blueprints: p.blueprints.Checker, CheckLimits: p.limits.CheckAgent,
-		Models: deps.Models,
+		Models: deps.Models, Chains: deps.Chains,
 	})
 	s.outbox = outbox.New(outbox.Config{Interval: cfg.SweepInterval, MaxOpen: cfg.MaxOpenWorkflows, MaxStarting: cfg.MaxStarting}, st,
 		deps.Dispatcher, deps.Log)

@@ -39,7 +39,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Deps are what the service needs; all but Groups, Policies, Models and Tools are required.
+// Deps are what the service needs; all but Groups, Policies, Models, Chains and Tools are required.
 type Deps struct {
 	// DB is the service's database. It stays its owner's to close.
 	DB *sqldb.DB
@@ -55,6 +55,8 @@ type Deps struct {
 	Policies bundle.Policies
 	// Models knows which models there are; without it none is refused.
 	Models rerun.ModelResolver
+	// Chains chooses the models of turns; without it they are not explained.
+	Chains agent.ChainResolver
 	// Tools knows which tools there are; without it no agent is warned about.
 	Tools bundle.ToolLister
 	// Policy checks the approval rules of agents, says what those may do whose schedules fire, and keeps decisions.

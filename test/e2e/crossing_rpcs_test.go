@@ -58,8 +58,9 @@ const (
 // reaches lists all RPCs that the mesh serves. A new one fails TestS13 until it is here.
 var reaches = map[string]reach{
 	"AgentService.CreateAgent": not(creates), "AgentService.ApplyBundle": not(creates), "AgentService.ListAgents": empty(`{}`),
-	"AgentService.GetAgent":    missing(`{"agent_id":"{agent}"}`, `{"agent_id":"{agent}","revision":1}`),
-	"AgentService.DeleteAgent": missing(`{"agent_id":"{agent}"}`), "AgentService.ListAgentRevisions": missing(`{"agent_id":"{agent}"}`),
+	"AgentService.ExplainModels": missing(`{"agent_id":"{agent}"}`),
+	"AgentService.GetAgent":      missing(`{"agent_id":"{agent}"}`, `{"agent_id":"{agent}","revision":1}`),
+	"AgentService.DeleteAgent":   missing(`{"agent_id":"{agent}"}`), "AgentService.ListAgentRevisions": missing(`{"agent_id":"{agent}"}`),
 	"AgentService.UpdateAgent": missing(`{"agent":{"id":"{agent}","instructions":"x"},"update_mask":"instructions"}`),
 
 	"SessionService.CreateSession": missing(`{"agent_id":"{agent}"}`), "SessionService.GetSession": ofOwner(ofSession),
@@ -230,6 +231,7 @@ var reaches = map[string]reach{
 
 	"InferenceService.Generate": not(noObject), "InferenceService.Moderate": not(noObject),
 	"InferenceService.ListModels": not(ofMesh), "InferenceService.ResolveModel": not(ofMesh),
+	"InferenceService.ResolveChain": not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
 	"HealthService.GetHealth": not(ofMesh),
 	"BridgeService.CallTool":  not(ofSources), "BridgeService.Discover": not(ofSources), "BridgeService.Forward": not(ofSources),
 	"BridgeService.Watch": not(ofSources), "BridgeService.WatchResources": not(ofSources), "BridgeService.Release": not(ofSources),

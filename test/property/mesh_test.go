@@ -25,6 +25,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/registry/agents"
@@ -156,9 +157,9 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 		},
 	})
 	harness.Must(t, err)
-	models, err := inference.New(t.Context(), config.Default[inference.Config](), inference.Deps{
+	models, err := inference.New(t.Context(), config.Default[inference.Config](), inference.Deps{Deps: catalog.Deps{
 		Egress: m.egress, Log: discard(), Getenv: noEnv,
-	})
+	}})
 	harness.Must(t, err)
 	rules.Register(server)
 	tools.Register(server)

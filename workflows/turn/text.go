@@ -14,11 +14,12 @@ import (
 // withoutText returns an outcome as it may stand in workflow history, which outlives the session and is not redacted: without the titles
 // of a plan and without the message of an error. Their number and the code remain, by which the workflow decides.
 func withoutText(o *turnv1.StepOutcome) *turnv1.StepOutcome {
-	if len(o.GetPlan()) == 0 && o.GetError().GetMessage() == "" && o.GetSurface().GetResumedPlan() == nil {
+	if len(o.GetPlan())+len(o.GetModelAttempts()) == 0 && o.GetError().GetMessage() == "" && o.GetSurface().GetResumedPlan() == nil {
 		return o
 	}
 	o = proto.CloneOf(o)
 	clear(o.Plan)
+	o.ModelAttempts = nil
 	if o.Error != nil {
 		o.Error.Message = ""
 	}

@@ -3,6 +3,7 @@ package model
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 // Noun returns "windlass model".
@@ -30,12 +32,70 @@ func Noun() command.Noun {
 		}),
 	}
 	n.More = func(r *command.Runner) []*cobra.Command {
-		return []*cobra.Command{{
+		return append(commands(r), &cobra.Command{
 			Use: "get MODEL", Short: "Show one model", Args: cobra.ExactArgs(1),
 			RunE: r.Run(func(c *command.Call) error {
 				return n.Send(c, &inferencev1.ResolveModelRequest{Model: c.Args[0]})
 			}),
-		}}
+		})
 	}
 	return n
+}
+
+// routes are the routes, which have no commands of their own.
+func routes() command.Noun {
+	return command.Noun{
+		Name: "route", Plural: "routes", List: &inferencev1.ListRoutesRequest{}, Header: []string{"NAME", "TARGETS", "WHEN"},
+		Read: command.Typed((*inferencev1.Route).GetName, func(m *inferencev1.Route, _ time.Time) []string {
+			var targets []string
+			for _, t := range m.GetTargets() {
+				name := t.GetModel()
+				if t.GetWeight() > 0 {
+					name += fmt.Sprintf(":%d", t.GetWeight())
+				}
+				targets = append(targets, name)
+			}
+			return []string{m.GetName(), output.Cell(strings.Join(targets, ",")), output.Cell(m.GetWhen())}
+		}),
+	}
+}
+
+func commands(r *command.Runner) []*cobra.Command {
+	explaining := &cobra.Command{
+		Use: "explain AGENT", Short: "Say which models a turn with an agent calls, and why", Args: cobra.ExactArgs(1), RunE: r.Run(explain),
+		Long: "Say which models a turn of yours with an agent would call, in order: the next one when the one before fails.\n" +
+			"Models that a policy denies to you, and those that no provider has, follow with the reason.",
+		Example: "  windlass model explain support\n  windlass model explain support --modality image --size 60000",
+	}
+	explaining.Flags().String("session", "", "session of the turn")
+	explaining.Flags().StringArray("modality", nil, "modality of the input: text, image, audio, video or file; may be repeated")
+	explaining.Flags().Int64("size", 0, "estimated tokens of the conversation")
+	return []*cobra.Command{explaining, {
+		Use: "routes", Short: "List the routes, which choose the models of turns", Args: cobra.NoArgs,
+		RunE: r.Run(func(c *command.Call) error {
+			return routes().ListAt(c, &inferencev1.ListRoutesRequest{}, nil, command.DefaultLimit)
+		}),
+	}}
+}
+
+func explain(c *command.Call) error {
+	modalities, _ := c.Cmd.Flags().GetStringArray("modality") // the flags exist
+	size, _ := c.Cmd.Flags().GetInt64("size")
+	var e sessionsv1.ExplainModelsResponse
+	raw, err := c.Do(&sessionsv1.ExplainModelsRequest{
+		AgentId: c.Args[0], SessionId: c.Flag("session"), Modalities: modalities, Size: size,
+	}, &e)
+	if err != nil {
+		return err
+	}
+	return c.Print("", raw, func(w io.Writer) error {
+		var rows [][]string
+		for i, t := range e.GetTargets() {
+			rows = append(rows, []string{fmt.Sprint(i + 1), t.GetModel(), output.Cell(t.GetReason())})
+		}
+		for _, t := range e.GetSkipped() {
+			rows = append(rows, []string{"-", t.GetModel(), output.Cell(t.GetReason())})
+		}
+		return output.Rows(w, []string{"ORDER", "MODEL", "REASON"}, rows)
+	})
 }

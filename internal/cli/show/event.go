@@ -66,7 +66,7 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_StepStarted:
 		return d.StepStarted.GetTitle()
 	case *turnv1.Event_StepFinished:
-		return fmt.Sprintf("%s, %s %s", ev.GetStep(), duration(d.StepFinished.GetDurationMs()), d.StepFinished.GetError().GetMessage())
+		return stepText(ev.GetStep(), d.StepFinished)
 	case *turnv1.Event_UsageUpdated:
 		u := d.UsageUpdated.GetUsage()
 		return fmt.Sprintf("%d tokens in, %d out", u.GetInputTokens(), u.GetOutputTokens())
@@ -184,4 +184,17 @@ func resultText(c *turnv1.ToolCallCompleted) string {
 		end = " (cached)"
 	}
 	return how + output.Short(Parts(c.GetResult().GetContent()), eventWidth-40) + end
+}
+
+// stepText says how a step ended: its error, or the attempts of its model calls if there were several.
+func stepText(step string, f *turnv1.StepFinished) string {
+	how := f.GetError().GetMessage()
+	if made := f.GetModelAttempts(); how == "" && len(made) > 1 {
+		parts := make([]string, len(made))
+		for i, a := range made {
+			parts[i] = a.GetModel() + " " + enum.Name(a.GetClass())
+		}
+		how = strings.Join(parts, ", ")
+	}
+	return fmt.Sprintf("%s, %s %s", step, duration(f.GetDurationMs()), how)
 }

@@ -9,27 +9,37 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/page"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/attempt"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/route"
 )
 
 // server implements InferenceService.
 type server struct {
 	inferencev1.UnimplementedInferenceServiceServer
 
-	catalog *catalog.Catalog
-	calls   *modelcall.Caller
+	Deps
+}
+
+// Deps are what the service works with. All are required.
+type Deps struct {
+	Models   *catalog.Catalog
+	Calls    *modelcall.Caller
+	Attempts *attempt.Caller
+	Routes   *route.Resolver
 }
 
 // Register adds the service to a server.
-func Register(r grpc.ServiceRegistrar, models *catalog.Catalog, calls *modelcall.Caller) {
-	inferencev1.RegisterInferenceServiceServer(r, &server{catalog: models, calls: calls})
+func Register(r grpc.ServiceRegistrar, deps Deps) {
+	inferencev1.RegisterInferenceServiceServer(r, &server{Deps: deps})
 }
 
 // ResolveModel implements InferenceService.
 func (s *server) ResolveModel(_ context.Context, req *inferencev1.ResolveModelRequest) (*inferencev1.Model, error) {
-	m, err := s.catalog.Resolve(req.GetModel(), codes.NotFound)
+	m, err := s.Models.Resolve(req.GetModel(), codes.NotFound)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +57,8 @@ func (s *server) ListModels(ctx context.Context, req *inferencev1.ListModelsRequ
 		return nil, err
 	}
 	resp := &inferencev1.ListModelsResponse{}
-	for _, m := range s.catalog.List(ctx) {
-		if after.Name != "" && (m.Default || m.FullName() <= after.Name) && !(after.Name == s.catalog.DefaultModel() && !m.Default) {
+	for _, m := range s.Models.List(ctx) {
+		if after.Name != "" && (m.Default || m.FullName() <= after.Name) && !(after.Name == s.Models.DefaultModel() && !m.Default) {
 			continue
 		}
 		if len(resp.GetModels()) == size {
@@ -62,11 +72,17 @@ func (s *server) ListModels(ctx context.Context, req *inferencev1.ListModelsRequ
 
 // Generate implements InferenceService.
 func (s *server) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
-	m, err := s.catalog.Resolve(req.GetModel(), codes.InvalidArgument)
-	if err != nil {
-		return err
+	call := callFromProto(req)
+	for i, name := range append([]string{req.GetModel()}, req.GetFallbacks()...) {
+		m, err := s.Models.Resolve(name, codes.InvalidArgument)
+		switch {
+		case err == nil:
+			call.Targets = append(call.Targets, m)
+		case i == len(req.GetFallbacks()) && len(call.Targets) == 0: // the configuration has changed since the turn began
+			return err
+		}
 	}
-	return s.calls.Generate(stream.Context(), m, requestFromProto(req), receiver{stream})
+	return s.Attempts.Generate(stream.Context(), call, receiver{stream})
 }
 
 // receiver sends an answer to the caller.
@@ -74,21 +90,28 @@ type receiver struct {
 	stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]
 }
 
-// Piece implements modelcall.Receiver.
+// Piece implements attempt.Receiver.
 func (r receiver) Piece(d provider.Delta) error { return r.stream.Send(deltaToProto(d)) }
 
-// Finish implements modelcall.Receiver.
-func (r receiver) Finish(a *modelcall.Answer) error { return r.stream.Send(answerToProto(a)) }
+// Attempt implements attempt.Receiver.
+func (r receiver) Attempt(a *turnv1.ModelAttempt) error {
+	return r.stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Attempt{Attempt: a}})
+}
+
+// Finish implements attempt.Receiver.
+func (r receiver) Finish(a *modelcall.Answer, by *turnv1.ModelAttempt) error {
+	return r.stream.Send(answerToProto(a, by))
+}
 
 // Moderate implements InferenceService.
 func (s *server) Moderate(ctx context.Context, req *inferencev1.ModerateRequest) (*inferencev1.ModerateResponse, error) {
-	m, err := s.catalog.Resolve(req.GetModel(), codes.InvalidArgument)
+	m, err := s.Models.Resolve(req.GetModel(), codes.InvalidArgument)
 	if err != nil {
 		return nil, err
 	}
-	judge := s.calls.Moderate
+	judge := s.Calls.Moderate
 	if req.GetForm() == inferencev1.ModerationForm_MODERATION_FORM_GUARD {
-		judge = s.calls.Guard
+		judge = s.Calls.Guard
 	}
 	found, err := judge(ctx, m, req.GetTurnId(), req.GetTexts())
 	if err != nil {

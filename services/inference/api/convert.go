@@ -5,22 +5,31 @@ import (
 
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/attempt"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
 func (s *server) modelToProto(m catalog.Model) *inferencev1.Model {
-	window, output := s.catalog.Window(m)
-	features, sheet := m.Features(), s.catalog.Sheet(m)
+	window, output := s.Models.Window(m)
+	features, sheet := m.Features(), s.Models.Sheet(m)
 	var unsupported []string
 	for _, f := range features.Refuses {
 		unsupported = append(unsupported, string(f))
 	}
 	return &inferencev1.Model{
-		Name: m.FullName(), Provider: m.Provider.Name, Default: m.Default, SupportsTools: sheet.Tools, Price: s.catalog.Price(m),
+		Name: m.FullName(), Provider: m.Provider.Name, Default: m.Default, SupportsTools: sheet.Tools, Price: s.Models.Price(m),
 		ContextWindow: window, MaxOutputTokens: output, OutputModes: features.Output, Unsupported: unsupported,
 		Capabilities: capabilitiesToProto(sheet),
+	}
+}
+
+func callFromProto(req *inferencev1.GenerateRequest) attempt.Call {
+	return attempt.Call{
+		Request: requestFromProto(req), Made: req.GetAttempts(), MaxAttempts: int(req.GetBudget().GetAttempts()),
+		Time: req.GetBudget().GetTime().AsDuration(), Principal: req.GetPrincipal(), Session: req.GetSessionId(),
+		SwitchOnFilter: req.GetSwitchOnFilter(),
 	}
 }
 
@@ -62,11 +71,11 @@ func deltaToProto(d provider.Delta) *inferencev1.GenerateResponse {
 	}
 }
 
-func answerToProto(a *modelcall.Answer) *inferencev1.GenerateResponse {
+func answerToProto(a *modelcall.Answer, by *turnv1.ModelAttempt) *inferencev1.GenerateResponse {
 	u := a.Usage
 	return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: &inferencev1.Finished{
 		FinishReason: a.Reason, Text: a.Text, Reasoning: a.Reasoning, ToolCalls: a.Calls, Model: a.Model, Verbatim: a.Verbatim,
-		Warnings: a.Warnings, UsageEstimated: a.UsageEstimated, OutputMode: a.OutputMode,
+		Warnings: a.Warnings, UsageEstimated: a.UsageEstimated, OutputMode: a.OutputMode, Attempt: by,
 		Usage: &turnv1.Usage{
 			InputTokens: int32(u.Input), OutputTokens: int32(u.Output), CachedInputTokens: int32(u.CachedInput),
 			ReasoningTokens: int32(u.Reasoning), ModelCalls: 1,

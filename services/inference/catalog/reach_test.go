@@ -57,9 +57,9 @@ func TestWhetherAProviderCanBeUsed(t *testing.T) {
 			cfg.Providers = []catalog.ProviderConfig{
 				{Name: "test", Kind: "openai", BaseURL: url, APIKey: secret.New("hidden"), Models: []string{"m"}},
 			}
-			svc, err := inference.New(t.Context(), cfg, inference.Deps{
+			svc, err := inference.New(t.Context(), cfg, inference.Deps{Deps: catalog.Deps{
 				Egress: way, Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
-			})
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
 )
 
 // Key is an API key that must never appear in an error.
@@ -32,15 +33,32 @@ func Serve(t *testing.T, cfg inference.Config, env map[string]string) inferencev
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := inference.New(t.Context(), cfg, inference.Deps{
+	svc, err := inference.New(t.Context(), cfg, inference.Deps{Deps: catalog.Deps{
 		Egress: way, ProviderData: Sealer(t), Log: slog.New(slog.DiscardHandler), Getenv: func(name string) string { return env[name] },
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(way.CloseIdle)
 	conn := rpctest.Serve(t, "inference", func(r grpc.ServiceRegistrar) { svc.Register(r) })
 	return inferencev1.NewInferenceServiceClient(conn)
+}
+
+// Catalog returns the catalog of a configuration, without an environment.
+func Catalog(t *testing.T, cfg catalog.Config) *catalog.Catalog {
+	t.Helper()
+	way, err := egress.New(egress.Config{Profile: egress.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(way.CloseIdle)
+	c, err := catalog.New(t.Context(), cfg, 1<<20, catalog.Deps{
+		Egress: way, Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // Sealer seals and opens the provider data of requests.
@@ -65,6 +83,8 @@ type Answer struct {
 	// Texts, Thoughts and Calls are the deltas.
 	Texts, Thoughts []string
 	Calls           []*inferencev1.ToolCallDelta
+	// Attempts are those that failed, and those that started after another one had failed.
+	Attempts []*turnv1.ModelAttempt
 	// Finished is the end.
 	Finished *inferencev1.Finished
 }
@@ -95,6 +115,8 @@ func Ask(ctx context.Context, t *testing.T, client inferencev1.InferenceServiceC
 			got.Thoughts = append(got.Thoughts, e.ReasoningDelta)
 		case *inferencev1.GenerateResponse_ToolCallDelta:
 			got.Calls = append(got.Calls, e.ToolCallDelta)
+		case *inferencev1.GenerateResponse_Attempt:
+			got.Attempts = append(got.Attempts, e.Attempt)
 		case *inferencev1.GenerateResponse_Finished:
 			got.Finished = e.Finished
 		}

@@ -67,30 +67,49 @@ type Receiver interface {
 	Finish(a *Answer) error
 }
 
-// Generate makes one model call. It sets the model, its window and the key of the request. Failures are those that
+// Report says what a call came to, whether it failed or not.
+type Report struct {
+	// First is the time until the first piece, 0 without one.
+	First time.Duration
+	// Usage is what the call used; an estimate if it failed after the first piece, nil if it failed before.
+	Usage *provider.Usage
+}
+
+// Generate makes one model call. It sets the model and its window, and unless the request has one, the key. Failures are those that
 // InferenceService.Generate lists.
-func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Request, to Receiver) error {
+func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Request, to Receiver) (Report, error) {
 	if err := m.Features().Check(m.FullName(), req); err != nil {
-		return err
+		return Report{}, err
 	}
-	key, callers, err := c.catalog.Key(ctx, m, req.TurnID)
-	if err != nil {
-		return err
+	callers := false
+	if req.APIKey.IsZero() {
+		var err error
+		if req.APIKey, callers, err = c.catalog.Key(ctx, m, req.TurnID); err != nil {
+			return Report{}, err
+		}
 	}
-	req.Model, req.APIKey = m.Name, key
+	req.Model = m.Name
 	window, _ := c.catalog.Window(m)
 	req.ContextWindow = int(window)
 	target := parts.Target{Name: m.FullName(), Sheet: c.catalog.Sheet(m), Strict: req.RefuseContent}
 	fitted, warnings, err := c.fitter.Fit(ctx, target, req.Messages)
 	if err != nil {
-		return err
+		return Report{}, err
 	}
 	req.Messages = fitted
 	call := &conversation{
 		caller: c, model: m, callers: callers, req: req, to: to, warnings: warnings,
 		answer: newCollector(min(int(c.limits.MaxResponse), maxAnswer)),
 	}
-	return call.run(ctx)
+	err = call.run(ctx)
+	out := Report{First: call.first}
+	switch {
+	case call.finished != nil:
+		out.Usage = call.finished.Usage
+	case call.first > 0:
+		out.Usage = estimate(req, call.answer.tokens())
+	}
+	return out, err
 }
 
 // conversation is one model call under way.

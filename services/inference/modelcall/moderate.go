@@ -58,7 +58,7 @@ func (c *Caller) Guard(ctx context.Context, m catalog.Model, turnID string, text
 		group.Go(func() error {
 			said := &whole{}
 			cold := 0.0
-			err := c.Generate(ctx, m, provider.Request{
+			_, err := c.Generate(ctx, m, provider.Request{
 				TurnID: turnID, MaxOutputTokens: guardTokens, Temperature: &cold,
 				Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{
 					{Part: &turnv1.ContentPart_Text{Text: text}},

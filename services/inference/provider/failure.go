@@ -34,8 +34,14 @@ type Identity struct {
 	Secrets []secret.Value
 }
 
-// ErrKey is the cause of the error of a provider that refuses the key.
-var ErrKey = errors.New("key refused")
+var (
+	// ErrKey is the cause of the error of a provider that refuses the key.
+	ErrKey = errors.New("key refused")
+	// ErrQuota is the cause of the error of a provider whose account has no credit or quota left.
+	ErrQuota = errors.New("no quota left")
+	// ErrPermission is the cause of the error of a provider that does not let the key use the model.
+	ErrPermission = errors.New("key may not use the model")
+)
 
 // Failure is an error of a provider, over HTTP or within a stream.
 type Failure struct {
@@ -68,10 +74,10 @@ func (id Identity) Fault(model string, f Failure) *fault.Error {
 		return rejected("%s refused the key", id.Name).Hint("Check %s.", id.KeyFrom).Cause(ErrKey)
 	case classPermission:
 		return rejected("%s does not let this key use %s%s", id.Name, model, text).
-			Hint("Use another model, or a key that may use it: see %s.", id.KeyFrom)
+			Hint("Use another model, or a key that may use it: see %s.", id.KeyFrom).Cause(ErrPermission)
 	case classQuota:
 		return rejected("the account at %s has no credit or quota left%s", id.Name, text).
-			Hint("Pay the account or use another key: see %s.", id.KeyFrom)
+			Hint("Pay the account or use another key: see %s.", id.KeyFrom).Cause(ErrQuota)
 	case classMissing:
 		return rejected("%s has no model %q%s", id.Name, model, text).Hint("Check the model's name and the provider's base_url.")
 	case classRate:

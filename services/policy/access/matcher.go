@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/condition"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	"github.com/windlass-dev/windlass/services/policy/exact"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -126,7 +126,7 @@ func scalar(v *structpb.Value) (string, bool) {
 	case *structpb.Value_BoolValue:
 		return strconv.FormatBool(k.BoolValue), true
 	case *structpb.Value_NumberValue:
-		if digits, rounded := exact.Integer(v); rounded {
+		if digits, rounded := condition.Integer(v); rounded {
 			return digits, true
 		}
 		return strconv.FormatFloat(k.NumberValue, 'f', -1, 64), true

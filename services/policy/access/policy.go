@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cel.dev/cel-go/cel"
-
+	"github.com/windlass-dev/windlass/libs/condition"
 	"github.com/windlass-dev/windlass/libs/glob"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/policy/store"
@@ -22,7 +21,7 @@ type Policy struct {
 	Spec store.Spec
 
 	matchers   []matcher
-	expression cel.Program
+	expression *condition.Condition
 	broken     string // why a stored policy does not compile
 	version    uint64 // distinguishes stored policies of one tenant, 0 for others
 	size       int    // what its regular expressions are compiled to
@@ -138,7 +137,7 @@ func (p *Policy) matches(who *policyv1.Principal) bool {
 func (p *Policy) holds(who *policyv1.Principal) (ok bool, why string) {
 	yes, err := evaluate(p.expression, who)
 	switch {
-	case errors.Is(err, errCost) && p.denies():
+	case errors.Is(err, condition.ErrCost) && p.denies():
 		return true, "the expression takes too long, and the policy denies"
 	case err != nil:
 		return false, "the expression fails: " + err.Error()

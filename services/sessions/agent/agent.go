@@ -41,7 +41,7 @@ type ModelResolver interface {
 // LimitsChecker returns what is wrong with limits of an agent, fields below "limits".
 type LimitsChecker func(l agentspec.Limits) []fault.Field
 
-// Deps are what the service needs; all but Groups and Models are required.
+// Deps are what the service needs; all but Groups, Models and Chains are required.
 type Deps struct {
 	Store     *store.Store
 	Approvals ApprovalChecker
@@ -51,6 +51,8 @@ type Deps struct {
 	Models      ModelResolver
 	Blueprints  blueprint.Checker
 	CheckLimits LimitsChecker
+	// Chains chooses models; without it they are not explained.
+	Chains ChainResolver
 }
 
 // Service manages agents. It is safe for concurrent use.

@@ -28,6 +28,11 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	if m := a.Model; m != "" && !placeholder.In(m) && !blueprint.Model(m) {
 		add("model", blueprint.WantModel)
 	}
+	for i, m := range a.Fallbacks {
+		if !blueprint.Model(m) {
+			add(fmt.Sprintf("fallbacks[%d]", i), blueprint.WantModel)
+		}
+	}
 	if a.Strategy == turnv1.Strategy_STRATEGY_ROUTE && len(a.Agents) == 0 {
 		add("agents", `is empty: strategy "route" hands each request to one of these agents`)
 	}

@@ -59,6 +59,8 @@ type Spec struct {
 	Degrade string
 	// MaxContextTokens bounds what a turn uses of the model's window, 0 for all of it.
 	MaxContextTokens int32
+	// Fallbacks are models that are called when the first one fails, in order.
+	Fallbacks []string
 	// Generation says how the model writes its answers, nil leaves it to the provider.
 	Generation *turnv1.Generation
 	// OutputSchema is the JSON Schema of the answers of its turns, nil for text.
@@ -131,6 +133,7 @@ func (a Spec) Equal(b Spec) bool { return proto.Equal(a.Stored(), b.Stored()) }
 // Clone copies a blueprint. Messages are shared: they are never changed.
 func (a Spec) Clone() Spec {
 	a.Tools, a.Agents, a.Shields = slices.Clone(a.Tools), slices.Clone(a.Agents), slices.Clone(a.Shields)
+	a.Fallbacks = slices.Clone(a.Fallbacks)
 	a.InstructionRules, a.Labels = slices.Clone(a.InstructionRules), maps.Clone(a.Labels)
 	if a.Limits != nil {
 		limits := *a.Limits

@@ -108,6 +108,24 @@ func (s *Agents) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAge
 	return &sessionsv1.ListAgentRevisionsResponse{Revisions: agentsToProto(rows), NextPageToken: next}, nil
 }
 
+// ExplainModels implements AgentService.
+func (s *Agents) ExplainModels(ctx context.Context, req *sessionsv1.ExplainModelsRequest) (*sessionsv1.ExplainModelsResponse, error) {
+	chain, err := s.agents.Explain(ctx, agent.TurnOf{
+		AgentID: req.GetAgentId(), SessionID: req.GetSessionId(), Modalities: req.GetModalities(), Size: req.GetSize(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionsv1.ExplainModelsResponse{Route: chain.GetRoute(), Revision: chain.GetRevision()}
+	for _, t := range chain.GetTargets() {
+		out.Targets = append(out.Targets, &sessionsv1.ExplainedTarget{Model: t.GetModel().GetName(), Reason: t.GetReason()})
+	}
+	for _, t := range chain.GetSkipped() {
+		out.Skipped = append(out.Skipped, &sessionsv1.ExplainedTarget{Model: t.GetModel(), Reason: t.GetReason()})
+	}
+	return out, nil
+}
+
 // ApplyBundle implements AgentService.
 func (s *Agents) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRequest) (*sessionsv1.ApplyBundleResponse, error) {
 	applied, err := s.bundles.Apply(ctx, req.GetYaml(), req.GetDryRun())

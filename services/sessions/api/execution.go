@@ -113,7 +113,7 @@ func (s *Execution) AppendEvents(ctx context.Context, req *executionv1.AppendEve
 // ReleaseStep implements ExecutionService.
 func (s *Execution) ReleaseStep(ctx context.Context, req *executionv1.ReleaseStepRequest) (*executionv1.ReleaseStepResponse, error) {
 	held := step.Held{TurnID: req.GetTurnId(), Step: req.GetStep(), Fence: req.GetFence()}
-	if err := s.deps.Steps.Release(ctx, held, req.GetBackoff().AsDuration()); err != nil {
+	if err := s.deps.Steps.Release(ctx, held, req.GetBackoff().AsDuration(), req.GetModelAttempts()); err != nil {
 		return nil, err
 	}
 	return &executionv1.ReleaseStepResponse{}, nil

@@ -36,8 +36,10 @@ func (s *Service) warn(ctx context.Context, docs []*Document, applied []Applied)
 			continue
 		}
 		var said []string
-		if text := s.modelWarning(ctx, d.Agent.GetModel()); text != "" {
-			said = append(said, text)
+		for _, m := range append([]string{d.Agent.GetModel()}, d.Agent.GetFallbacks()...) {
+			if text := s.modelWarning(ctx, m); text != "" {
+				said = append(said, text)
+			}
 		}
 		if known {
 			said = append(said, toolWarnings(d.Agent, docs, tools)...)

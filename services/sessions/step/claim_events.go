@@ -6,8 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// claimEvents tells of a claim. The event that deltas hang on comes last.
-func claimEvents(step store.Step, previous string, c Claim) []*turnv1.Event {
+// claimEvents tells of a claim, of a step whose model calls were attempted so far as made says. The event that deltas hang on comes last.
+func claimEvents(step store.Step, previous string, c Claim, made []*turnv1.ModelAttempt) []*turnv1.Event {
 	var events []*turnv1.Event
 	add := func(e *turnv1.Event) { events = append(events, e) }
 	first := step.Attempt == 1
@@ -30,8 +30,11 @@ func claimEvents(step store.Step, previous string, c Claim) []*turnv1.Event {
 			break
 		}
 		reason := "the step was given back"
-		if previous != "" {
+		switch n := len(made); {
+		case previous != "":
 			reason = "worker lost"
+		case n > 0:
+			reason = made[n-1].GetModel() + ": " + made[n-1].GetMessage()
 		}
 		add(&turnv1.Event{Data: &turnv1.Event_MessageReset{MessageReset: &turnv1.MessageReset{MessageId: step.MessageID, Reason: reason}}})
 	}

@@ -2,7 +2,10 @@ package step
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/ids"
@@ -39,7 +42,15 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim, warning
 	step.Fence, step.Attempt = step.Fence+1, step.Attempt+1
 	step.Owner, step.StartTime = c.Owner, tx.Now()
 	step.LeaseExpires = tx.Now().Add(c.TTL)
-	events := claimEvents(*step, previous, c)
+	var made []*turnv1.ModelAttempt
+	if len(step.Outcome) > 0 {
+		reported, err := step.StepOutcome()
+		if err != nil {
+			return nil, err
+		}
+		made = reported.GetModelAttempts()
+	}
+	events := claimEvents(*step, previous, c, made)
 	for _, w := range warnings {
 		events = append(events, &turnv1.Event{Data: &turnv1.Event_BudgetWarning{BudgetWarning: w}})
 	}
@@ -58,6 +69,7 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim, warning
 	}
 	return &Lease{
 		Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageID: step.MessageID, ProviderData: t.ProviderData,
+		ModelAttempts: made,
 	}, nil
 }
 
@@ -109,8 +121,8 @@ func (s *Service) Append(ctx context.Context, h Held, events []*turnv1.Event) (l
 }
 
 // Release returns a lease, so that the next worker does not have to wait for it to expire. The step can be claimed again after
-// the backoff. A step that is done stays so.
-func (s *Service) Release(ctx context.Context, h Held, after time.Duration) error {
+// the backoff. A step that is done stays so. made are all attempts of the step's model calls so far, which the next lease has.
+func (s *Service) Release(ctx context.Context, h Held, after time.Duration, made []*turnv1.ModelAttempt) error {
 	err := s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(authn.Tenant(ctx), h.TurnID)
 		if err != nil {
@@ -121,6 +133,11 @@ func (s *Service) Release(ctx context.Context, h Held, after time.Duration) erro
 			return err
 		}
 		step.Owner, step.LeaseExpires = "", time.Time{}
+		if len(made) > 0 {
+			if step.Outcome, err = proto.Marshal(&turnv1.StepOutcome{ModelAttempts: made}); err != nil {
+				return fmt.Errorf("attempts of step %s: %w", step.Key, err)
+			}
+		}
 		if after > 0 {
 			step.LeaseExpires = tx.Now().Add(after)
 		}

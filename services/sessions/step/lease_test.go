@@ -44,7 +44,7 @@ func TestAReleasedStepIsFreeAfterItsBackoff(t *testing.T) {
 	k := newKit(t)
 	own := k.Begun("hello")
 	l := k.Lease(own, "infer-1")
-	k.Must(k.Steps.Release(k.Worker(), held(own, "infer-1", l), 5*time.Second))
+	k.Must(k.Steps.Release(k.Worker(), held(own, "infer-1", l), 5*time.Second, nil))
 	got, err := k.Steps.Claim(k.Worker(), sessionstest.ClaimOf(own, "infer-1", "w2"))
 	k.Must(err)
 	if got.Busy == nil || got.Busy.Owner != "" {
@@ -55,10 +55,14 @@ func TestAReleasedStepIsFreeAfterItsBackoff(t *testing.T) {
 	if second.Fence != l.Fence+1 || slices.Contains(k.Types(own.SessionID), "turn.recovered") {
 		t.Errorf("after it the lease is %+v, and the journal %q", second, k.Types(own.SessionID))
 	}
-	k.WantFault(k.Steps.Release(k.Worker(), held(own, "infer-1", l), 0), faultv1.Reason_REASON_LEASE_LOST)
-	k.Must(k.Steps.Release(k.Worker(), held(own, "infer-1", second), 0))
-	k.Lease(own, "infer-1") // at once
-	k.WantFault(k.Steps.Release(k.Worker(), held(own, "infer-1", second), 0), faultv1.Reason_REASON_LEASE_LOST)
+	k.WantFault(k.Steps.Release(k.Worker(), held(own, "infer-1", l), 0, nil), faultv1.Reason_REASON_LEASE_LOST)
+	made := []*turnv1.ModelAttempt{{Model: "a/b", Class: turnv1.AttemptClass_ATTEMPT_CLASS_SERVER, Message: "away"}}
+	k.Must(k.Steps.Release(k.Worker(), held(own, "infer-1", second), 0, made))
+	third := k.Lease(own, "infer-1") // at once
+	if len(third.ModelAttempts) != 1 || third.ModelAttempts[0].GetMessage() != "away" {
+		t.Errorf("the next lease brings the attempts %v", third.ModelAttempts)
+	}
+	k.WantFault(k.Steps.Release(k.Worker(), held(own, "infer-1", second), 0, nil), faultv1.Reason_REASON_LEASE_LOST)
 }
 
 func TestReleasingAStepThatIsDoneChangesNothing(t *testing.T) {
@@ -67,7 +71,7 @@ func TestReleasingAStepThatIsDoneChangesNothing(t *testing.T) {
 	l := k.Lease(own, "infer-1")
 	_, err := k.Steps.Commit(k.Worker(), step.Commit{TurnID: own.ID, Fence: l.Fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
 	k.Must(err)
-	k.Must(k.Steps.Release(k.Worker(), held(own, "infer-1", l), time.Second))
+	k.Must(k.Steps.Release(k.Worker(), held(own, "infer-1", l), time.Second, nil))
 	got, err := k.Steps.Claim(k.Worker(), sessionstest.ClaimOf(own, "infer-1", "w2"))
 	k.Must(err)
 	if got.Done == nil {

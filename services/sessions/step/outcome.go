@@ -103,6 +103,7 @@ func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, o
 	}
 	_, err := tx.Append(journal.OfStep(*t, step), &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
 		Kind: stepkey.KindName(step.Kind), DurationMs: int32(c.Duration.Milliseconds()), Error: outcome.GetError(),
+		ModelAttempts: outcome.GetModelAttempts(),
 	}}})
 	return err
 }

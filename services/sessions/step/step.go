@@ -86,6 +86,8 @@ type Lease struct {
 	MaxOutputTokens int32
 	// ProviderData are the credentials of the turn's request, sealed for the turn; nil for none.
 	ProviderData []byte
+	// ModelAttempts are the attempts of the step's model calls that earlier holders have reported.
+	ModelAttempts []*turnv1.ModelAttempt
 }
 
 // Busy says why a step cannot be claimed now.

@@ -31,13 +31,13 @@ type Step struct {
 	FirstSeq uint32
 	// MessageID is reserved for what an infer step will write.
 	MessageID string
-	// Outcome is the windlass.turn.v1.StepOutcome.
+	// Outcome is the windlass.turn.v1.StepOutcome. That of a step that is not done has no more than the attempts of its model calls.
 	Outcome []byte
 	// Optimistic: it is assumed to be new. Saving it fails when it is not.
 	Optimistic bool
 }
 
-// StepOutcome reads the outcome of a step that is done.
+// StepOutcome reads the outcome.
 func (v Step) StepOutcome() (*turnv1.StepOutcome, error) {
 	out := &turnv1.StepOutcome{}
 	if err := proto.Unmarshal(v.Outcome, out); err != nil {

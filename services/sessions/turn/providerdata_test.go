@@ -59,7 +59,7 @@ func TestProviderDataOfATurnComesWithEachLease(t *testing.T) {
 	lease := k.Lease(first, "infer-1")
 	wantData(k, lease.ProviderData, first.ID)
 	// The worker dies; another one claims the step.
-	k.Must(k.Steps.Release(k.Worker(), step.Held{TurnID: first.ID, Step: "infer-1", Fence: lease.Fence}, 0))
+	k.Must(k.Steps.Release(k.Worker(), step.Held{TurnID: first.ID, Step: "infer-1", Fence: lease.Fence}, 0, nil))
 	again := k.Lease(first, "infer-1")
 	wantData(k, again.ProviderData, first.ID)
 	if lease := k.NewTurn("without"); lease.ProviderData != nil {

@@ -62,6 +62,8 @@ type Work struct {
 	Started   time.Time
 	Lease     *Lease
 	Cancelled bool
+	// Attempts are those of the step's model calls.
+	Attempts Attempts
 }
 
 // Memory keeps the conversation of a turn while one runner does its steps one after the other.

@@ -66,7 +66,7 @@ func (j *Journal) claim(t *turnRecord, req *executionv1.ClaimStepRequest) (*exec
 	for _, e := range claimEvents(t, s, previous, req) {
 		j.append(t, s, e)
 	}
-	lease := &executionv1.Lease{Fence: s.fence, Attempt: s.attempt, BaseSeq: uint32(len(t.events))}
+	lease := &executionv1.Lease{Fence: s.fence, Attempt: s.attempt, BaseSeq: uint32(len(t.events)), ModelAttempts: s.made}
 	if s.kind == turnv1.StepKind_STEP_KIND_INFER {
 		lease.MessageId = messageID(t, s)
 	}
@@ -182,6 +182,7 @@ func (j *Journal) ReleaseStep(_ context.Context, req *executionv1.ReleaseStepReq
 	}
 	if s.done == nil {
 		j.release(s, req.GetBackoff().AsDuration())
+		s.made = req.GetModelAttempts()
 	}
 	return &executionv1.ReleaseStepResponse{}, nil
 }

@@ -71,7 +71,9 @@ type stepRecord struct {
 	attempt uint32
 	expires time.Time
 	// rest is the backoff with which the step was released.
-	rest    time.Duration
+	rest time.Duration
+	// made are the attempts with which it was released.
+	made    []*turnv1.ModelAttempt
 	done    *turnv1.StepOutcome
 	commits int
 }

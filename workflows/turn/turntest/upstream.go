@@ -30,6 +30,18 @@ func (i *inference) ResolveModel(context.Context, *inferencev1.ResolveModelReque
 	return &inferencev1.Model{Name: ModelName, Provider: "test", SupportsTools: true, ContextWindow: i.mesh.window}, nil
 }
 
+func (i *inference) ResolveChain(ctx context.Context, req *inferencev1.ResolveChainRequest) (*inferencev1.Chain, error) {
+	m, err := i.ResolveModel(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := &inferencev1.Chain{Targets: []*inferencev1.ChainTarget{{Model: m}}}
+	for _, name := range req.GetFallbacks() {
+		out.Targets = append(out.Targets, &inferencev1.ChainTarget{Model: &inferencev1.Model{Name: name, Provider: "test", SupportsTools: true}})
+	}
+	return out, nil
+}
+
 func (i *inference) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 	i.mesh.mu.Lock()
 	i.mesh.asked = append(i.mesh.asked, req)

@@ -76,6 +76,7 @@ func ClaimedToProto(c step.Claimed) *executionv1.ClaimStepResponse {
 		out.Result = &executionv1.ClaimStepResponse_Lease{Lease: &executionv1.Lease{
 			Fence: c.Lease.Fence, Attempt: c.Lease.Attempt, BaseSeq: c.Lease.BaseSeq, MessageId: c.Lease.MessageID,
 			MaxOutputTokens: c.Lease.MaxOutputTokens, ProviderData: c.Lease.ProviderData,
+			ModelAttempts: c.Lease.ModelAttempts,
 		}}
 	case c.Busy != nil:
 		out.Result = &executionv1.ClaimStepResponse_Busy{Busy: BusyToProto(c.Busy)}

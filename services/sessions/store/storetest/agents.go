@@ -39,7 +39,7 @@ func fullBlueprint(t *testing.T) agentspec.Spec {
 			Headers:        map[string]string{"H": "v"},
 			TimeoutSeconds: 30,
 		},
-		Agents: []string{"helper"}, MaxContextTokens: 4000,
+		Agents: []string{"helper"}, MaxContextTokens: 4000, Fallbacks: []string{"b/c"},
 		Generation: &turnv1.Generation{ToolChoice: "none", Stop: []string{"END"}}, OutputSchema: schema, Degrade: agentspec.DegradeFail,
 	}
 }

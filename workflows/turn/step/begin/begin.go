@@ -38,6 +38,7 @@ type tools interface {
 // models is what is asked of the inference service.
 type models interface {
 	ResolveModel(context.Context, *inferencev1.ResolveModelRequest, ...grpc.CallOption) (*inferencev1.Model, error)
+	ResolveChain(context.Context, *inferencev1.ResolveChainRequest, ...grpc.CallOption) (*inferencev1.Chain, error)
 }
 
 // Deps are what begin steps work with. All are required.
@@ -83,10 +84,11 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		return b.GiveUp(why), nil
 	}
 	agent := loaded.GetAgent()
-	bound, usable, err := b.resolve(ctx, loaded)
+	chain, usable, err := b.resolve(ctx, loaded)
 	if err != nil {
 		return nil, err
 	}
+	bound := chain.GetTargets()[0].GetModel()
 	own, reader := aside(agent, usable.GetTools())
 	own, others := split(agent, own)
 	client, agents := loaded.GetClientTools(), append(usableAgents(loaded, usable), others...)
@@ -99,6 +101,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	if b.Pinned.TooMany(len(own)) && !contract.Hosted(agent) { // the model finds them
 		shown = nil
 	}
+	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
 	surface.MaxOutputTokens, surface.StructuredOutput = agent.GetMaxOutputTokens(), agent.GetOutputSchema() != nil
 	strategy, reason := choose(agent, int(surface.GetTools()))
@@ -107,7 +110,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	b.bindContext(surface, agent, bound)
 	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: bound.GetName(), SurfaceHash: surface.GetSurfaceHash(),
-		Tools: toolNames(own, agents, client),
+		Tools: toolNames(own, agents, client), Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: surface.GetRouteRevision(),
 	}}}}
 	blocked, shields, err := b.Shields.Input(ctx, loaded)
 	if err != nil {
@@ -154,8 +157,8 @@ func toolNames(tools []*registryv1.Tool, agents []*executionv1.AgentTool, client
 	return names
 }
 
-// resolve asks, at the same time, for the agent's model and tools.
-func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.Model, *registryv1.ResolveToolsResponse, error) {
+// resolve asks, at the same time, for the turn's models and tools.
+func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.Chain, *registryv1.ResolveToolsResponse, error) {
 	var tools *registryv1.ResolveToolsResponse
 	var group errgroup.Group
 	group.Go(func() (err error) {
@@ -166,14 +169,14 @@ func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.M
 	named := loaded.GetAgent().GetModel()
 	if contract.Hosted(loaded.GetAgent()) { // the executor has its own access to models
 		err := group.Wait()
-		return &inferencev1.Model{Name: cmp.Or(named, "executor/"+loaded.GetAgent().GetExecutor().GetKind())}, tools, err
+		return only(&inferencev1.Model{Name: cmp.Or(named, "executor/"+loaded.GetAgent().GetExecutor().GetKind())}), tools, err
 	}
-	model, err := b.Inference.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: named})
+	chain, err := b.resolveChain(ctx, loaded)
 	if err != nil {
 		err = fmt.Errorf("resolve model %q: %w", named, err)
 	}
 	toolsErr := group.Wait()
-	return model, tools, cmp.Or(err, toolsErr)
+	return chain, tools, cmp.Or(err, toolsErr)
 }
 
 // resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.

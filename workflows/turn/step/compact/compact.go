@@ -116,7 +116,7 @@ func (c compaction) summary(ctx context.Context, p *cutPlan) (string, *turnv1.Us
 		Step: w.Ref.GetKey(),
 	}
 	model.Bound(req, w.Lease)
-	finished, err := c.Ask(ctx, req, func(*inferencev1.GenerateResponse) {})
+	finished, err := c.Ask(ctx, w, req, func(*inferencev1.GenerateResponse) {})
 	if err != nil {
 		if err = step.Classify(ctx, fmt.Errorf("ask model: %w", err)); c.hopeless(err) {
 			return "", &turnv1.Usage{ModelCalls: 1}, nil
@@ -138,7 +138,7 @@ func (c compaction) summary(ctx context.Context, p *cutPlan) (string, *turnv1.Us
 // hopeless reports whether an error is permanent, as far as this step is concerned.
 func (c compaction) hopeless(err error) bool {
 	_, again := errors.AsType[*step.RetryError](err)
-	return step.IsFinal(err) || again && c.w.Lease.GetAttempt() >= c.Attempts
+	return step.IsFinal(err) || again && max(c.w.Lease.GetAttempt(), uint32(len(c.w.Attempts.All()))) >= c.Attempts
 }
 
 // written makes the commit of a compaction, with a note instead of the summary where there is none.

@@ -44,7 +44,7 @@ func (i *infer) hosted(ctx context.Context, truncated bool) (*callIDs, model.Ask
 	}
 	ids := &callIDs{infer: number(i.Ref), used: maps.Clone(used), given: map[int]string{}}
 	return ids, func(
-		ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+		ctx context.Context, _ *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 	) (*inferencev1.Finished, error) {
 		i.used, i.over = nil, nil // of an earlier try
 		round := executor.Round{Executor: i.Loaded.GetAgent().GetExecutor(), Used: used, Invocation: i.invocation(now, req, truncated)}

@@ -48,7 +48,7 @@ type Deps struct {
 	Pinned   *pinned.Cache
 	Shields  *shield.Checker
 	// Route asks which agent deals with a routed turn, see plan.Deps.Route.
-	Route func(*step.Work) model.Ask
+	Route model.Ask
 	// Executors does the rounds of agents with an executor; nil refuses them.
 	Executors Executors
 	// Transient returns what publishes the step's transient events, and Flush waits until they are at the bus.
@@ -150,7 +150,7 @@ func (i *infer) begin(ctx context.Context) (model.Ask, time.Time, error) {
 	i.opened = nil // what it says is read once
 	switch {
 	case o == nil:
-	case i.Lease.GetMaxOutputTokens() > 0: // it was asked without this limit
+	case i.Lease.GetMaxOutputTokens() > 0, len(i.Lease.GetModelAttempts()) > 0: // it was asked without knowing them
 		o.cancel()
 	case o.made(ctx):
 		i.prompt = *o.prompt
@@ -193,7 +193,7 @@ func (i *infer) listen(
 		defer hold.stop()
 		say = hold.add
 	}
-	finished, err := ask(ctx, i.request, func(m *inferencev1.GenerateResponse) {
+	finished, err := ask(ctx, i.Work, i.request, func(m *inferencev1.GenerateResponse) {
 		if piece, ok := ans.add(m); ok {
 			say(piece)
 		}
@@ -227,7 +227,11 @@ func (i *infer) commit(
 	silent := len(done.GetMessage().GetContent()) == 0
 	switch {
 	case finished == nil:
-		model.Count(outcome.GetUsage(), cmp.Or(i.used, ans.used(i.reads)))
+		used := cmp.Or(i.used, ans.used(i.reads))
+		model.Count(outcome.GetUsage(), used)
+		if !contract.Hosted(i.Loaded.GetAgent()) {
+			model.Cut(i.Work, outcome.GetUsage())
+		}
 		outcome.FinishReason = "cancelled"
 		if i.Cancelled = errors.Is(context.Cause(ctx), step.ErrCancelled); !i.Cancelled {
 			outcome.FinishReason, outcome.Error = "deadline", step.DeadlineError()

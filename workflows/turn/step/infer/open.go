@@ -46,7 +46,7 @@ func (i *infer) Open(ctx context.Context) (drop func()) {
 			}
 		}()
 		if i.ready(ctx, o) {
-			o.end, o.err = i.answerer()(ctx, o.prompt.request, o.take)
+			o.end, o.err = i.answerer()(ctx, i.Work, o.prompt.request, o.take)
 		}
 	}()
 	return func() {
@@ -96,7 +96,7 @@ func (o *opened) made(ctx context.Context) bool {
 
 // follow is the model.Ask that continues the call.
 func (o *opened) follow(
-	ctx context.Context, _ *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+	ctx context.Context, _ *step.Work, _ *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 ) (*inferencev1.Finished, error) {
 	o.mu.Lock()
 	for _, m := range o.said {

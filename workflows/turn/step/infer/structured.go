@@ -49,11 +49,11 @@ func (i *infer) answersInSchema() bool {
 // inSchema asks for an answer that fits the agent's schema, again if it does not. Only the first answer is streamed: the message that is
 // committed replaces it. The usage is that of all calls.
 func (i *infer) inSchema(
-	ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+	ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 ) (*inferencev1.Finished, error) {
 	used := &turnv1.Usage{}
 	for attempt := 0; ; attempt++ {
-		finished, err := i.Ask(ctx, req, add)
+		finished, err := i.Ask(ctx, w, req, add)
 		if err != nil {
 			return nil, err
 		}

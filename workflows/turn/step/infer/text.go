@@ -10,6 +10,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/plan"
 	"github.com/windlass-dev/windlass/workflows/turn/step/reacttext"
@@ -44,7 +45,7 @@ func (i *infer) answerer() model.Ask {
 	case i.Strategy() == turnv1.Strategy_STRATEGY_REACT_TEXT:
 		return i.inText
 	case plan.Routes(i.Work):
-		return i.Route(i.Work)
+		return i.Route
 	case i.answersInSchema():
 		return i.inSchema
 	default:
@@ -54,7 +55,7 @@ func (i *infer) answerer() model.Ask {
 
 // inText asks a model without native tool calls, and returns its answer in the form of a model that has them.
 func (i *infer) inText(
-	ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+	ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 ) (*inferencev1.Finished, error) {
 	tools := req.GetTools()
 	req.Instructions, req.Tools = reacttext.Instructions(req.GetInstructions(), tools), nil
@@ -69,7 +70,7 @@ func (i *infer) inText(
 			add(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_TextDelta{TextDelta: piece}})
 		},
 	}
-	finished, read, err := i.readable(ctx, req, add, &split)
+	finished, read, err := i.readable(ctx, w, req, add, &split)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +96,12 @@ func (i *infer) inText(
 // readable asks until the text can be read, or until it has been asked often enough: then the text is the answer as it is. The
 // usage is that of all calls.
 func (i *infer) readable(
-	ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse), split *reacttext.Splitter,
+	ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+	split *reacttext.Splitter,
 ) (*inferencev1.Finished, reacttext.Answer, error) {
 	used := &turnv1.Usage{}
 	for attempt := 0; ; attempt++ {
-		finished, err := i.Ask(ctx, req, func(m *inferencev1.GenerateResponse) {
+		finished, err := i.Ask(ctx, w, req, func(m *inferencev1.GenerateResponse) {
 			switch e := m.GetEvent().(type) {
 			case *inferencev1.GenerateResponse_TextDelta:
 				split.Add(e.TextDelta)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -26,14 +27,22 @@ const (
 	FinishFiltered = "content_filter"
 )
 
-// Ask asks a model: it passes on what comes, and returns the whole answer.
-type Ask func(context.Context, *inferencev1.GenerateRequest, func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error)
+// Ask asks a model for a step: it passes on what comes, and returns the whole answer.
+type Ask func(
+	context.Context, *step.Work, *inferencev1.GenerateRequest, func(*inferencev1.GenerateResponse),
+) (*inferencev1.Finished, error)
 
-// Stream returns the Ask that asks the inference service.
-func Stream(client inferencev1.InferenceServiceClient) Ask {
+// Stream returns the Ask that asks the inference service. It requests the turn's chain of models within a budget, and records the attempts
+// of the step.
+func Stream(client inferencev1.InferenceServiceClient, budget step.CallBudget) Ask {
 	return func(
-		ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+		ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 	) (*inferencev1.Finished, error) {
+		chain(w, req)
+		var left bool
+		if req.Attempts, req.Budget, left = budget.Left(&w.Attempts, time.Now()); !left {
+			return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_UNAVAILABLE, "the model call has used up its attempts, time or cost")
+		}
 		ctx, cancel := context.WithCancel(ctx) // ends the stream when we return
 		defer cancel()
 		stream, err := client.Generate(ctx, req)
@@ -48,9 +57,13 @@ func Stream(client inferencev1.InferenceServiceClient) Ask {
 			case err != nil:
 				return nil, err
 			case m.GetFinished() != nil:
+				answered(w, m.GetFinished())
 				return m.GetFinished(), nil
+			case m.GetAttempt() != nil:
+				record(w, m.GetAttempt())
+			default:
+				add(m)
 			}
-			add(m)
 		}
 	}
 }

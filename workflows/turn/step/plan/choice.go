@@ -62,7 +62,7 @@ func (c choosing) Do(ctx context.Context) (*step.Commit, error) {
 	req.Messages = conversation.Dialogue(req.GetMessages())
 	var strategy turnv1.Strategy
 	var reason string
-	used, err := c.answerJSON(ctx, req, 0, func(text string) (err error) {
+	used, err := c.answerJSON(ctx, w, req, 0, func(text string) (err error) {
 		strategy, reason, err = readChoice(text)
 		return err
 	})

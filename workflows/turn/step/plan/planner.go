@@ -73,10 +73,10 @@ func (p planning) Do(ctx context.Context) (*step.Commit, error) {
 		goals, err = readPlan(text, before != nil)
 		return err
 	}
-	used, err := p.answerJSON(ctx, req, contract.PlanRepairs, read)
+	used, err := p.answerJSON(ctx, w, req, contract.PlanRepairs, read)
 	if model.TooLong(err) && !ofTurn(req, w.Turn.TurnID) { // plan without what was said before
 		first := used
-		used, err = p.answerJSON(ctx, req, contract.PlanRepairs-int(first.GetModelCalls()), read)
+		used, err = p.answerJSON(ctx, w, req, contract.PlanRepairs-int(first.GetModelCalls()), read)
 		model.AddTokens(used, first)
 		used.ModelCalls++ // the call that was refused
 	}

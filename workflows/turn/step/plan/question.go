@@ -98,11 +98,11 @@ func brief(text string, limit int) string {
 // answerJSON asks until check accepts the answer, again up to repairs times. If it accepts none the error is errUnreadable. The usage is
 // that of all calls that were answered, also with an error.
 func (d Deps) answerJSON(
-	ctx context.Context, req *inferencev1.GenerateRequest, repairs int, check func(text string) error,
+	ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, repairs int, check func(text string) error,
 ) (*turnv1.Usage, error) {
 	used := &turnv1.Usage{}
 	for attempt := 0; ; attempt++ {
-		finished, err := d.Ask(ctx, req, func(*inferencev1.GenerateResponse) {})
+		finished, err := d.Ask(ctx, w, req, func(*inferencev1.GenerateResponse) {})
 		if err != nil {
 			return used, fmt.Errorf("ask model: %w", err)
 		}

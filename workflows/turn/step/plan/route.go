@@ -31,54 +31,52 @@ func Routes(w *step.Work) bool {
 		len(w.Loaded.GetAgentTools()) > 0
 }
 
-// Route asks the model which agent fits, and returns its answer as a call of that agent with the user's message. The reason becomes the
-// message's reasoning. When none fits, the model answers as in react.
-func (d Deps) Route(w *step.Work) model.Ask {
-	return func(
-		ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
-	) (*inferencev1.Finished, error) {
-		agents := w.Loaded.GetAgentTools()
-		question := &inferencev1.GenerateRequest{
-			Model: req.GetModel(), Instructions: routeInstructions + "\n" + agentList(agents), Messages: conversation.Dialogue(req.GetMessages()),
-			Temperature: req.Temperature, TurnId: req.GetTurnId(), Step: req.GetStep(),
-		}
-		if own := req.GetInstructions(); own != "" {
-			question.Instructions += "\n\nThis is said of the task:\n" + own
-		}
-		var chosen *executionv1.AgentTool
-		var reason string
-		used, err := d.answerJSON(ctx, question, contract.RouteRepairs, func(text string) (err error) {
-			chosen, reason, err = readRoute(text, agents)
-			return err
-		})
-		message := conversation.Query(req.GetMessages(), w.Turn.TurnID)
-		switch {
-		case errors.Is(err, errUnreadable):
-			reason = errUnreadable.Error() + "; its words fit best"
-			if best := rules.Nearest(message, described(agents)); best >= 0 {
-				chosen = agents[best]
-			}
-		case err != nil:
-			return nil, err
-		}
-		if chosen == nil {
-			finished, err := d.Ask(ctx, req, add)
-			if err == nil {
-				model.Add(used, finished)
-				finished.Usage = used
-			}
-			return finished, err
-		}
-		arguments, err := json.Marshal(map[string]string{"message": message})
-		if err != nil {
-			return nil, fmt.Errorf("hand over to %s: %w", chosen.GetAgentId(), err)
-		}
-		return &inferencev1.Finished{
-			FinishReason: model.FinishToolCalls, Usage: used, Model: req.GetModel(),
-			Reasoning: brief(chosen.GetAgentId()+": "+reason, maxReason),
-			ToolCalls: []*turnv1.ToolCall{{Tool: chosen.GetName(), ArgumentsJson: string(arguments)}},
-		}, nil
+// Route is the model.Ask that asks which agent fits, and returns the answer as a call of that agent with the user's message. The reason
+// becomes the message's reasoning. When none fits, the model answers as in react.
+func (d Deps) Route(
+	ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+) (*inferencev1.Finished, error) {
+	agents := w.Loaded.GetAgentTools()
+	question := &inferencev1.GenerateRequest{
+		Model: req.GetModel(), Instructions: routeInstructions + "\n" + agentList(agents), Messages: conversation.Dialogue(req.GetMessages()),
+		Temperature: req.Temperature, TurnId: req.GetTurnId(), Step: req.GetStep(),
 	}
+	if own := req.GetInstructions(); own != "" {
+		question.Instructions += "\n\nThis is said of the task:\n" + own
+	}
+	var chosen *executionv1.AgentTool
+	var reason string
+	used, err := d.answerJSON(ctx, w, question, contract.RouteRepairs, func(text string) (err error) {
+		chosen, reason, err = readRoute(text, agents)
+		return err
+	})
+	message := conversation.Query(req.GetMessages(), w.Turn.TurnID)
+	switch {
+	case errors.Is(err, errUnreadable):
+		reason = errUnreadable.Error() + "; its words fit best"
+		if best := rules.Nearest(message, described(agents)); best >= 0 {
+			chosen = agents[best]
+		}
+	case err != nil:
+		return nil, err
+	}
+	if chosen == nil {
+		finished, err := d.Ask(ctx, w, req, add)
+		if err == nil {
+			model.Add(used, finished)
+			finished.Usage = used
+		}
+		return finished, err
+	}
+	arguments, err := json.Marshal(map[string]string{"message": message})
+	if err != nil {
+		return nil, fmt.Errorf("hand over to %s: %w", chosen.GetAgentId(), err)
+	}
+	return &inferencev1.Finished{
+		FinishReason: model.FinishToolCalls, Usage: used, Model: req.GetModel(),
+		Reasoning: brief(chosen.GetAgentId()+": "+reason, maxReason),
+		ToolCalls: []*turnv1.ToolCall{{Tool: chosen.GetName(), ArgumentsJson: string(arguments)}},
+	}, nil
 }
 
 func agentList(agents []*executionv1.AgentTool) string {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/money"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/begin"
 )
 
@@ -19,7 +21,9 @@ type Config struct {
 	// ExecutingAfter is how long a tool call runs before the journal says so; a shorter one is journaled with its result.
 	ExecutingAfter time.Duration `yaml:"-" default:"50ms"`
 	// InferAttempts bounds the attempts of the begin step too.
-	InferAttempts uint32 `yaml:"model_attempts" default:"5" doc:"Maximum attempts of a model call that fails with a transient error, before the turn fails."`
+	InferAttempts uint32        `yaml:"model_attempts" default:"5" doc:"Maximum attempts of a model call over all its targets and keys, before the turn fails."`
+	ModelTime     time.Duration `yaml:"model_time" doc:"Maximum time of one model call over all its attempts. 0: as long as the turn may take."`
+	ModelCost     money.Micros  `yaml:"model_cost" doc:"Maximum cost of one model call over all its attempts, in the mesh's currency, for example 0.50: when failed attempts have cost that much, no further one is made. 0: no limit."`
 	// ToolAttempts bounds the attempts to reach the registry for a tool step. It does not bound the tool's own retries,
 	// which the registry decides by effect class.
 	ToolAttempts uint32 `yaml:"-" default:"10"`
@@ -38,10 +42,17 @@ func (c Config) check() error {
 		return errors.New("step runner: Owner is required")
 	case c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute:
 		return fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
+	case c.ModelTime < 0:
+		return errors.New("step runner: model_time must not be negative")
 	case c.ContextWindow < begin.MinWindow:
 		return fmt.Errorf("step runner: a context window of %d tokens is less than %d", c.ContextWindow, begin.MinWindow)
 	}
 	return nil
+}
+
+// callBudget is the budget of one model call.
+func (c Config) callBudget() step.CallBudget {
+	return step.CallBudget{Attempts: c.InferAttempts, Time: c.ModelTime, Cost: int64(c.ModelCost)}
 }
 
 // attempts is how often a step of a kind is tried while an error may pass.

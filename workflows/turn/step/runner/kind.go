@@ -25,7 +25,7 @@ func (r *Runner) newKinds() (map[turnv1.StepKind]step.Kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := model.Stream(r.deps.Inference)
+	ask := model.Stream(r.deps.Inference, r.cfg.callBudget())
 	decisions := plan.Deps{Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields}
 	return map[turnv1.StepKind]step.Kind{
 		turnv1.StepKind_STEP_KIND_BEGIN: begin.Kind{Deps: begin.Deps{

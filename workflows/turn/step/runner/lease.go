@@ -158,6 +158,7 @@ func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 	defer cancel()
 	if _, err := r.deps.Sessions.ReleaseStep(ctx, &executionv1.ReleaseStepRequest{
 		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), Backoff: durationpb.New(rest),
+		ModelAttempts: w.Attempts.All(),
 	}); err != nil {
 		r.deps.Log.DebugContext(ctx, "lease not given back, it will expire", "step", w.Ref.GetKey(), "error", err)
 	}

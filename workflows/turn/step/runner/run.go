@@ -17,6 +17,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 )
 
 // run does a step under its lease.
@@ -24,6 +25,7 @@ func (r *Runner) run(
 	ctx context.Context, action step.Action, w *task, claim *executionv1.ClaimStepResponse,
 ) (_ *turnv1.StepOutcome, err error) {
 	w.Lease, w.Cancelled, w.Started = claim.GetLease(), claim.GetCancelRequested(), time.Now()
+	w.Attempts.Resume(w.Lease.GetModelAttempts())
 	held, release := r.hold(ctx, w)
 	defer func() {
 		if p := recover(); p != nil {
@@ -76,7 +78,8 @@ func (r *Runner) resolve(ctx context.Context, action step.Action, w *task, err e
 	}
 	deadline := w.Deadline()
 	late := !deadline.IsZero() && r.Now().Add(retry.Delay).After(deadline)
-	if w.Lease.GetAttempt() >= r.cfg.attempts(w.Ref.GetKind()) || late {
+	_, _, left := r.cfg.callBudget().Left(&w.Attempts, time.Now().Add(retry.Delay))
+	if w.Lease.GetAttempt() >= r.cfg.attempts(w.Ref.GetKind()) || late || !left {
 		return action.GiveUp(step.TurnError(err)), nil
 	}
 	return nil, classified
@@ -123,7 +126,7 @@ func (r *Runner) complete(w *task, req *step.Commit) {
 	req.Outcome.Cancelled = req.Outcome.Cancelled || w.Cancelled
 	req.Outcome.StartTime = timestamppb.New(r.Now().Add(-took))
 	req.Outcome.Attempts, req.Outcome.Worker = max(w.Lease.GetAttempt(), 1), r.cfg.Owner
-	addCost(w.Loaded.GetSurface().GetPrice(), req.GetOutcome().GetUsage())
+	model.Settle(w.Work, req.GetOutcome())
 }
 
 func outcomeTooLarge(step string) *fault.Error {

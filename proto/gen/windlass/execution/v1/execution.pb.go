@@ -688,7 +688,9 @@ type Lease struct {
 	MaxOutputTokens int32 `protobuf:"varint,5,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
 	// Credentials of the turn's request, sealed for the turn. The worker passes them on with the calls of the step and cannot read them; it
 	// must not store them. Empty for none.
-	ProviderData  []byte `protobuf:"bytes,20,opt,name=provider_data,json=providerData,proto3" json:"provider_data,omitempty"`
+	ProviderData []byte `protobuf:"bytes,20,opt,name=provider_data,json=providerData,proto3" json:"provider_data,omitempty"`
+	// Attempts of the step's model calls that earlier holders of the lease have reported.
+	ModelAttempts []*v12.ModelAttempt `protobuf:"bytes,40,rep,name=model_attempts,json=modelAttempts,proto3" json:"model_attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -761,6 +763,13 @@ func (x *Lease) GetMaxOutputTokens() int32 {
 func (x *Lease) GetProviderData() []byte {
 	if x != nil {
 		return x.ProviderData
+	}
+	return nil
+}
+
+func (x *Lease) GetModelAttempts() []*v12.ModelAttempt {
+	if x != nil {
+		return x.ModelAttempts
 	}
 	return nil
 }
@@ -2565,7 +2574,9 @@ type ReleaseStepRequest struct {
 	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Time before the step can be claimed again, at most an hour. Until then a claim returns `busy`.
-	Backoff       *durationpb.Duration `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	Backoff *durationpb.Duration `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// All attempts of the step's model calls so far. The next lease has them, and at last the outcome.
+	ModelAttempts []*v12.ModelAttempt `protobuf:"bytes,40,rep,name=model_attempts,json=modelAttempts,proto3" json:"model_attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2624,6 +2635,13 @@ func (x *ReleaseStepRequest) GetFence() uint32 {
 func (x *ReleaseStepRequest) GetBackoff() *durationpb.Duration {
 	if x != nil {
 		return x.Backoff
+	}
+	return nil
+}
+
+func (x *ReleaseStepRequest) GetModelAttempts() []*v12.ModelAttempt {
+	if x != nil {
+		return x.ModelAttempts
 	}
 	return nil
 }
@@ -3246,7 +3264,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\x12%\n" +
-	"\x0ewith_artifacts\x18\x03 \x01(\bR\rwithArtifacts\"\xc2\x01\n" +
+	"\x0ewith_artifacts\x18\x03 \x01(\bR\rwithArtifacts\"\x89\x02\n" +
 	"\x05Lease\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\rR\x05fence\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x19\n" +
@@ -3254,7 +3272,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x04 \x01(\tR\tmessageId\x12*\n" +
 	"\x11max_output_tokens\x18\x05 \x01(\x05R\x0fmaxOutputTokens\x12#\n" +
-	"\rprovider_data\x18\x14 \x01(\fR\fproviderData\"\xa3\x02\n" +
+	"\rprovider_data\x18\x14 \x01(\fR\fproviderData\x12E\n" +
+	"\x0emodel_attempts\x18( \x03(\v2\x1e.windlass.turn.v1.ModelAttemptR\rmodelAttempts\"\xa3\x02\n" +
 	"\x10ClaimStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x125\n" +
 	"\x04step\x18\x02 \x01(\v2\x19.windlass.turn.v1.StepRefB\x06\xbaH\x03\xc8\x01\x01R\x04step\x12\x1d\n" +
@@ -3397,13 +3416,14 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x129\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventB\b\xbaH\x05\x92\x01\x02\b\x01R\x06events\"1\n" +
 	"\x14AppendEventsResponse\x12\x19\n" +
-	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"\xad\x01\n" +
+	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"\xff\x01\n" +
 	"\x12ReleaseStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x12B\n" +
 	"\abackoff\x18\x05 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
-	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\abackoff\"\x15\n" +
+	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\abackoff\x12P\n" +
+	"\x0emodel_attempts\x18( \x03(\v2\x1e.windlass.turn.v1.ModelAttemptB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\rmodelAttempts\"\x15\n" +
 	"\x13ReleaseStepResponse\"6\n" +
 	"\x12GetOutcomesRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xc5\x02\n" +
@@ -3531,21 +3551,22 @@ var file_windlass_execution_v1_execution_proto_goTypes = []any{
 	(*v12.TurnRerun)(nil),                 // 51: windlass.turn.v1.TurnRerun
 	(*timestamppb.Timestamp)(nil),         // 52: google.protobuf.Timestamp
 	(*v12.ToolResult)(nil),                // 53: windlass.turn.v1.ToolResult
-	(*v12.StepRef)(nil),                   // 54: windlass.turn.v1.StepRef
-	(*durationpb.Duration)(nil),           // 55: google.protobuf.Duration
-	(*v12.ToolCallStarted)(nil),           // 56: windlass.turn.v1.ToolCallStarted
-	(*v12.Event)(nil),                     // 57: windlass.turn.v1.Event
-	(*v12.Message)(nil),                   // 58: windlass.turn.v1.Message
-	(*v12.Ending)(nil),                    // 59: windlass.turn.v1.Ending
-	(v12.WaitKind)(0),                     // 60: windlass.turn.v1.WaitKind
-	(v12.EffectClass)(0),                  // 61: windlass.turn.v1.EffectClass
-	(*v12.Authorization)(nil),             // 62: windlass.turn.v1.Authorization
-	(*v12.WaitRef)(nil),                   // 63: windlass.turn.v1.WaitRef
-	(v12.Verdict)(0),                      // 64: windlass.turn.v1.Verdict
-	(*v12.ApprovalDecision)(nil),          // 65: windlass.turn.v1.ApprovalDecision
-	(v12.AuthorizationKind)(0),            // 66: windlass.turn.v1.AuthorizationKind
-	(v1.FireOutcome)(0),                   // 67: windlass.sessions.v1.FireOutcome
-	(*v12.ToolCall)(nil),                  // 68: windlass.turn.v1.ToolCall
+	(*v12.ModelAttempt)(nil),              // 54: windlass.turn.v1.ModelAttempt
+	(*v12.StepRef)(nil),                   // 55: windlass.turn.v1.StepRef
+	(*durationpb.Duration)(nil),           // 56: google.protobuf.Duration
+	(*v12.ToolCallStarted)(nil),           // 57: windlass.turn.v1.ToolCallStarted
+	(*v12.Event)(nil),                     // 58: windlass.turn.v1.Event
+	(*v12.Message)(nil),                   // 59: windlass.turn.v1.Message
+	(*v12.Ending)(nil),                    // 60: windlass.turn.v1.Ending
+	(v12.WaitKind)(0),                     // 61: windlass.turn.v1.WaitKind
+	(v12.EffectClass)(0),                  // 62: windlass.turn.v1.EffectClass
+	(*v12.Authorization)(nil),             // 63: windlass.turn.v1.Authorization
+	(*v12.WaitRef)(nil),                   // 64: windlass.turn.v1.WaitRef
+	(v12.Verdict)(0),                      // 65: windlass.turn.v1.Verdict
+	(*v12.ApprovalDecision)(nil),          // 66: windlass.turn.v1.ApprovalDecision
+	(v12.AuthorizationKind)(0),            // 67: windlass.turn.v1.AuthorizationKind
+	(v1.FireOutcome)(0),                   // 68: windlass.sessions.v1.FireOutcome
+	(*v12.ToolCall)(nil),                  // 69: windlass.turn.v1.ToolCall
 }
 var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
 	43, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
@@ -3562,98 +3583,100 @@ var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
 	38, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
 	52, // 12: windlass.execution.v1.LoadTurnResponse.current_time:type_name -> google.protobuf.Timestamp
 	53, // 13: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	54, // 14: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	55, // 15: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
-	56, // 16: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	47, // 17: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	8,  // 18: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
-	11, // 19: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	52, // 20: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	55, // 21: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
-	55, // 22: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
-	52, // 23: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
-	47, // 24: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	57, // 25: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	58, // 26: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	7,  // 27: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
-	6,  // 28: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
-	55, // 29: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
-	59, // 30: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	9,  // 31: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
-	9,  // 32: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
-	14, // 33: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
-	16, // 34: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
-	15, // 35: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
-	60, // 36: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	49, // 37: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	61, // 38: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	55, // 39: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
-	62, // 40: windlass.execution.v1.WaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
-	63, // 41: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	16, // 42: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
-	64, // 43: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	49, // 44: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
-	53, // 45: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	65, // 46: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	66, // 47: windlass.execution.v1.ResolveAuthorizationsRequest.kind:type_name -> windlass.turn.v1.AuthorizationKind
-	22, // 48: windlass.execution.v1.GetQuotaUseResponse.tenant:type_name -> windlass.execution.v1.QuotaTurns
-	22, // 49: windlass.execution.v1.GetQuotaUseResponse.user:type_name -> windlass.execution.v1.QuotaTurns
-	49, // 50: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	47, // 51: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	11, // 52: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
-	10, // 53: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
-	28, // 54: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
-	47, // 55: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	57, // 56: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	55, // 57: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
-	47, // 58: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	42, // 59: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
-	52, // 60: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
-	58, // 61: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	52, // 62: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
-	67, // 63: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
-	11, // 64: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
-	0,  // 65: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
-	9,  // 66: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
-	12, // 67: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
-	14, // 68: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
-	29, // 69: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
-	31, // 70: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
-	33, // 71: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
-	35, // 72: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
-	37, // 73: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
-	23, // 74: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
-	25, // 75: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
-	26, // 76: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
-	18, // 77: windlass.execution.v1.ExecutionService.ResolveAuthorizations:input_type -> windlass.execution.v1.ResolveAuthorizationsRequest
-	20, // 78: windlass.execution.v1.ExecutionService.GetQuotaUse:input_type -> windlass.execution.v1.GetQuotaUseRequest
-	2,  // 79: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
-	39, // 80: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
-	4,  // 81: windlass.execution.v1.ExecutionService.ReadTurnFile:input_type -> windlass.execution.v1.ReadTurnFileRequest
-	40, // 82: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
-	1,  // 83: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
-	10, // 84: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
-	13, // 85: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
-	28, // 86: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
-	30, // 87: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
-	32, // 88: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
-	34, // 89: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
-	36, // 90: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
-	38, // 91: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
-	24, // 92: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
-	17, // 93: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
-	27, // 94: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
-	19, // 95: windlass.execution.v1.ExecutionService.ResolveAuthorizations:output_type -> windlass.execution.v1.ResolveAuthorizationsResponse
-	21, // 96: windlass.execution.v1.ExecutionService.GetQuotaUse:output_type -> windlass.execution.v1.GetQuotaUseResponse
-	3,  // 97: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
-	68, // 98: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	5,  // 99: windlass.execution.v1.ExecutionService.ReadTurnFile:output_type -> windlass.execution.v1.ReadTurnFileResponse
-	41, // 100: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
-	83, // [83:101] is the sub-list for method output_type
-	65, // [65:83] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	54, // 14: windlass.execution.v1.Lease.model_attempts:type_name -> windlass.turn.v1.ModelAttempt
+	55, // 15: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	56, // 16: windlass.execution.v1.ClaimStepRequest.ttl:type_name -> google.protobuf.Duration
+	57, // 17: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	47, // 18: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	8,  // 19: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
+	11, // 20: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	52, // 21: windlass.execution.v1.ClaimStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	56, // 22: windlass.execution.v1.Busy.expires_in:type_name -> google.protobuf.Duration
+	56, // 23: windlass.execution.v1.RenewStepRequest.ttl:type_name -> google.protobuf.Duration
+	52, // 24: windlass.execution.v1.RenewStepResponse.current_time:type_name -> google.protobuf.Timestamp
+	47, // 25: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	58, // 26: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	59, // 27: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	7,  // 28: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
+	6,  // 29: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
+	56, // 30: windlass.execution.v1.CommitStepRequest.duration:type_name -> google.protobuf.Duration
+	60, // 31: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	9,  // 32: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
+	9,  // 33: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
+	14, // 34: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
+	16, // 35: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
+	15, // 36: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
+	61, // 37: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	49, // 38: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	62, // 39: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	56, // 40: windlass.execution.v1.WaitRequest.expires_in:type_name -> google.protobuf.Duration
+	63, // 41: windlass.execution.v1.WaitRequest.authorization:type_name -> windlass.turn.v1.Authorization
+	64, // 42: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	16, // 43: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
+	65, // 44: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	49, // 45: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
+	53, // 46: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	66, // 47: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	67, // 48: windlass.execution.v1.ResolveAuthorizationsRequest.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	22, // 49: windlass.execution.v1.GetQuotaUseResponse.tenant:type_name -> windlass.execution.v1.QuotaTurns
+	22, // 50: windlass.execution.v1.GetQuotaUseResponse.user:type_name -> windlass.execution.v1.QuotaTurns
+	49, // 51: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	47, // 52: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	11, // 53: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	10, // 54: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
+	28, // 55: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
+	47, // 56: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	58, // 57: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	56, // 58: windlass.execution.v1.ReleaseStepRequest.backoff:type_name -> google.protobuf.Duration
+	54, // 59: windlass.execution.v1.ReleaseStepRequest.model_attempts:type_name -> windlass.turn.v1.ModelAttempt
+	47, // 60: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	42, // 61: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	52, // 62: windlass.execution.v1.GetOutcomesResponse.current_time:type_name -> google.protobuf.Timestamp
+	59, // 63: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	52, // 64: windlass.execution.v1.FireScheduleRequest.due_time:type_name -> google.protobuf.Timestamp
+	68, // 65: windlass.execution.v1.FireScheduleResponse.outcome:type_name -> windlass.sessions.v1.FireOutcome
+	11, // 66: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
+	0,  // 67: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
+	9,  // 68: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
+	12, // 69: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
+	14, // 70: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
+	29, // 71: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
+	31, // 72: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
+	33, // 73: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
+	35, // 74: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
+	37, // 75: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
+	23, // 76: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
+	25, // 77: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
+	26, // 78: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
+	18, // 79: windlass.execution.v1.ExecutionService.ResolveAuthorizations:input_type -> windlass.execution.v1.ResolveAuthorizationsRequest
+	20, // 80: windlass.execution.v1.ExecutionService.GetQuotaUse:input_type -> windlass.execution.v1.GetQuotaUseRequest
+	2,  // 81: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
+	39, // 82: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
+	4,  // 83: windlass.execution.v1.ExecutionService.ReadTurnFile:input_type -> windlass.execution.v1.ReadTurnFileRequest
+	40, // 84: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
+	1,  // 85: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
+	10, // 86: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
+	13, // 87: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
+	28, // 88: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
+	30, // 89: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
+	32, // 90: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
+	34, // 91: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
+	36, // 92: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
+	38, // 93: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
+	24, // 94: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
+	17, // 95: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
+	27, // 96: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
+	19, // 97: windlass.execution.v1.ExecutionService.ResolveAuthorizations:output_type -> windlass.execution.v1.ResolveAuthorizationsResponse
+	21, // 98: windlass.execution.v1.ExecutionService.GetQuotaUse:output_type -> windlass.execution.v1.GetQuotaUseResponse
+	3,  // 99: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
+	69, // 100: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	5,  // 101: windlass.execution.v1.ExecutionService.ReadTurnFile:output_type -> windlass.execution.v1.ReadTurnFileResponse
+	41, // 102: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
+	85, // [85:103] is the sub-list for method output_type
+	67, // [67:85] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_windlass_execution_v1_execution_proto_init() }

@@ -11,10 +11,12 @@ package inferencev1
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
-	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -81,6 +83,555 @@ func (ModerationForm) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{0}
 }
 
+// ResolveChainRequest describes a turn.
+type ResolveChainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the agent.
+	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Model of the agent; empty = the default.
+	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	// Fallbacks of the agent.
+	Fallbacks []string `protobuf:"bytes,3,rep,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	// Principal for whom the turn runs.
+	Principal *v1.Principal `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
+	// ID of the session. Of targets with weights, a session gets the same ones each time.
+	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Modalities of the input; empty = unknown.
+	Modalities []string `protobuf:"bytes,6,rep,name=modalities,proto3" json:"modalities,omitempty"`
+	// Estimated tokens of the conversation.
+	Size          int64 `protobuf:"varint,7,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveChainRequest) Reset() {
+	*x = ResolveChainRequest{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveChainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveChainRequest) ProtoMessage() {}
+
+func (x *ResolveChainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveChainRequest.ProtoReflect.Descriptor instead.
+func (*ResolveChainRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ResolveChainRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ResolveChainRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ResolveChainRequest) GetFallbacks() []string {
+	if x != nil {
+		return x.Fallbacks
+	}
+	return nil
+}
+
+func (x *ResolveChainRequest) GetPrincipal() *v1.Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *ResolveChainRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ResolveChainRequest) GetModalities() []string {
+	if x != nil {
+		return x.Modalities
+	}
+	return nil
+}
+
+func (x *ResolveChainRequest) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// Chain is the models that a turn calls.
+type Chain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Targets in the order in which they are called; at least one.
+	Targets []*ChainTarget `protobuf:"bytes,1,rep,name=targets,proto3" json:"targets,omitempty"`
+	// Models that would be targets but are left out.
+	Skipped []*SkippedTarget `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	// Name of the route; empty = the agent's own models.
+	Route string `protobuf:"bytes,3,opt,name=route,proto3" json:"route,omitempty"`
+	// Revision of the routes.
+	Revision string `protobuf:"bytes,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// An answer that the provider's content filter ended is requested from the next target.
+	SwitchOnFilter bool `protobuf:"varint,5,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
+	// True when a route depends on modalities and the request has none; nothing else is set then. Repeat the request with them.
+	NeedsModalities bool `protobuf:"varint,6,opt,name=needs_modalities,json=needsModalities,proto3" json:"needs_modalities,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Chain) Reset() {
+	*x = Chain{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Chain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Chain) ProtoMessage() {}
+
+func (x *Chain) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Chain.ProtoReflect.Descriptor instead.
+func (*Chain) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Chain) GetTargets() []*ChainTarget {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *Chain) GetSkipped() []*SkippedTarget {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+func (x *Chain) GetRoute() string {
+	if x != nil {
+		return x.Route
+	}
+	return ""
+}
+
+func (x *Chain) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
+func (x *Chain) GetSwitchOnFilter() bool {
+	if x != nil {
+		return x.SwitchOnFilter
+	}
+	return false
+}
+
+func (x *Chain) GetNeedsModalities() bool {
+	if x != nil {
+		return x.NeedsModalities
+	}
+	return false
+}
+
+// ChainTarget is a model of a chain.
+type ChainTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The model.
+	Model *Model `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// Why it is there.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChainTarget) Reset() {
+	*x = ChainTarget{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChainTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChainTarget) ProtoMessage() {}
+
+func (x *ChainTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChainTarget.ProtoReflect.Descriptor instead.
+func (*ChainTarget) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ChainTarget) GetModel() *Model {
+	if x != nil {
+		return x.Model
+	}
+	return nil
+}
+
+func (x *ChainTarget) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// SkippedTarget is a model that is left out of a chain.
+type SkippedTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "provider/model".
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// Why.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SkippedTarget) Reset() {
+	*x = SkippedTarget{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkippedTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkippedTarget) ProtoMessage() {}
+
+func (x *SkippedTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkippedTarget.ProtoReflect.Descriptor instead.
+func (*SkippedTarget) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SkippedTarget) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *SkippedTarget) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Route chooses the models of the turns that it matches.
+type Route struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the route.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Condition in CEL; empty = it matches each turn.
+	When string `protobuf:"bytes,2,opt,name=when,proto3" json:"when,omitempty"`
+	// Its targets.
+	Targets []*RouteTarget `protobuf:"bytes,3,rep,name=targets,proto3" json:"targets,omitempty"`
+	// An answer that the provider's content filter ended is requested from the next target.
+	SwitchOnFilter bool `protobuf:"varint,4,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Route) Reset() {
+	*x = Route{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Route) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Route) ProtoMessage() {}
+
+func (x *Route) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Route.ProtoReflect.Descriptor instead.
+func (*Route) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Route) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Route) GetWhen() string {
+	if x != nil {
+		return x.When
+	}
+	return ""
+}
+
+func (x *Route) GetTargets() []*RouteTarget {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *Route) GetSwitchOnFilter() bool {
+	if x != nil {
+		return x.SwitchOnFilter
+	}
+	return false
+}
+
+// RouteTarget is a model of a route.
+type RouteTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "provider/model".
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// Share of the sessions that call it first, relative to the other weights; 0 = it is called after those with a weight, in the order of
+	// the list.
+	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RouteTarget) Reset() {
+	*x = RouteTarget{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RouteTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RouteTarget) ProtoMessage() {}
+
+func (x *RouteTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RouteTarget.ProtoReflect.Descriptor instead.
+func (*RouteTarget) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RouteTarget) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *RouteTarget) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+// ListRoutesRequest asks for the routes.
+type ListRoutesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of routes to return; 0 = 100. More than 1000 are lowered to 1000.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the previous page; empty = first page.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRoutesRequest) Reset() {
+	*x = ListRoutesRequest{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRoutesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRoutesRequest) ProtoMessage() {}
+
+func (x *ListRoutesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRoutesRequest.ProtoReflect.Descriptor instead.
+func (*ListRoutesRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListRoutesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRoutesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListRoutesResponse is one page of routes.
+type ListRoutesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The routes, in order.
+	Routes []*Route `protobuf:"bytes,1,rep,name=routes,proto3" json:"routes,omitempty"`
+	// Token of the next page; empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Revision of the routes, which a turn pins.
+	Revision      string `protobuf:"bytes,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRoutesResponse) Reset() {
+	*x = ListRoutesResponse{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRoutesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRoutesResponse) ProtoMessage() {}
+
+func (x *ListRoutesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRoutesResponse.ProtoReflect.Descriptor instead.
+func (*ListRoutesResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListRoutesResponse) GetRoutes() []*Route {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+func (x *ListRoutesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListRoutesResponse) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
 // Model is a model that can be called.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -95,13 +646,13 @@ type Model struct {
 	// True when the model supports native tool calls.
 	SupportsTools bool `protobuf:"varint,5,opt,name=supports_tools,json=supportsTools,proto3" json:"supports_tools,omitempty"`
 	// Price of its tokens, from the configuration (inference.prices); unset when it has none.
-	Price *v1.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
+	Price *v11.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
 	// Maximum number of tokens of one answer; 0 = unknown.
 	MaxOutputTokens int32 `protobuf:"varint,7,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
 	// Fields of an agent that the model does not take, as far as that is known: for example "temperature" or "generation.seed".
 	Unsupported []string `protobuf:"bytes,60,rep,name=unsupported,proto3" json:"unsupported,omitempty"`
 	// How it can be made to answer in JSON, the best way first.
-	OutputModes []v1.OutputMode `protobuf:"varint,61,rep,packed,name=output_modes,json=outputModes,proto3,enum=windlass.turn.v1.OutputMode" json:"output_modes,omitempty"`
+	OutputModes []v11.OutputMode `protobuf:"varint,61,rep,packed,name=output_modes,json=outputModes,proto3,enum=windlass.turn.v1.OutputMode" json:"output_modes,omitempty"`
 	// What the model takes besides text, and what it can do: of what its provider's API takes, what is known for its family, with the limits
 	// of the configuration (inference.models).
 	Capabilities  *Capabilities `protobuf:"bytes,80,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
@@ -111,7 +662,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[0]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -123,7 +674,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[0]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -136,7 +687,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{0}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Model) GetName() string {
@@ -174,7 +725,7 @@ func (x *Model) GetSupportsTools() bool {
 	return false
 }
 
-func (x *Model) GetPrice() *v1.Price {
+func (x *Model) GetPrice() *v11.Price {
 	if x != nil {
 		return x.Price
 	}
@@ -195,7 +746,7 @@ func (x *Model) GetUnsupported() []string {
 	return nil
 }
 
-func (x *Model) GetOutputModes() []v1.OutputMode {
+func (x *Model) GetOutputModes() []v11.OutputMode {
 	if x != nil {
 		return x.OutputModes
 	}
@@ -237,7 +788,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -249,7 +800,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[1]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -262,7 +813,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{1}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Capabilities) GetInput() []string {
@@ -343,7 +894,7 @@ type ToolDefinition struct {
 
 func (x *ToolDefinition) Reset() {
 	*x = ToolDefinition{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +906,7 @@ func (x *ToolDefinition) String() string {
 func (*ToolDefinition) ProtoMessage() {}
 
 func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[2]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +919,7 @@ func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolDefinition.ProtoReflect.Descriptor instead.
 func (*ToolDefinition) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{2}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ToolDefinition) GetName() string {
@@ -400,7 +951,7 @@ type GenerateRequest struct {
 	// System instructions.
 	Instructions string `protobuf:"bytes,2,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// The conversation, oldest first. Its messages were validated when they were stored.
-	Messages []*v1.Message `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
+	Messages []*v11.Message `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
 	// Tools that the model can call.
 	Tools []*ToolDefinition `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Maximum number of tokens to write; 0 = the provider's default.
@@ -411,8 +962,20 @@ type GenerateRequest struct {
 	TurnId string `protobuf:"bytes,7,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Key of the step, for telemetry and as idempotency key with providers that accept one.
 	Step string `protobuf:"bytes,8,opt,name=step,proto3" json:"step,omitempty"`
+	// Models to call when `model` fails, in order.
+	Fallbacks []string `protobuf:"bytes,40,rep,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	// Failed attempts of this model call so far.
+	Attempts []*v11.ModelAttempt `protobuf:"bytes,41,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// What remains of the model call's budget; unset = no limit.
+	Budget *CallBudget `protobuf:"bytes,42,opt,name=budget,proto3" json:"budget,omitempty"`
+	// Principal for whom the call is made. Policy is asked before each attempt whether it may use the model; unset = it is not asked.
+	Principal *v1.Principal `protobuf:"bytes,43,opt,name=principal,proto3" json:"principal,omitempty"`
+	// ID of the session, which keeps to one key while that is healthy.
+	SessionId string `protobuf:"bytes,44,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// An answer that the provider's content filter ended is requested from the next target.
+	SwitchOnFilter bool `protobuf:"varint,45,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
 	// How the model writes its answer. A field that it does not take is FAILED_PRECONDITION/MODEL_REJECTED.
-	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation *v11.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Form of the answer; unset = text. The model is made to keep to it as well as its provider can; the answer is not checked.
 	OutputFormat *OutputFormat `protobuf:"bytes,61,opt,name=output_format,json=outputFormat,proto3" json:"output_format,omitempty"`
 	// What to do about a user's file that the model does not take: "text" (default) replaces it by a note, "fail" refuses the call with
@@ -424,7 +987,7 @@ type GenerateRequest struct {
 
 func (x *GenerateRequest) Reset() {
 	*x = GenerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +999,7 @@ func (x *GenerateRequest) String() string {
 func (*GenerateRequest) ProtoMessage() {}
 
 func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[3]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +1012,7 @@ func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateRequest.ProtoReflect.Descriptor instead.
 func (*GenerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{3}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GenerateRequest) GetModel() string {
@@ -466,7 +1029,7 @@ func (x *GenerateRequest) GetInstructions() string {
 	return ""
 }
 
-func (x *GenerateRequest) GetMessages() []*v1.Message {
+func (x *GenerateRequest) GetMessages() []*v11.Message {
 	if x != nil {
 		return x.Messages
 	}
@@ -508,7 +1071,49 @@ func (x *GenerateRequest) GetStep() string {
 	return ""
 }
 
-func (x *GenerateRequest) GetGeneration() *v1.Generation {
+func (x *GenerateRequest) GetFallbacks() []string {
+	if x != nil {
+		return x.Fallbacks
+	}
+	return nil
+}
+
+func (x *GenerateRequest) GetAttempts() []*v11.ModelAttempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *GenerateRequest) GetBudget() *CallBudget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *GenerateRequest) GetPrincipal() *v1.Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *GenerateRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *GenerateRequest) GetSwitchOnFilter() bool {
+	if x != nil {
+		return x.SwitchOnFilter
+	}
+	return false
+}
+
+func (x *GenerateRequest) GetGeneration() *v11.Generation {
 	if x != nil {
 		return x.Generation
 	}
@@ -540,7 +1145,7 @@ type OutputFormat struct {
 
 func (x *OutputFormat) Reset() {
 	*x = OutputFormat{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +1157,7 @@ func (x *OutputFormat) String() string {
 func (*OutputFormat) ProtoMessage() {}
 
 func (x *OutputFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[4]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +1170,7 @@ func (x *OutputFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputFormat.ProtoReflect.Descriptor instead.
 func (*OutputFormat) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{4}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *OutputFormat) GetSchemaJson() string {
@@ -573,6 +1178,61 @@ func (x *OutputFormat) GetSchemaJson() string {
 		return x.SchemaJson
 	}
 	return ""
+}
+
+// CallBudget bounds one model call over all its attempts. The attempts in the request count.
+type CallBudget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of attempts; 0 = no limit.
+	Attempts int32 `protobuf:"varint,1,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// Time from now on; unset = no limit. When it is over, the attempt in progress ends.
+	Time          *durationpb.Duration `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallBudget) Reset() {
+	*x = CallBudget{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallBudget) ProtoMessage() {}
+
+func (x *CallBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallBudget.ProtoReflect.Descriptor instead.
+func (*CallBudget) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CallBudget) GetAttempts() int32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *CallBudget) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
 }
 
 // ModerateRequest asks a model about texts.
@@ -592,7 +1252,7 @@ type ModerateRequest struct {
 
 func (x *ModerateRequest) Reset() {
 	*x = ModerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +1264,7 @@ func (x *ModerateRequest) String() string {
 func (*ModerateRequest) ProtoMessage() {}
 
 func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[5]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +1277,7 @@ func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateRequest.ProtoReflect.Descriptor instead.
 func (*ModerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{5}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ModerateRequest) GetModel() string {
@@ -659,7 +1319,7 @@ type ModerateResponse struct {
 
 func (x *ModerateResponse) Reset() {
 	*x = ModerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +1331,7 @@ func (x *ModerateResponse) String() string {
 func (*ModerateResponse) ProtoMessage() {}
 
 func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +1344,7 @@ func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateResponse.ProtoReflect.Descriptor instead.
 func (*ModerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ModerateResponse) GetResults() []*ModerationResult {
@@ -707,7 +1367,7 @@ type ModerationResult struct {
 
 func (x *ModerationResult) Reset() {
 	*x = ModerationResult{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +1379,7 @@ func (x *ModerationResult) String() string {
 func (*ModerationResult) ProtoMessage() {}
 
 func (x *ModerationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +1392,7 @@ func (x *ModerationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerationResult.ProtoReflect.Descriptor instead.
 func (*ModerationResult) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ModerationResult) GetFlagged() bool {
@@ -760,6 +1420,7 @@ type GenerateResponse struct {
 	//	*GenerateResponse_ReasoningDelta
 	//	*GenerateResponse_ToolCallDelta
 	//	*GenerateResponse_Finished
+	//	*GenerateResponse_Attempt
 	Event         isGenerateResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -767,7 +1428,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +1440,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +1453,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -838,6 +1499,15 @@ func (x *GenerateResponse) GetFinished() *Finished {
 	return nil
 }
 
+func (x *GenerateResponse) GetAttempt() *v11.ModelAttempt {
+	if x != nil {
+		if x, ok := x.Event.(*GenerateResponse_Attempt); ok {
+			return x.Attempt
+		}
+	}
+	return nil
+}
+
 type isGenerateResponse_Event interface {
 	isGenerateResponse_Event()
 }
@@ -862,6 +1532,11 @@ type GenerateResponse_Finished struct {
 	Finished *Finished `protobuf:"bytes,4,opt,name=finished,proto3,oneof"`
 }
 
+type GenerateResponse_Attempt struct {
+	// An attempt that failed; or, without a class, one that starts after another one has failed.
+	Attempt *v11.ModelAttempt `protobuf:"bytes,40,opt,name=attempt,proto3,oneof"`
+}
+
 func (*GenerateResponse_TextDelta) isGenerateResponse_Event() {}
 
 func (*GenerateResponse_ReasoningDelta) isGenerateResponse_Event() {}
@@ -869,6 +1544,8 @@ func (*GenerateResponse_ReasoningDelta) isGenerateResponse_Event() {}
 func (*GenerateResponse_ToolCallDelta) isGenerateResponse_Event() {}
 
 func (*GenerateResponse_Finished) isGenerateResponse_Event() {}
+
+func (*GenerateResponse_Attempt) isGenerateResponse_Event() {}
 
 // ToolCallDelta is more of one tool call's arguments.
 type ToolCallDelta struct {
@@ -887,7 +1564,7 @@ type ToolCallDelta struct {
 
 func (x *ToolCallDelta) Reset() {
 	*x = ToolCallDelta{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1576,7 @@ func (x *ToolCallDelta) String() string {
 func (*ToolCallDelta) ProtoMessage() {}
 
 func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1589,7 @@ func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolCallDelta) GetIndex() int32 {
@@ -953,26 +1630,28 @@ type Finished struct {
 	// The complete reasoning text.
 	Reasoning string `protobuf:"bytes,3,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
 	// All tool calls, with complete arguments.
-	ToolCalls []*v1.ToolCall `protobuf:"bytes,4,rep,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
+	ToolCalls []*v11.ToolCall `protobuf:"bytes,4,rep,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
 	// Usage of the call; an estimate when the provider reports none (see usage_estimated).
-	Usage *v1.Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *v11.Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
 	// True when the usage is an estimate.
 	UsageEstimated bool `protobuf:"varint,6,opt,name=usage_estimated,json=usageEstimated,proto3" json:"usage_estimated,omitempty"`
 	// The model that answered, "provider/model".
 	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
 	// What the provider wants back with this answer; see Message.verbatim.
-	Verbatim *v1.Verbatim `protobuf:"bytes,8,opt,name=verbatim,proto3" json:"verbatim,omitempty"`
+	Verbatim *v11.Verbatim `protobuf:"bytes,8,opt,name=verbatim,proto3" json:"verbatim,omitempty"`
 	// What could not be offered to the model as it is, for example a tool whose schema the provider does not accept; at most 20.
 	Warnings []string `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The attempt that gave this answer.
+	Attempt *v11.ModelAttempt `protobuf:"bytes,40,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// How the model was made to answer in the output format; unset when the request has none.
-	OutputMode    v1.OutputMode `protobuf:"varint,60,opt,name=output_mode,json=outputMode,proto3,enum=windlass.turn.v1.OutputMode" json:"output_mode,omitempty"`
+	OutputMode    v11.OutputMode `protobuf:"varint,60,opt,name=output_mode,json=outputMode,proto3,enum=windlass.turn.v1.OutputMode" json:"output_mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1663,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1676,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Finished) GetFinishReason() string {
@@ -1021,14 +1700,14 @@ func (x *Finished) GetReasoning() string {
 	return ""
 }
 
-func (x *Finished) GetToolCalls() []*v1.ToolCall {
+func (x *Finished) GetToolCalls() []*v11.ToolCall {
 	if x != nil {
 		return x.ToolCalls
 	}
 	return nil
 }
 
-func (x *Finished) GetUsage() *v1.Usage {
+func (x *Finished) GetUsage() *v11.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -1049,7 +1728,7 @@ func (x *Finished) GetModel() string {
 	return ""
 }
 
-func (x *Finished) GetVerbatim() *v1.Verbatim {
+func (x *Finished) GetVerbatim() *v11.Verbatim {
 	if x != nil {
 		return x.Verbatim
 	}
@@ -1063,11 +1742,18 @@ func (x *Finished) GetWarnings() []string {
 	return nil
 }
 
-func (x *Finished) GetOutputMode() v1.OutputMode {
+func (x *Finished) GetAttempt() *v11.ModelAttempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Finished) GetOutputMode() v11.OutputMode {
 	if x != nil {
 		return x.OutputMode
 	}
-	return v1.OutputMode(0)
+	return v11.OutputMode(0)
 }
 
 // ListModelsRequest asks for all models.
@@ -1083,7 +1769,7 @@ type ListModelsRequest struct {
 
 func (x *ListModelsRequest) Reset() {
 	*x = ListModelsRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1781,7 @@ func (x *ListModelsRequest) String() string {
 func (*ListModelsRequest) ProtoMessage() {}
 
 func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1794,7 @@ func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsRequest.ProtoReflect.Descriptor instead.
 func (*ListModelsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListModelsRequest) GetPageSize() int32 {
@@ -1138,7 +1824,7 @@ type ListModelsResponse struct {
 
 func (x *ListModelsResponse) Reset() {
 	*x = ListModelsResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1836,7 @@ func (x *ListModelsResponse) String() string {
 func (*ListModelsResponse) ProtoMessage() {}
 
 func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1849,7 @@ func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsResponse.ProtoReflect.Descriptor instead.
 func (*ListModelsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListModelsResponse) GetModels() []*Model {
@@ -1191,7 +1877,7 @@ type ResolveModelRequest struct {
 
 func (x *ResolveModelRequest) Reset() {
 	*x = ResolveModelRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1889,7 @@ func (x *ResolveModelRequest) String() string {
 func (*ResolveModelRequest) ProtoMessage() {}
 
 func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1902,7 @@ func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveModelRequest.ProtoReflect.Descriptor instead.
 func (*ResolveModelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{13}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResolveModelRequest) GetModel() string {
@@ -1230,7 +1916,47 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xa6\x03\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xb3\x02\n" +
+	"\x13ResolveChainRequest\x12\"\n" +
+	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
+	"\x05model\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12-\n" +
+	"\tfallbacks\x18\x03 \x03(\tB\x0f\xbaH\f\x92\x01\t\x10\x10\"\x05r\x03\x18\x80\x02R\tfallbacks\x12C\n" +
+	"\tprincipal\x18\x04 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12&\n" +
+	"\n" +
+	"session_id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12(\n" +
+	"\n" +
+	"modalities\x18\x06 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10\bR\n" +
+	"modalities\x12\x12\n" +
+	"\x04size\x18\a \x01(\x03R\x04size\"\x8c\x02\n" +
+	"\x05Chain\x12<\n" +
+	"\atargets\x18\x01 \x03(\v2\".windlass.inference.v1.ChainTargetR\atargets\x12>\n" +
+	"\askipped\x18\x02 \x03(\v2$.windlass.inference.v1.SkippedTargetR\askipped\x12\x14\n" +
+	"\x05route\x18\x03 \x01(\tR\x05route\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\tR\brevision\x12(\n" +
+	"\x10switch_on_filter\x18\x05 \x01(\bR\x0eswitchOnFilter\x12)\n" +
+	"\x10needs_modalities\x18\x06 \x01(\bR\x0fneedsModalities\"Y\n" +
+	"\vChainTarget\x122\n" +
+	"\x05model\x18\x01 \x01(\v2\x1c.windlass.inference.v1.ModelR\x05model\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"=\n" +
+	"\rSkippedTarget\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x97\x01\n" +
+	"\x05Route\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04when\x18\x02 \x01(\tR\x04when\x12<\n" +
+	"\atargets\x18\x03 \x03(\v2\".windlass.inference.v1.RouteTargetR\atargets\x12(\n" +
+	"\x10switch_on_filter\x18\x04 \x01(\bR\x0eswitchOnFilter\";\n" +
+	"\vRouteTarget\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\"b\n" +
+	"\x11ListRoutesRequest\x12$\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x8e\x01\n" +
+	"\x12ListRoutesResponse\x124\n" +
+	"\x06routes\x18\x01 \x03(\v2\x1c.windlass.inference.v1.RouteR\x06routes\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\tR\brevision\"\xa6\x03\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x18\n" +
@@ -1257,7 +1983,7 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0eToolDefinition\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
-	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\xd3\x04\n" +
+	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\x95\a\n" +
 	"\x0fGenerateRequest\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12\"\n" +
 	"\finstructions\x18\x02 \x01(\tR\finstructions\x12K\n" +
@@ -1267,7 +1993,14 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x11max_output_tokens\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x0fmaxOutputTokens\x12>\n" +
 	"\vtemperature\x18\x06 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\vtemperature\x88\x01\x01\x12\x17\n" +
 	"\aturn_id\x18\a \x01(\tR\x06turnId\x12\x12\n" +
-	"\x04step\x18\b \x01(\tR\x04step\x12<\n" +
+	"\x04step\x18\b \x01(\tR\x04step\x12/\n" +
+	"\tfallbacks\x18( \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x02R\tfallbacks\x12E\n" +
+	"\battempts\x18) \x03(\v2\x1e.windlass.turn.v1.ModelAttemptB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\battempts\x129\n" +
+	"\x06budget\x18* \x01(\v2!.windlass.inference.v1.CallBudgetR\x06budget\x12;\n" +
+	"\tprincipal\x18+ \x01(\v2\x1d.windlass.policy.v1.PrincipalR\tprincipal\x12&\n" +
+	"\n" +
+	"session_id\x18, \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12(\n" +
+	"\x10switch_on_filter\x18- \x01(\bR\x0eswitchOnFilter\x12<\n" +
 	"\n" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12H\n" +
@@ -1276,7 +2009,11 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\f_temperature\"<\n" +
 	"\fOutputFormat\x12,\n" +
 	"\vschema_json\x18\x01 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\n" +
-	"schemaJson\"\xc0\x01\n" +
+	"schemaJson\"`\n" +
+	"\n" +
+	"CallBudget\x12#\n" +
+	"\battempts\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\battempts\x12-\n" +
+	"\x04time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04time\"\xc0\x01\n" +
 	"\x0fModerateRequest\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12E\n" +
 	"\x04form\x18\x02 \x01(\x0e2%.windlass.inference.v1.ModerationFormB\n" +
@@ -1289,19 +2026,20 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\aflagged\x18\x01 \x01(\bR\aflagged\x12\x1e\n" +
 	"\n" +
 	"categories\x18\x02 \x03(\tR\n" +
-	"categories\"\xf6\x01\n" +
+	"categories\"\xb2\x02\n" +
 	"\x10GenerateResponse\x12\x1f\n" +
 	"\n" +
 	"text_delta\x18\x01 \x01(\tH\x00R\ttextDelta\x12)\n" +
 	"\x0freasoning_delta\x18\x02 \x01(\tH\x00R\x0ereasoningDelta\x12N\n" +
 	"\x0ftool_call_delta\x18\x03 \x01(\v2$.windlass.inference.v1.ToolCallDeltaH\x00R\rtoolCallDelta\x12=\n" +
-	"\bfinished\x18\x04 \x01(\v2\x1f.windlass.inference.v1.FinishedH\x00R\bfinishedB\a\n" +
+	"\bfinished\x18\x04 \x01(\v2\x1f.windlass.inference.v1.FinishedH\x00R\bfinished\x12:\n" +
+	"\aattempt\x18( \x01(\v2\x1e.windlass.turn.v1.ModelAttemptH\x00R\aattemptB\a\n" +
 	"\x05event\"{\n" +
 	"\rToolCallDelta\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x03 \x01(\tR\x04tool\x12'\n" +
-	"\x0farguments_delta\x18\x04 \x01(\tR\x0eargumentsDelta\"\x9d\x03\n" +
+	"\x0farguments_delta\x18\x04 \x01(\tR\x0eargumentsDelta\"\xd7\x03\n" +
 	"\bFinished\x12#\n" +
 	"\rfinish_reason\x18\x01 \x01(\tR\ffinishReason\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1c\n" +
@@ -1312,7 +2050,8 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0fusage_estimated\x18\x06 \x01(\bR\x0eusageEstimated\x12\x14\n" +
 	"\x05model\x18\a \x01(\tR\x05model\x126\n" +
 	"\bverbatim\x18\b \x01(\v2\x1a.windlass.turn.v1.VerbatimR\bverbatim\x12\x1a\n" +
-	"\bwarnings\x18\t \x03(\tR\bwarnings\x12=\n" +
+	"\bwarnings\x18\t \x03(\tR\bwarnings\x128\n" +
+	"\aattempt\x18( \x01(\v2\x1e.windlass.turn.v1.ModelAttemptR\aattempt\x12=\n" +
 	"\voutput_mode\x18< \x01(\x0e2\x1c.windlass.turn.v1.OutputModeR\n" +
 	"outputMode\"b\n" +
 	"\x11ListModelsRequest\x12$\n" +
@@ -1327,14 +2066,18 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0eModerationForm\x12\x1f\n" +
 	"\x1bMODERATION_FORM_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MODERATION_FORM_GUARD\x10\x01\x12\x1c\n" +
-	"\x18MODERATION_FORM_ENDPOINT\x10\x022\xb6\x04\n" +
+	"\x18MODERATION_FORM_ENDPOINT\x10\x022\xc0\x06\n" +
 	"\x10InferenceService\x12\x80\x01\n" +
 	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"!\xaa\xfd\x1b\x19inference.models.generate\xb0\xfd\x1b\x010\x01\x12~\n" +
 	"\bModerate\x12&.windlass.inference.v1.ModerateRequest\x1a'.windlass.inference.v1.ModerateResponse\"!\xaa\xfd\x1b\x19inference.models.moderate\xb0\xfd\x1b\x01\x12\x8e\x01\n" +
 	"\n" +
 	"ListModels\x12(.windlass.inference.v1.ListModelsRequest\x1a).windlass.inference.v1.ListModelsResponse\"+\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/models\x12\x8d\x01\n" +
-	"\fResolveModel\x12*.windlass.inference.v1.ResolveModelRequest\x1a\x1c.windlass.inference.v1.Model\"3\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\x14\x12\x12/v1/models:resolveB\xef\x01\n" +
+	"\fResolveModel\x12*.windlass.inference.v1.ResolveModelRequest\x1a\x1c.windlass.inference.v1.Model\"3\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\x14\x12\x12/v1/models:resolve\x12w\n" +
+	"\fResolveChain\x12*.windlass.inference.v1.ResolveChainRequest\x1a\x1c.windlass.inference.v1.Chain\"\x1d\xaa\xfd\x1b\x15inference.models.list\xb0\xfd\x1b\x01\x12\x8e\x01\n" +
+	"\n" +
+	"ListRoutes\x12(.windlass.inference.v1.ListRoutesRequest\x1a).windlass.inference.v1.ListRoutesResponse\"+\xaa\xfd\x1b\x15inference.routes.list\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/routesB\xef\x01\n" +
 	"\x19com.windlass.inference.v1B\x0eInferenceProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/inference/v1;inferencev1\xa2\x02\x03WIX\xaa\x02\x15Windlass.Inference.V1\xca\x02\x15Windlass\\Inference\\V1\xe2\x02!Windlass\\Inference\\V1\\GPBMetadata\xea\x02\x17Windlass::Inference::V1b\x06proto3"
 
 var (
@@ -1350,61 +2093,89 @@ func file_windlass_inference_v1_inference_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_inference_v1_inference_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_windlass_inference_v1_inference_proto_goTypes = []any{
 	(ModerationForm)(0),         // 0: windlass.inference.v1.ModerationForm
-	(*Model)(nil),               // 1: windlass.inference.v1.Model
-	(*Capabilities)(nil),        // 2: windlass.inference.v1.Capabilities
-	(*ToolDefinition)(nil),      // 3: windlass.inference.v1.ToolDefinition
-	(*GenerateRequest)(nil),     // 4: windlass.inference.v1.GenerateRequest
-	(*OutputFormat)(nil),        // 5: windlass.inference.v1.OutputFormat
-	(*ModerateRequest)(nil),     // 6: windlass.inference.v1.ModerateRequest
-	(*ModerateResponse)(nil),    // 7: windlass.inference.v1.ModerateResponse
-	(*ModerationResult)(nil),    // 8: windlass.inference.v1.ModerationResult
-	(*GenerateResponse)(nil),    // 9: windlass.inference.v1.GenerateResponse
-	(*ToolCallDelta)(nil),       // 10: windlass.inference.v1.ToolCallDelta
-	(*Finished)(nil),            // 11: windlass.inference.v1.Finished
-	(*ListModelsRequest)(nil),   // 12: windlass.inference.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),  // 13: windlass.inference.v1.ListModelsResponse
-	(*ResolveModelRequest)(nil), // 14: windlass.inference.v1.ResolveModelRequest
-	(*v1.Price)(nil),            // 15: windlass.turn.v1.Price
-	(v1.OutputMode)(0),          // 16: windlass.turn.v1.OutputMode
-	(*v1.Message)(nil),          // 17: windlass.turn.v1.Message
-	(*v1.Generation)(nil),       // 18: windlass.turn.v1.Generation
-	(*v1.ToolCall)(nil),         // 19: windlass.turn.v1.ToolCall
-	(*v1.Usage)(nil),            // 20: windlass.turn.v1.Usage
-	(*v1.Verbatim)(nil),         // 21: windlass.turn.v1.Verbatim
+	(*ResolveChainRequest)(nil), // 1: windlass.inference.v1.ResolveChainRequest
+	(*Chain)(nil),               // 2: windlass.inference.v1.Chain
+	(*ChainTarget)(nil),         // 3: windlass.inference.v1.ChainTarget
+	(*SkippedTarget)(nil),       // 4: windlass.inference.v1.SkippedTarget
+	(*Route)(nil),               // 5: windlass.inference.v1.Route
+	(*RouteTarget)(nil),         // 6: windlass.inference.v1.RouteTarget
+	(*ListRoutesRequest)(nil),   // 7: windlass.inference.v1.ListRoutesRequest
+	(*ListRoutesResponse)(nil),  // 8: windlass.inference.v1.ListRoutesResponse
+	(*Model)(nil),               // 9: windlass.inference.v1.Model
+	(*Capabilities)(nil),        // 10: windlass.inference.v1.Capabilities
+	(*ToolDefinition)(nil),      // 11: windlass.inference.v1.ToolDefinition
+	(*GenerateRequest)(nil),     // 12: windlass.inference.v1.GenerateRequest
+	(*OutputFormat)(nil),        // 13: windlass.inference.v1.OutputFormat
+	(*CallBudget)(nil),          // 14: windlass.inference.v1.CallBudget
+	(*ModerateRequest)(nil),     // 15: windlass.inference.v1.ModerateRequest
+	(*ModerateResponse)(nil),    // 16: windlass.inference.v1.ModerateResponse
+	(*ModerationResult)(nil),    // 17: windlass.inference.v1.ModerationResult
+	(*GenerateResponse)(nil),    // 18: windlass.inference.v1.GenerateResponse
+	(*ToolCallDelta)(nil),       // 19: windlass.inference.v1.ToolCallDelta
+	(*Finished)(nil),            // 20: windlass.inference.v1.Finished
+	(*ListModelsRequest)(nil),   // 21: windlass.inference.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),  // 22: windlass.inference.v1.ListModelsResponse
+	(*ResolveModelRequest)(nil), // 23: windlass.inference.v1.ResolveModelRequest
+	(*v1.Principal)(nil),        // 24: windlass.policy.v1.Principal
+	(*v11.Price)(nil),           // 25: windlass.turn.v1.Price
+	(v11.OutputMode)(0),         // 26: windlass.turn.v1.OutputMode
+	(*v11.Message)(nil),         // 27: windlass.turn.v1.Message
+	(*v11.ModelAttempt)(nil),    // 28: windlass.turn.v1.ModelAttempt
+	(*v11.Generation)(nil),      // 29: windlass.turn.v1.Generation
+	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
+	(*v11.ToolCall)(nil),        // 31: windlass.turn.v1.ToolCall
+	(*v11.Usage)(nil),           // 32: windlass.turn.v1.Usage
+	(*v11.Verbatim)(nil),        // 33: windlass.turn.v1.Verbatim
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
-	15, // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
-	16, // 1: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
-	2,  // 2: windlass.inference.v1.Model.capabilities:type_name -> windlass.inference.v1.Capabilities
-	17, // 3: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
-	3,  // 4: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
-	18, // 5: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
-	5,  // 6: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
-	0,  // 7: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
-	8,  // 8: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
-	10, // 9: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
-	11, // 10: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
-	19, // 11: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	20, // 12: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
-	21, // 13: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
-	16, // 14: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
-	1,  // 15: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	4,  // 16: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	6,  // 17: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
-	12, // 18: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	14, // 19: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	9,  // 20: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	7,  // 21: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
-	13, // 22: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	1,  // 23: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	20, // [20:24] is the sub-list for method output_type
-	16, // [16:20] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	24, // 0: windlass.inference.v1.ResolveChainRequest.principal:type_name -> windlass.policy.v1.Principal
+	3,  // 1: windlass.inference.v1.Chain.targets:type_name -> windlass.inference.v1.ChainTarget
+	4,  // 2: windlass.inference.v1.Chain.skipped:type_name -> windlass.inference.v1.SkippedTarget
+	9,  // 3: windlass.inference.v1.ChainTarget.model:type_name -> windlass.inference.v1.Model
+	6,  // 4: windlass.inference.v1.Route.targets:type_name -> windlass.inference.v1.RouteTarget
+	5,  // 5: windlass.inference.v1.ListRoutesResponse.routes:type_name -> windlass.inference.v1.Route
+	25, // 6: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
+	26, // 7: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
+	10, // 8: windlass.inference.v1.Model.capabilities:type_name -> windlass.inference.v1.Capabilities
+	27, // 9: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
+	11, // 10: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
+	28, // 11: windlass.inference.v1.GenerateRequest.attempts:type_name -> windlass.turn.v1.ModelAttempt
+	14, // 12: windlass.inference.v1.GenerateRequest.budget:type_name -> windlass.inference.v1.CallBudget
+	24, // 13: windlass.inference.v1.GenerateRequest.principal:type_name -> windlass.policy.v1.Principal
+	29, // 14: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
+	13, // 15: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
+	30, // 16: windlass.inference.v1.CallBudget.time:type_name -> google.protobuf.Duration
+	0,  // 17: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
+	17, // 18: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
+	19, // 19: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
+	20, // 20: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
+	28, // 21: windlass.inference.v1.GenerateResponse.attempt:type_name -> windlass.turn.v1.ModelAttempt
+	31, // 22: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	32, // 23: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
+	33, // 24: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
+	28, // 25: windlass.inference.v1.Finished.attempt:type_name -> windlass.turn.v1.ModelAttempt
+	26, // 26: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
+	9,  // 27: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
+	12, // 28: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	15, // 29: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
+	21, // 30: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	23, // 31: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	1,  // 32: windlass.inference.v1.InferenceService.ResolveChain:input_type -> windlass.inference.v1.ResolveChainRequest
+	7,  // 33: windlass.inference.v1.InferenceService.ListRoutes:input_type -> windlass.inference.v1.ListRoutesRequest
+	18, // 34: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	16, // 35: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
+	22, // 36: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	9,  // 37: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	2,  // 38: windlass.inference.v1.InferenceService.ResolveChain:output_type -> windlass.inference.v1.Chain
+	8,  // 39: windlass.inference.v1.InferenceService.ListRoutes:output_type -> windlass.inference.v1.ListRoutesResponse
+	34, // [34:40] is the sub-list for method output_type
+	28, // [28:34] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_windlass_inference_v1_inference_proto_init() }
@@ -1412,12 +2183,13 @@ func file_windlass_inference_v1_inference_proto_init() {
 	if File_windlass_inference_v1_inference_proto != nil {
 		return
 	}
-	file_windlass_inference_v1_inference_proto_msgTypes[3].OneofWrappers = []any{}
-	file_windlass_inference_v1_inference_proto_msgTypes[8].OneofWrappers = []any{
+	file_windlass_inference_v1_inference_proto_msgTypes[11].OneofWrappers = []any{}
+	file_windlass_inference_v1_inference_proto_msgTypes[17].OneofWrappers = []any{
 		(*GenerateResponse_TextDelta)(nil),
 		(*GenerateResponse_ReasoningDelta)(nil),
 		(*GenerateResponse_ToolCallDelta)(nil),
 		(*GenerateResponse_Finished)(nil),
+		(*GenerateResponse_Attempt)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1425,7 +2197,7 @@ func file_windlass_inference_v1_inference_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_inference_v1_inference_proto_rawDesc), len(file_windlass_inference_v1_inference_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

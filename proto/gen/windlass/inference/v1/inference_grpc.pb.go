@@ -25,6 +25,8 @@ const (
 	InferenceService_Moderate_FullMethodName     = "/windlass.inference.v1.InferenceService/Moderate"
 	InferenceService_ListModels_FullMethodName   = "/windlass.inference.v1.InferenceService/ListModels"
 	InferenceService_ResolveModel_FullMethodName = "/windlass.inference.v1.InferenceService/ResolveModel"
+	InferenceService_ResolveChain_FullMethodName = "/windlass.inference.v1.InferenceService/ResolveChain"
+	InferenceService_ListRoutes_FullMethodName   = "/windlass.inference.v1.InferenceService/ListRoutes"
 )
 
 // InferenceServiceClient is the client API for InferenceService service.
@@ -34,6 +36,10 @@ const (
 // InferenceService calls models. It stores no conversation: each call contains all of it.
 type InferenceServiceClient interface {
 	// Generate makes one model call and streams the answer. Deltas come first; `finished` is the last message of a successful stream.
+	// A call with fallbacks or with several keys is attempted with one target after the other, once each, until one of them begins to
+	// answer; `attempt` reports each attempt that failed. If an answer breaks off, the stream ends with an error: discard the deltas, and
+	// repeat the request with the attempts so far. It then continues with the next target. An error after several targets names each of them
+	// and why it failed.
 	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED and FAILED_PRECONDITION/CONTEXT_TOO_LONG (the conversation
 	// does not fit in the model's window) are final. Retry UNAVAILABLE/MODEL_UNAVAILABLE (after RetryInfo, if present),
 	// RESOURCE_EXHAUSTED/RATE_LIMITED (after RetryInfo), DEADLINE_EXCEEDED (no first token, or no further token, for too long) and
@@ -49,6 +55,12 @@ type InferenceServiceClient interface {
 	// ResolveModel returns the model that a name refers to. An empty name is the mesh's default.
 	// Errors: NOT_FOUND/MODEL_UNKNOWN; the detail lists the configured providers.
 	ResolveModel(ctx context.Context, in *ResolveModelRequest, opts ...grpc.CallOption) (*Model, error)
+	// ResolveChain returns the models that a turn calls, in order: the targets of the first route that matches, otherwise the model and the
+	// fallbacks of the agent. Models that a policy denies to the principal are left out.
+	// Errors: NOT_FOUND/MODEL_UNKNOWN; PERMISSION_DENIED when every model is denied.
+	ResolveChain(ctx context.Context, in *ResolveChainRequest, opts ...grpc.CallOption) (*Chain, error)
+	// ListRoutes lists the routes of the configuration (inference.routes) in the order in which they are evaluated.
+	ListRoutes(ctx context.Context, in *ListRoutesRequest, opts ...grpc.CallOption) (*ListRoutesResponse, error)
 }
 
 type inferenceServiceClient struct {
@@ -108,6 +120,26 @@ func (c *inferenceServiceClient) ResolveModel(ctx context.Context, in *ResolveMo
 	return out, nil
 }
 
+func (c *inferenceServiceClient) ResolveChain(ctx context.Context, in *ResolveChainRequest, opts ...grpc.CallOption) (*Chain, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Chain)
+	err := c.cc.Invoke(ctx, InferenceService_ResolveChain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) ListRoutes(ctx context.Context, in *ListRoutesRequest, opts ...grpc.CallOption) (*ListRoutesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRoutesResponse)
+	err := c.cc.Invoke(ctx, InferenceService_ListRoutes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // InferenceServiceServer is the server API for InferenceService service.
 // All implementations must embed UnimplementedInferenceServiceServer
 // for forward compatibility.
@@ -115,6 +147,10 @@ func (c *inferenceServiceClient) ResolveModel(ctx context.Context, in *ResolveMo
 // InferenceService calls models. It stores no conversation: each call contains all of it.
 type InferenceServiceServer interface {
 	// Generate makes one model call and streams the answer. Deltas come first; `finished` is the last message of a successful stream.
+	// A call with fallbacks or with several keys is attempted with one target after the other, once each, until one of them begins to
+	// answer; `attempt` reports each attempt that failed. If an answer breaks off, the stream ends with an error: discard the deltas, and
+	// repeat the request with the attempts so far. It then continues with the next target. An error after several targets names each of them
+	// and why it failed.
 	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED and FAILED_PRECONDITION/CONTEXT_TOO_LONG (the conversation
 	// does not fit in the model's window) are final. Retry UNAVAILABLE/MODEL_UNAVAILABLE (after RetryInfo, if present),
 	// RESOURCE_EXHAUSTED/RATE_LIMITED (after RetryInfo), DEADLINE_EXCEEDED (no first token, or no further token, for too long) and
@@ -130,6 +166,12 @@ type InferenceServiceServer interface {
 	// ResolveModel returns the model that a name refers to. An empty name is the mesh's default.
 	// Errors: NOT_FOUND/MODEL_UNKNOWN; the detail lists the configured providers.
 	ResolveModel(context.Context, *ResolveModelRequest) (*Model, error)
+	// ResolveChain returns the models that a turn calls, in order: the targets of the first route that matches, otherwise the model and the
+	// fallbacks of the agent. Models that a policy denies to the principal are left out.
+	// Errors: NOT_FOUND/MODEL_UNKNOWN; PERMISSION_DENIED when every model is denied.
+	ResolveChain(context.Context, *ResolveChainRequest) (*Chain, error)
+	// ListRoutes lists the routes of the configuration (inference.routes) in the order in which they are evaluated.
+	ListRoutes(context.Context, *ListRoutesRequest) (*ListRoutesResponse, error)
 	mustEmbedUnimplementedInferenceServiceServer()
 }
 
@@ -151,6 +193,12 @@ func (UnimplementedInferenceServiceServer) ListModels(context.Context, *ListMode
 }
 func (UnimplementedInferenceServiceServer) ResolveModel(context.Context, *ResolveModelRequest) (*Model, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolveModel not implemented")
+}
+func (UnimplementedInferenceServiceServer) ResolveChain(context.Context, *ResolveChainRequest) (*Chain, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResolveChain not implemented")
+}
+func (UnimplementedInferenceServiceServer) ListRoutes(context.Context, *ListRoutesRequest) (*ListRoutesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRoutes not implemented")
 }
 func (UnimplementedInferenceServiceServer) mustEmbedUnimplementedInferenceServiceServer() {}
 func (UnimplementedInferenceServiceServer) testEmbeddedByValue()                          {}
@@ -238,6 +286,42 @@ func _InferenceService_ResolveModel_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InferenceService_ResolveChain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveChainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).ResolveChain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_ResolveChain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).ResolveChain(ctx, req.(*ResolveChainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_ListRoutes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRoutesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).ListRoutes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_ListRoutes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).ListRoutes(ctx, req.(*ListRoutesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // InferenceService_ServiceDesc is the grpc.ServiceDesc for InferenceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -256,6 +340,14 @@ var InferenceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ResolveModel",
 			Handler:    _InferenceService_ResolveModel_Handler,
+		},
+		{
+			MethodName: "ResolveChain",
+			Handler:    _InferenceService_ResolveChain_Handler,
+		},
+		{
+			MethodName: "ListRoutes",
+			Handler:    _InferenceService_ListRoutes_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -88,6 +88,207 @@ func (AppliedAction) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{0}
 }
 
+// ExplainModelsRequest describes a turn.
+type ExplainModelsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the agent.
+	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Session of the turn, which decides between targets with weights; empty = a new one.
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Modalities of the input: "text", "image", "audio", "video" or "file". Empty = text.
+	Modalities []string `protobuf:"bytes,3,rep,name=modalities,proto3" json:"modalities,omitempty"`
+	// Estimated tokens of the conversation.
+	Size          int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainModelsRequest) Reset() {
+	*x = ExplainModelsRequest{}
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainModelsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainModelsRequest) ProtoMessage() {}
+
+func (x *ExplainModelsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainModelsRequest.ProtoReflect.Descriptor instead.
+func (*ExplainModelsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ExplainModelsRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ExplainModelsRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ExplainModelsRequest) GetModalities() []string {
+	if x != nil {
+		return x.Modalities
+	}
+	return nil
+}
+
+func (x *ExplainModelsRequest) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// ExplainModelsResponse holds the models of a turn.
+type ExplainModelsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Targets in the order in which they are called: the next one when the one before fails.
+	Targets []*ExplainedTarget `protobuf:"bytes,1,rep,name=targets,proto3" json:"targets,omitempty"`
+	// Models that would be targets but are left out, and why.
+	Skipped []*ExplainedTarget `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	// Name of the route that matches; empty = the agent's own models.
+	Route string `protobuf:"bytes,3,opt,name=route,proto3" json:"route,omitempty"`
+	// Revision of the routes.
+	Revision      string `protobuf:"bytes,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainModelsResponse) Reset() {
+	*x = ExplainModelsResponse{}
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainModelsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainModelsResponse) ProtoMessage() {}
+
+func (x *ExplainModelsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainModelsResponse.ProtoReflect.Descriptor instead.
+func (*ExplainModelsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ExplainModelsResponse) GetTargets() []*ExplainedTarget {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *ExplainModelsResponse) GetSkipped() []*ExplainedTarget {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+func (x *ExplainModelsResponse) GetRoute() string {
+	if x != nil {
+		return x.Route
+	}
+	return ""
+}
+
+func (x *ExplainModelsResponse) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
+// ExplainedTarget is a model, and why it is a target or is left out.
+type ExplainedTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "provider/model".
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// Why.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainedTarget) Reset() {
+	*x = ExplainedTarget{}
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainedTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainedTarget) ProtoMessage() {}
+
+func (x *ExplainedTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainedTarget.ProtoReflect.Descriptor instead.
+func (*ExplainedTarget) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ExplainedTarget) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ExplainedTarget) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Agent is a named agent with its blueprint.
 type Agent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -144,6 +345,9 @@ type Agent struct {
 	// Maximum number of tokens of the model's window that the agent's turns use, at least 2000; 0 = the whole window. A longer conversation
 	// is compacted: models read a summary in place of its older messages.
 	MaxContextTokens int32 `protobuf:"varint,23,opt,name=max_context_tokens,json=maxContextTokens,proto3" json:"max_context_tokens,omitempty"`
+	// Models, "provider/model", that are called in this order when the agent's model fails: at most 16, without placeholders. A route
+	// (inference.routes) that matches a turn replaces them and the model.
+	Fallbacks []string `protobuf:"bytes,40,rep,name=fallbacks,proto3" json:"fallbacks,omitempty"`
 	// How the model writes its answers, beside temperature and max_output_tokens. A field that the agent's model does not take is rejected
 	// if that is known; otherwise the turn fails.
 	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -159,7 +363,7 @@ type Agent struct {
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[0]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -171,7 +375,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[0]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -184,7 +388,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{0}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Agent) GetId() string {
@@ -341,6 +545,13 @@ func (x *Agent) GetMaxContextTokens() int32 {
 	return 0
 }
 
+func (x *Agent) GetFallbacks() []string {
+	if x != nil {
+		return x.Fallbacks
+	}
+	return nil
+}
+
 func (x *Agent) GetGeneration() *v1.Generation {
 	if x != nil {
 		return x.Generation
@@ -384,7 +595,7 @@ type InstructionRule struct {
 
 func (x *InstructionRule) Reset() {
 	*x = InstructionRule{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +607,7 @@ func (x *InstructionRule) String() string {
 func (*InstructionRule) ProtoMessage() {}
 
 func (x *InstructionRule) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +620,7 @@ func (x *InstructionRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstructionRule.ProtoReflect.Descriptor instead.
 func (*InstructionRule) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{1}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *InstructionRule) GetRoles() []string {
@@ -478,7 +689,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +701,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +714,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{2}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Limits) GetMaxSteps() uint32 {
@@ -580,7 +791,7 @@ type CreateAgentRequest struct {
 
 func (x *CreateAgentRequest) Reset() {
 	*x = CreateAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +803,7 @@ func (x *CreateAgentRequest) String() string {
 func (*CreateAgentRequest) ProtoMessage() {}
 
 func (x *CreateAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +816,7 @@ func (x *CreateAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAgentRequest.ProtoReflect.Descriptor instead.
 func (*CreateAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CreateAgentRequest) GetAgent() *Agent {
@@ -628,7 +839,7 @@ type GetAgentRequest struct {
 
 func (x *GetAgentRequest) Reset() {
 	*x = GetAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +851,7 @@ func (x *GetAgentRequest) String() string {
 func (*GetAgentRequest) ProtoMessage() {}
 
 func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +864,7 @@ func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetAgentRequest) GetAgentId() string {
@@ -683,7 +894,7 @@ type ListAgentsRequest struct {
 
 func (x *ListAgentsRequest) Reset() {
 	*x = ListAgentsRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +906,7 @@ func (x *ListAgentsRequest) String() string {
 func (*ListAgentsRequest) ProtoMessage() {}
 
 func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +919,7 @@ func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsRequest.ProtoReflect.Descriptor instead.
 func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListAgentsRequest) GetPageSize() int32 {
@@ -738,7 +949,7 @@ type ListAgentsResponse struct {
 
 func (x *ListAgentsResponse) Reset() {
 	*x = ListAgentsResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +961,7 @@ func (x *ListAgentsResponse) String() string {
 func (*ListAgentsResponse) ProtoMessage() {}
 
 func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +974,7 @@ func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsResponse.ProtoReflect.Descriptor instead.
 func (*ListAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListAgentsResponse) GetAgents() []*Agent {
@@ -793,7 +1004,7 @@ type UpdateAgentRequest struct {
 
 func (x *UpdateAgentRequest) Reset() {
 	*x = UpdateAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +1016,7 @@ func (x *UpdateAgentRequest) String() string {
 func (*UpdateAgentRequest) ProtoMessage() {}
 
 func (x *UpdateAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1029,7 @@ func (x *UpdateAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAgentRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateAgentRequest) GetAgent() *Agent {
@@ -849,7 +1060,7 @@ type DeleteAgentRequest struct {
 
 func (x *DeleteAgentRequest) Reset() {
 	*x = DeleteAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +1072,7 @@ func (x *DeleteAgentRequest) String() string {
 func (*DeleteAgentRequest) ProtoMessage() {}
 
 func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +1085,7 @@ func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteAgentRequest) GetAgentId() string {
@@ -900,7 +1111,7 @@ type DeleteAgentResponse struct {
 
 func (x *DeleteAgentResponse) Reset() {
 	*x = DeleteAgentResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +1123,7 @@ func (x *DeleteAgentResponse) String() string {
 func (*DeleteAgentResponse) ProtoMessage() {}
 
 func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +1136,7 @@ func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{12}
 }
 
 // ListAgentRevisionsRequest names an agent.
@@ -943,7 +1154,7 @@ type ListAgentRevisionsRequest struct {
 
 func (x *ListAgentRevisionsRequest) Reset() {
 	*x = ListAgentRevisionsRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1166,7 @@ func (x *ListAgentRevisionsRequest) String() string {
 func (*ListAgentRevisionsRequest) ProtoMessage() {}
 
 func (x *ListAgentRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1179,7 @@ func (x *ListAgentRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListAgentRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListAgentRevisionsRequest) GetAgentId() string {
@@ -1005,7 +1216,7 @@ type ListAgentRevisionsResponse struct {
 
 func (x *ListAgentRevisionsResponse) Reset() {
 	*x = ListAgentRevisionsResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1228,7 @@ func (x *ListAgentRevisionsResponse) String() string {
 func (*ListAgentRevisionsResponse) ProtoMessage() {}
 
 func (x *ListAgentRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1241,7 @@ func (x *ListAgentRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListAgentRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListAgentRevisionsResponse) GetRevisions() []*Agent {
@@ -1061,7 +1272,7 @@ type ApplyBundleRequest struct {
 
 func (x *ApplyBundleRequest) Reset() {
 	*x = ApplyBundleRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1284,7 @@ func (x *ApplyBundleRequest) String() string {
 func (*ApplyBundleRequest) ProtoMessage() {}
 
 func (x *ApplyBundleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1297,7 @@ func (x *ApplyBundleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyBundleRequest.ProtoReflect.Descriptor instead.
 func (*ApplyBundleRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ApplyBundleRequest) GetYaml() string {
@@ -1114,7 +1325,7 @@ type ApplyBundleResponse struct {
 
 func (x *ApplyBundleResponse) Reset() {
 	*x = ApplyBundleResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1337,7 @@ func (x *ApplyBundleResponse) String() string {
 func (*ApplyBundleResponse) ProtoMessage() {}
 
 func (x *ApplyBundleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1350,7 @@ func (x *ApplyBundleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyBundleResponse.ProtoReflect.Descriptor instead.
 func (*ApplyBundleResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ApplyBundleResponse) GetApplied() []*Applied {
@@ -1170,7 +1381,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1393,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1406,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{14}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Applied) GetKind() string {
@@ -1244,7 +1455,23 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xd5\v\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xd3\x01\n" +
+	"\x14ExplainModelsRequest\x12'\n" +
+	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12&\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12M\n" +
+	"\n" +
+	"modalities\x18\x03 \x03(\tB-\xbaH*\x92\x01'\x10\b\"#r!R\x04textR\x05imageR\x05audioR\x05videoR\x04fileR\n" +
+	"modalities\x12\x1b\n" +
+	"\x04size\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04size\"\xcb\x01\n" +
+	"\x15ExplainModelsResponse\x12?\n" +
+	"\atargets\x18\x01 \x03(\v2%.windlass.sessions.v1.ExplainedTargetR\atargets\x12?\n" +
+	"\askipped\x18\x02 \x03(\v2%.windlass.sessions.v1.ExplainedTargetR\askipped\x12\x14\n" +
+	"\x05route\x18\x03 \x01(\tR\x05route\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\tR\brevision\"?\n" +
+	"\x0fExplainedTarget\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x88\f\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1271,7 +1498,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\bexecutor\x18\x15 \x01(\v2\x1e.windlass.sessions.v1.ExecutorR\bexecutor\x12(\n" +
 	"\x06agents\x18\x16 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10@\"\x06r\x04\x10\x01\x18@R\x06agents\x125\n" +
-	"\x12max_context_tokens\x18\x17 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x10maxContextTokens\x12<\n" +
+	"\x12max_context_tokens\x18\x17 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x10maxContextTokens\x121\n" +
+	"\tfallbacks\x18( \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\ar\x05\x10\x01\x18\x80\x02R\tfallbacks\x12<\n" +
 	"\n" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12<\n" +
@@ -1342,7 +1570,7 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x1aAPPLIED_ACTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16APPLIED_ACTION_CREATED\x10\x01\x12\x1a\n" +
 	"\x16APPLIED_ACTION_UPDATED\x10\x02\x12\x1c\n" +
-	"\x18APPLIED_ACTION_UNCHANGED\x10\x032\xc9\b\n" +
+	"\x18APPLIED_ACTION_UNCHANGED\x10\x032\xea\t\n" +
 	"\fAgentService\x12\x8d\x01\n" +
 	"\vCreateAgent\x12(.windlass.sessions.v1.CreateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"7\xaa\xfd\x1b\x16sessions.agents.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x13:\x05agent\"\n" +
 	"/v1/agents\x12\x84\x01\n" +
@@ -1353,7 +1581,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\vUpdateAgent\x12(.windlass.sessions.v1.UpdateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"B\xaa\xfd\x1b\x16sessions.agents.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1e:\x05agent2\x15/v1/agents/{agent.id}\x12\x9f\x01\n" +
 	"\vDeleteAgent\x12(.windlass.sessions.v1.DeleteAgentRequest\x1a).windlass.sessions.v1.DeleteAgentResponse\";\xaa\xfd\x1b\x16sessions.agents.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x17*\x15/v1/agents/{agent_id}\x12\xb7\x01\n" +
 	"\x12ListAgentRevisions\x12/.windlass.sessions.v1.ListAgentRevisionsRequest\x1a0.windlass.sessions.v1.ListAgentRevisionsResponse\">\xaa\xfd\x1b\x13sessions.agents.get\x82\xd3\xe4\x93\x02!\x12\x1f/v1/agents/{agent_id}/revisions\x12\x9c\x01\n" +
-	"\vApplyBundle\x12(.windlass.sessions.v1.ApplyBundleRequest\x1a).windlass.sessions.v1.ApplyBundleResponse\"8\xaa\xfd\x1b\x15sessions.agents.apply\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/agents:applyB\xe5\x01\n" +
+	"\vApplyBundle\x12(.windlass.sessions.v1.ApplyBundleRequest\x1a).windlass.sessions.v1.ApplyBundleResponse\"8\xaa\xfd\x1b\x15sessions.agents.apply\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/agents:apply\x12\x9e\x01\n" +
+	"\rExplainModels\x12*.windlass.sessions.v1.ExplainModelsRequest\x1a+.windlass.sessions.v1.ExplainModelsResponse\"4\xaa\xfd\x1b\x13sessions.agents.get\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/v1/models:explainB\xe5\x01\n" +
 	"\x18com.windlass.sessions.v1B\vAgentsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (
@@ -1369,71 +1598,78 @@ func file_windlass_sessions_v1_agents_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_sessions_v1_agents_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_sessions_v1_agents_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_windlass_sessions_v1_agents_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_windlass_sessions_v1_agents_proto_goTypes = []any{
 	(AppliedAction)(0),                 // 0: windlass.sessions.v1.AppliedAction
-	(*Agent)(nil),                      // 1: windlass.sessions.v1.Agent
-	(*InstructionRule)(nil),            // 2: windlass.sessions.v1.InstructionRule
-	(*Limits)(nil),                     // 3: windlass.sessions.v1.Limits
-	(*CreateAgentRequest)(nil),         // 4: windlass.sessions.v1.CreateAgentRequest
-	(*GetAgentRequest)(nil),            // 5: windlass.sessions.v1.GetAgentRequest
-	(*ListAgentsRequest)(nil),          // 6: windlass.sessions.v1.ListAgentsRequest
-	(*ListAgentsResponse)(nil),         // 7: windlass.sessions.v1.ListAgentsResponse
-	(*UpdateAgentRequest)(nil),         // 8: windlass.sessions.v1.UpdateAgentRequest
-	(*DeleteAgentRequest)(nil),         // 9: windlass.sessions.v1.DeleteAgentRequest
-	(*DeleteAgentResponse)(nil),        // 10: windlass.sessions.v1.DeleteAgentResponse
-	(*ListAgentRevisionsRequest)(nil),  // 11: windlass.sessions.v1.ListAgentRevisionsRequest
-	(*ListAgentRevisionsResponse)(nil), // 12: windlass.sessions.v1.ListAgentRevisionsResponse
-	(*ApplyBundleRequest)(nil),         // 13: windlass.sessions.v1.ApplyBundleRequest
-	(*ApplyBundleResponse)(nil),        // 14: windlass.sessions.v1.ApplyBundleResponse
-	(*Applied)(nil),                    // 15: windlass.sessions.v1.Applied
-	nil,                                // 16: windlass.sessions.v1.Agent.LabelsEntry
-	(v1.Strategy)(0),                   // 17: windlass.turn.v1.Strategy
-	(*timestamppb.Timestamp)(nil),      // 18: google.protobuf.Timestamp
-	(*v11.ApprovalRule)(nil),           // 19: windlass.policy.v1.ApprovalRule
-	(*structpb.Struct)(nil),            // 20: google.protobuf.Struct
-	(*Executor)(nil),                   // 21: windlass.sessions.v1.Executor
-	(*v1.Generation)(nil),              // 22: windlass.turn.v1.Generation
-	(*fieldmaskpb.FieldMask)(nil),      // 23: google.protobuf.FieldMask
+	(*ExplainModelsRequest)(nil),       // 1: windlass.sessions.v1.ExplainModelsRequest
+	(*ExplainModelsResponse)(nil),      // 2: windlass.sessions.v1.ExplainModelsResponse
+	(*ExplainedTarget)(nil),            // 3: windlass.sessions.v1.ExplainedTarget
+	(*Agent)(nil),                      // 4: windlass.sessions.v1.Agent
+	(*InstructionRule)(nil),            // 5: windlass.sessions.v1.InstructionRule
+	(*Limits)(nil),                     // 6: windlass.sessions.v1.Limits
+	(*CreateAgentRequest)(nil),         // 7: windlass.sessions.v1.CreateAgentRequest
+	(*GetAgentRequest)(nil),            // 8: windlass.sessions.v1.GetAgentRequest
+	(*ListAgentsRequest)(nil),          // 9: windlass.sessions.v1.ListAgentsRequest
+	(*ListAgentsResponse)(nil),         // 10: windlass.sessions.v1.ListAgentsResponse
+	(*UpdateAgentRequest)(nil),         // 11: windlass.sessions.v1.UpdateAgentRequest
+	(*DeleteAgentRequest)(nil),         // 12: windlass.sessions.v1.DeleteAgentRequest
+	(*DeleteAgentResponse)(nil),        // 13: windlass.sessions.v1.DeleteAgentResponse
+	(*ListAgentRevisionsRequest)(nil),  // 14: windlass.sessions.v1.ListAgentRevisionsRequest
+	(*ListAgentRevisionsResponse)(nil), // 15: windlass.sessions.v1.ListAgentRevisionsResponse
+	(*ApplyBundleRequest)(nil),         // 16: windlass.sessions.v1.ApplyBundleRequest
+	(*ApplyBundleResponse)(nil),        // 17: windlass.sessions.v1.ApplyBundleResponse
+	(*Applied)(nil),                    // 18: windlass.sessions.v1.Applied
+	nil,                                // 19: windlass.sessions.v1.Agent.LabelsEntry
+	(v1.Strategy)(0),                   // 20: windlass.turn.v1.Strategy
+	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
+	(*v11.ApprovalRule)(nil),           // 22: windlass.policy.v1.ApprovalRule
+	(*structpb.Struct)(nil),            // 23: google.protobuf.Struct
+	(*Executor)(nil),                   // 24: windlass.sessions.v1.Executor
+	(*v1.Generation)(nil),              // 25: windlass.turn.v1.Generation
+	(*fieldmaskpb.FieldMask)(nil),      // 26: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
-	17, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
-	3,  // 1: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
-	16, // 2: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
-	18, // 3: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
-	18, // 4: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
-	19, // 5: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
-	20, // 6: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
-	2,  // 7: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
-	21, // 8: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
-	22, // 9: windlass.sessions.v1.Agent.generation:type_name -> windlass.turn.v1.Generation
-	20, // 10: windlass.sessions.v1.Agent.output_schema:type_name -> google.protobuf.Struct
-	1,  // 11: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	1,  // 12: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	1,  // 13: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	23, // 14: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 15: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	15, // 16: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	0,  // 17: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
-	4,  // 18: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	5,  // 19: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	6,  // 20: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	8,  // 21: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	9,  // 22: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	11, // 23: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	13, // 24: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	1,  // 25: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	1,  // 26: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	7,  // 27: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	1,  // 28: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	10, // 29: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	12, // 30: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	14, // 31: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	25, // [25:32] is the sub-list for method output_type
-	18, // [18:25] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	3,  // 0: windlass.sessions.v1.ExplainModelsResponse.targets:type_name -> windlass.sessions.v1.ExplainedTarget
+	3,  // 1: windlass.sessions.v1.ExplainModelsResponse.skipped:type_name -> windlass.sessions.v1.ExplainedTarget
+	20, // 2: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
+	6,  // 3: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
+	19, // 4: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
+	21, // 5: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
+	21, // 6: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
+	22, // 7: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
+	23, // 8: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
+	5,  // 9: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
+	24, // 10: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
+	25, // 11: windlass.sessions.v1.Agent.generation:type_name -> windlass.turn.v1.Generation
+	23, // 12: windlass.sessions.v1.Agent.output_schema:type_name -> google.protobuf.Struct
+	4,  // 13: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	4,  // 14: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	4,  // 15: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	26, // 16: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 17: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	18, // 18: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	0,  // 19: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
+	7,  // 20: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	8,  // 21: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	9,  // 22: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	11, // 23: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	12, // 24: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	14, // 25: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	16, // 26: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	1,  // 27: windlass.sessions.v1.AgentService.ExplainModels:input_type -> windlass.sessions.v1.ExplainModelsRequest
+	4,  // 28: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	4,  // 29: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	10, // 30: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	4,  // 31: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	13, // 32: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	15, // 33: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	17, // 34: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	2,  // 35: windlass.sessions.v1.AgentService.ExplainModels:output_type -> windlass.sessions.v1.ExplainModelsResponse
+	28, // [28:36] is the sub-list for method output_type
+	20, // [20:28] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }
@@ -1442,14 +1678,14 @@ func file_windlass_sessions_v1_agents_proto_init() {
 		return
 	}
 	file_windlass_sessions_v1_executor_proto_init()
-	file_windlass_sessions_v1_agents_proto_msgTypes[0].OneofWrappers = []any{}
+	file_windlass_sessions_v1_agents_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_agents_proto_rawDesc), len(file_windlass_sessions_v1_agents_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	AgentService_DeleteAgent_FullMethodName        = "/windlass.sessions.v1.AgentService/DeleteAgent"
 	AgentService_ListAgentRevisions_FullMethodName = "/windlass.sessions.v1.AgentService/ListAgentRevisions"
 	AgentService_ApplyBundle_FullMethodName        = "/windlass.sessions.v1.AgentService/ApplyBundle"
+	AgentService_ExplainModels_FullMethodName      = "/windlass.sessions.v1.AgentService/ExplainModels"
 )
 
 // AgentServiceClient is the client API for AgentService service.
@@ -54,6 +55,10 @@ type AgentServiceClient interface {
 	// "webhook". The bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same
 	// bundle again changes nothing. For policies, schedules and webhooks the caller also needs the permissions to create or update them.
 	ApplyBundle(ctx context.Context, in *ApplyBundleRequest, opts ...grpc.CallOption) (*ApplyBundleResponse, error)
+	// ExplainModels returns the models that a turn of the caller with an agent would call now, in order, and why. It calls no model.
+	// Errors: NOT_FOUND when the agent does not exist; FAILED_PRECONDITION for an agent with an executor, and for one whose model has
+	// placeholders of the session.
+	ExplainModels(ctx context.Context, in *ExplainModelsRequest, opts ...grpc.CallOption) (*ExplainModelsResponse, error)
 }
 
 type agentServiceClient struct {
@@ -134,6 +139,16 @@ func (c *agentServiceClient) ApplyBundle(ctx context.Context, in *ApplyBundleReq
 	return out, nil
 }
 
+func (c *agentServiceClient) ExplainModels(ctx context.Context, in *ExplainModelsRequest, opts ...grpc.CallOption) (*ExplainModelsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainModelsResponse)
+	err := c.cc.Invoke(ctx, AgentService_ExplainModels_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AgentServiceServer is the server API for AgentService service.
 // All implementations must embed UnimplementedAgentServiceServer
 // for forward compatibility.
@@ -158,6 +173,10 @@ type AgentServiceServer interface {
 	// "webhook". The bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same
 	// bundle again changes nothing. For policies, schedules and webhooks the caller also needs the permissions to create or update them.
 	ApplyBundle(context.Context, *ApplyBundleRequest) (*ApplyBundleResponse, error)
+	// ExplainModels returns the models that a turn of the caller with an agent would call now, in order, and why. It calls no model.
+	// Errors: NOT_FOUND when the agent does not exist; FAILED_PRECONDITION for an agent with an executor, and for one whose model has
+	// placeholders of the session.
+	ExplainModels(context.Context, *ExplainModelsRequest) (*ExplainModelsResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }
 
@@ -188,6 +207,9 @@ func (UnimplementedAgentServiceServer) ListAgentRevisions(context.Context, *List
 }
 func (UnimplementedAgentServiceServer) ApplyBundle(context.Context, *ApplyBundleRequest) (*ApplyBundleResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ApplyBundle not implemented")
+}
+func (UnimplementedAgentServiceServer) ExplainModels(context.Context, *ExplainModelsRequest) (*ExplainModelsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExplainModels not implemented")
 }
 func (UnimplementedAgentServiceServer) mustEmbedUnimplementedAgentServiceServer() {}
 func (UnimplementedAgentServiceServer) testEmbeddedByValue()                      {}
@@ -336,6 +358,24 @@ func _AgentService_ApplyBundle_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AgentService_ExplainModels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainModelsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServiceServer).ExplainModels(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AgentService_ExplainModels_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServiceServer).ExplainModels(ctx, req.(*ExplainModelsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AgentService_ServiceDesc is the grpc.ServiceDesc for AgentService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -370,6 +410,10 @@ var AgentService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ApplyBundle",
 			Handler:    _AgentService_ApplyBundle_Handler,
+		},
+		{
+			MethodName: "ExplainModels",
+			Handler:    _AgentService_ExplainModels_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

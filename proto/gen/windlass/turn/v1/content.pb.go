@@ -84,6 +84,103 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{0}
 }
 
+// AttemptClass says how an attempt of a model call ended, which decides what is done next.
+type AttemptClass int32
+
+const (
+	// Not set.
+	AttemptClass_ATTEMPT_CLASS_UNSPECIFIED AttemptClass = 0
+	// The model answered.
+	AttemptClass_ATTEMPT_CLASS_ANSWERED AttemptClass = 1
+	// The provider limits the rate of calls. The next key is tried, then the next target.
+	AttemptClass_ATTEMPT_CLASS_RATE_LIMIT AttemptClass = 2
+	// The provider failed or could not be reached. The next target is tried.
+	AttemptClass_ATTEMPT_CLASS_SERVER AttemptClass = 3
+	// The answer did not begin in time. The next target is tried.
+	AttemptClass_ATTEMPT_CLASS_FIRST_TOKEN AttemptClass = 4
+	// The answer stopped for too long. The next target is tried.
+	AttemptClass_ATTEMPT_CLASS_SLOW AttemptClass = 5
+	// The answer ended before it was complete, or could not be read. The next target is tried.
+	AttemptClass_ATTEMPT_CLASS_BROKEN_STREAM AttemptClass = 6
+	// The conversation is too long for the model. It is compacted, and the model is called again.
+	AttemptClass_ATTEMPT_CLASS_CONTEXT AttemptClass = 7
+	// The provider refused the key, or its account has no credit. The next key is tried, then the next target.
+	AttemptClass_ATTEMPT_CLASS_KEY AttemptClass = 8
+	// The provider refused the request or does not have the model. The next target is tried.
+	AttemptClass_ATTEMPT_CLASS_REJECTED AttemptClass = 9
+	// The provider's content filter ended the answer. The next target is tried if the route or the configuration says so.
+	AttemptClass_ATTEMPT_CLASS_FILTERED AttemptClass = 10
+	// A policy denies the model to the user. The provider was not called; the next target is tried.
+	AttemptClass_ATTEMPT_CLASS_DENIED AttemptClass = 11
+	// The answer exceeded a limit. The call ends.
+	AttemptClass_ATTEMPT_CLASS_EXCESSIVE AttemptClass = 12
+	// The turn was cancelled or its time was up while the model answered.
+	AttemptClass_ATTEMPT_CLASS_CUT AttemptClass = 13
+)
+
+// Enum value maps for AttemptClass.
+var (
+	AttemptClass_name = map[int32]string{
+		0:  "ATTEMPT_CLASS_UNSPECIFIED",
+		1:  "ATTEMPT_CLASS_ANSWERED",
+		2:  "ATTEMPT_CLASS_RATE_LIMIT",
+		3:  "ATTEMPT_CLASS_SERVER",
+		4:  "ATTEMPT_CLASS_FIRST_TOKEN",
+		5:  "ATTEMPT_CLASS_SLOW",
+		6:  "ATTEMPT_CLASS_BROKEN_STREAM",
+		7:  "ATTEMPT_CLASS_CONTEXT",
+		8:  "ATTEMPT_CLASS_KEY",
+		9:  "ATTEMPT_CLASS_REJECTED",
+		10: "ATTEMPT_CLASS_FILTERED",
+		11: "ATTEMPT_CLASS_DENIED",
+		12: "ATTEMPT_CLASS_EXCESSIVE",
+		13: "ATTEMPT_CLASS_CUT",
+	}
+	AttemptClass_value = map[string]int32{
+		"ATTEMPT_CLASS_UNSPECIFIED":   0,
+		"ATTEMPT_CLASS_ANSWERED":      1,
+		"ATTEMPT_CLASS_RATE_LIMIT":    2,
+		"ATTEMPT_CLASS_SERVER":        3,
+		"ATTEMPT_CLASS_FIRST_TOKEN":   4,
+		"ATTEMPT_CLASS_SLOW":          5,
+		"ATTEMPT_CLASS_BROKEN_STREAM": 6,
+		"ATTEMPT_CLASS_CONTEXT":       7,
+		"ATTEMPT_CLASS_KEY":           8,
+		"ATTEMPT_CLASS_REJECTED":      9,
+		"ATTEMPT_CLASS_FILTERED":      10,
+		"ATTEMPT_CLASS_DENIED":        11,
+		"ATTEMPT_CLASS_EXCESSIVE":     12,
+		"ATTEMPT_CLASS_CUT":           13,
+	}
+)
+
+func (x AttemptClass) Enum() *AttemptClass {
+	p := new(AttemptClass)
+	*p = x
+	return p
+}
+
+func (x AttemptClass) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AttemptClass) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_turn_v1_content_proto_enumTypes[1].Descriptor()
+}
+
+func (AttemptClass) Type() protoreflect.EnumType {
+	return &file_windlass_turn_v1_content_proto_enumTypes[1]
+}
+
+func (x AttemptClass) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AttemptClass.Descriptor instead.
+func (AttemptClass) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
+}
+
 // Strategy is how the built-in engine decides what to do next.
 type Strategy int32
 
@@ -138,11 +235,11 @@ func (x Strategy) String() string {
 }
 
 func (Strategy) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_turn_v1_content_proto_enumTypes[1].Descriptor()
+	return file_windlass_turn_v1_content_proto_enumTypes[2].Descriptor()
 }
 
 func (Strategy) Type() protoreflect.EnumType {
-	return &file_windlass_turn_v1_content_proto_enumTypes[1]
+	return &file_windlass_turn_v1_content_proto_enumTypes[2]
 }
 
 func (x Strategy) Number() protoreflect.EnumNumber {
@@ -151,7 +248,7 @@ func (x Strategy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Strategy.Descriptor instead.
 func (Strategy) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
 }
 
 // PlanStepStatus is the status of a step of a plan.
@@ -199,11 +296,11 @@ func (x PlanStepStatus) String() string {
 }
 
 func (PlanStepStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_turn_v1_content_proto_enumTypes[2].Descriptor()
+	return file_windlass_turn_v1_content_proto_enumTypes[3].Descriptor()
 }
 
 func (PlanStepStatus) Type() protoreflect.EnumType {
-	return &file_windlass_turn_v1_content_proto_enumTypes[2]
+	return &file_windlass_turn_v1_content_proto_enumTypes[3]
 }
 
 func (x PlanStepStatus) Number() protoreflect.EnumNumber {
@@ -212,7 +309,7 @@ func (x PlanStepStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlanStepStatus.Descriptor instead.
 func (PlanStepStatus) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
 }
 
 // EffectClass says whether a tool call may be repeated when its outcome is unknown.
@@ -256,11 +353,11 @@ func (x EffectClass) String() string {
 }
 
 func (EffectClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_turn_v1_content_proto_enumTypes[3].Descriptor()
+	return file_windlass_turn_v1_content_proto_enumTypes[4].Descriptor()
 }
 
 func (EffectClass) Type() protoreflect.EnumType {
-	return &file_windlass_turn_v1_content_proto_enumTypes[3]
+	return &file_windlass_turn_v1_content_proto_enumTypes[4]
 }
 
 func (x EffectClass) Number() protoreflect.EnumNumber {
@@ -269,7 +366,7 @@ func (x EffectClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EffectClass.Descriptor instead.
 func (EffectClass) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 // TurnStatus is the status of a turn.
@@ -325,11 +422,11 @@ func (x TurnStatus) String() string {
 }
 
 func (TurnStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_turn_v1_content_proto_enumTypes[4].Descriptor()
+	return file_windlass_turn_v1_content_proto_enumTypes[5].Descriptor()
 }
 
 func (TurnStatus) Type() protoreflect.EnumType {
-	return &file_windlass_turn_v1_content_proto_enumTypes[4]
+	return &file_windlass_turn_v1_content_proto_enumTypes[5]
 }
 
 func (x TurnStatus) Number() protoreflect.EnumNumber {
@@ -338,7 +435,7 @@ func (x TurnStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TurnStatus.Descriptor instead.
 func (TurnStatus) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{5}
 }
 
 // ContentPart is one piece of a message or of a tool's result.
@@ -1432,6 +1529,124 @@ func (x *Price) GetCurrency() string {
 	return ""
 }
 
+// ModelAttempt is one attempt of a model call: one request to one target.
+type ModelAttempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Target, "provider/model".
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// Alias of the provider's key (inference.keys); empty for a provider with a single key.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// How it ended.
+	Class AttemptClass `protobuf:"varint,3,opt,name=class,proto3,enum=windlass.turn.v1.AttemptClass" json:"class,omitempty"`
+	// When it started.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Duration in milliseconds.
+	DurationMs int32 `protobuf:"varint,5,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
+	// Time until the first piece of the answer, in milliseconds; 0 = there was none.
+	FirstTokenMs int32 `protobuf:"varint,6,opt,name=first_token_ms,json=firstTokenMs,proto3" json:"first_token_ms,omitempty"`
+	// What it used; of an attempt that failed after its answer had begun, an estimate. Unset when it used nothing.
+	Usage *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Why it failed; empty for an answer.
+	Message string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
+	// Time after which the provider may be called again, in milliseconds; 0 = it does not say.
+	RetryAfterMs  int64 `protobuf:"varint,9,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelAttempt) Reset() {
+	*x = ModelAttempt{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelAttempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelAttempt) ProtoMessage() {}
+
+func (x *ModelAttempt) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelAttempt.ProtoReflect.Descriptor instead.
+func (*ModelAttempt) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ModelAttempt) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ModelAttempt) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ModelAttempt) GetClass() AttemptClass {
+	if x != nil {
+		return x.Class
+	}
+	return AttemptClass_ATTEMPT_CLASS_UNSPECIFIED
+}
+
+func (x *ModelAttempt) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ModelAttempt) GetDurationMs() int32 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
+func (x *ModelAttempt) GetFirstTokenMs() int32 {
+	if x != nil {
+		return x.FirstTokenMs
+	}
+	return 0
+}
+
+func (x *ModelAttempt) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *ModelAttempt) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ModelAttempt) GetRetryAfterMs() int64 {
+	if x != nil {
+		return x.RetryAfterMs
+	}
+	return 0
+}
+
 // LimitUse reports how much of a limit is used: a limit of a budget, or of a turn.
 type LimitUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1455,7 +1670,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1682,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1695,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LimitUse) GetScope() string {
@@ -1561,7 +1776,7 @@ type LimitReached struct {
 
 func (x *LimitReached) Reset() {
 	*x = LimitReached{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1788,7 @@ func (x *LimitReached) String() string {
 func (*LimitReached) ProtoMessage() {}
 
 func (x *LimitReached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1801,7 @@ func (x *LimitReached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitReached.ProtoReflect.Descriptor instead.
 func (*LimitReached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LimitReached) GetCode() string {
@@ -1662,7 +1877,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1889,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1902,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -1731,7 +1946,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +1958,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +1971,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TurnError) GetCode() string {
@@ -1870,7 +2085,19 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\finput_micros\x18\x01 \x01(\x03R\vinputMicros\x12#\n" +
 	"\routput_micros\x18\x02 \x01(\x03R\foutputMicros\x12.\n" +
 	"\x13cached_input_micros\x18\x03 \x01(\x03R\x11cachedInputMicros\x12\x1a\n" +
-	"\bcurrency\x18\x04 \x01(\tR\bcurrency\"\xb7\x01\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\"\xdd\x02\n" +
+	"\fModelAttempt\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x124\n" +
+	"\x05class\x18\x03 \x01(\x0e2\x1e.windlass.turn.v1.AttemptClassR\x05class\x129\n" +
+	"\n" +
+	"start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x1f\n" +
+	"\vduration_ms\x18\x05 \x01(\x05R\n" +
+	"durationMs\x12$\n" +
+	"\x0efirst_token_ms\x18\x06 \x01(\x05R\ffirstTokenMs\x12-\n" +
+	"\x05usage\x18\a \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\x12$\n" +
+	"\x0eretry_after_ms\x18\t \x01(\x03R\fretryAfterMs\"\xb7\x01\n" +
 	"\bLimitUse\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x1b\n" +
 	"\tbudget_id\x18\x02 \x01(\tR\bbudgetId\x12\x12\n" +
@@ -1902,7 +2129,23 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
 	"\x0eROLE_ASSISTANT\x10\x02\x12\r\n" +
-	"\tROLE_TOOL\x10\x03*\xa0\x01\n" +
+	"\tROLE_TOOL\x10\x03*\x91\x03\n" +
+	"\fAttemptClass\x12\x1d\n" +
+	"\x19ATTEMPT_CLASS_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16ATTEMPT_CLASS_ANSWERED\x10\x01\x12\x1c\n" +
+	"\x18ATTEMPT_CLASS_RATE_LIMIT\x10\x02\x12\x18\n" +
+	"\x14ATTEMPT_CLASS_SERVER\x10\x03\x12\x1d\n" +
+	"\x19ATTEMPT_CLASS_FIRST_TOKEN\x10\x04\x12\x16\n" +
+	"\x12ATTEMPT_CLASS_SLOW\x10\x05\x12\x1f\n" +
+	"\x1bATTEMPT_CLASS_BROKEN_STREAM\x10\x06\x12\x19\n" +
+	"\x15ATTEMPT_CLASS_CONTEXT\x10\a\x12\x15\n" +
+	"\x11ATTEMPT_CLASS_KEY\x10\b\x12\x1a\n" +
+	"\x16ATTEMPT_CLASS_REJECTED\x10\t\x12\x1a\n" +
+	"\x16ATTEMPT_CLASS_FILTERED\x10\n" +
+	"\x12\x18\n" +
+	"\x14ATTEMPT_CLASS_DENIED\x10\v\x12\x1b\n" +
+	"\x17ATTEMPT_CLASS_EXCESSIVE\x10\f\x12\x15\n" +
+	"\x11ATTEMPT_CLASS_CUT\x10\r*\xa0\x01\n" +
 	"\bStrategy\x12\x18\n" +
 	"\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTRATEGY_REACT\x10\x01\x12\x13\n" +
@@ -1945,51 +2188,56 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_content_proto_rawDescData
 }
 
-var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
-	(Strategy)(0),                 // 1: windlass.turn.v1.Strategy
-	(PlanStepStatus)(0),           // 2: windlass.turn.v1.PlanStepStatus
-	(EffectClass)(0),              // 3: windlass.turn.v1.EffectClass
-	(TurnStatus)(0),               // 4: windlass.turn.v1.TurnStatus
-	(*ContentPart)(nil),           // 5: windlass.turn.v1.ContentPart
-	(*FileRef)(nil),               // 6: windlass.turn.v1.FileRef
-	(*Blob)(nil),                  // 7: windlass.turn.v1.Blob
-	(*ResourceLink)(nil),          // 8: windlass.turn.v1.ResourceLink
-	(*EmbeddedResource)(nil),      // 9: windlass.turn.v1.EmbeddedResource
-	(*ToolCall)(nil),              // 10: windlass.turn.v1.ToolCall
-	(*ToolResult)(nil),            // 11: windlass.turn.v1.ToolResult
-	(*Message)(nil),               // 12: windlass.turn.v1.Message
-	(*Verbatim)(nil),              // 13: windlass.turn.v1.Verbatim
-	(*Usage)(nil),                 // 14: windlass.turn.v1.Usage
-	(*Price)(nil),                 // 15: windlass.turn.v1.Price
-	(*LimitUse)(nil),              // 16: windlass.turn.v1.LimitUse
-	(*LimitReached)(nil),          // 17: windlass.turn.v1.LimitReached
-	(*PlanStep)(nil),              // 18: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 19: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 20: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(AttemptClass)(0),             // 1: windlass.turn.v1.AttemptClass
+	(Strategy)(0),                 // 2: windlass.turn.v1.Strategy
+	(PlanStepStatus)(0),           // 3: windlass.turn.v1.PlanStepStatus
+	(EffectClass)(0),              // 4: windlass.turn.v1.EffectClass
+	(TurnStatus)(0),               // 5: windlass.turn.v1.TurnStatus
+	(*ContentPart)(nil),           // 6: windlass.turn.v1.ContentPart
+	(*FileRef)(nil),               // 7: windlass.turn.v1.FileRef
+	(*Blob)(nil),                  // 8: windlass.turn.v1.Blob
+	(*ResourceLink)(nil),          // 9: windlass.turn.v1.ResourceLink
+	(*EmbeddedResource)(nil),      // 10: windlass.turn.v1.EmbeddedResource
+	(*ToolCall)(nil),              // 11: windlass.turn.v1.ToolCall
+	(*ToolResult)(nil),            // 12: windlass.turn.v1.ToolResult
+	(*Message)(nil),               // 13: windlass.turn.v1.Message
+	(*Verbatim)(nil),              // 14: windlass.turn.v1.Verbatim
+	(*Usage)(nil),                 // 15: windlass.turn.v1.Usage
+	(*Price)(nil),                 // 16: windlass.turn.v1.Price
+	(*ModelAttempt)(nil),          // 17: windlass.turn.v1.ModelAttempt
+	(*LimitUse)(nil),              // 18: windlass.turn.v1.LimitUse
+	(*LimitReached)(nil),          // 19: windlass.turn.v1.LimitReached
+	(*PlanStep)(nil),              // 20: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 21: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 22: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
-	7,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
-	8,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
-	9,  // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
-	6,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
-	5,  // 4: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	20, // 5: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	8,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
+	9,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
+	10, // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
+	7,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
+	6,  // 4: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	22, // 5: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 6: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
-	5,  // 7: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
-	10, // 8: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	11, // 9: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	21, // 10: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	13, // 11: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
-	2,  // 12: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	6,  // 7: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
+	11, // 8: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	12, // 9: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
+	23, // 10: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	14, // 11: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
+	1,  // 12: windlass.turn.v1.ModelAttempt.class:type_name -> windlass.turn.v1.AttemptClass
+	23, // 13: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
+	15, // 14: windlass.turn.v1.ModelAttempt.usage:type_name -> windlass.turn.v1.Usage
+	3,  // 15: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_content_proto_init() }
@@ -2013,8 +2261,8 @@ func file_windlass_turn_v1_content_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   15,
+			NumEnums:      6,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

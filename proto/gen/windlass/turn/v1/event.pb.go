@@ -1026,7 +1026,13 @@ type TurnStarted struct {
 	// Names of the tools that the model can call.
 	Tools []string `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Hash over the pinned tool definitions.
-	SurfaceHash   string `protobuf:"bytes,5,opt,name=surface_hash,json=surfaceHash,proto3" json:"surface_hash,omitempty"`
+	SurfaceHash string `protobuf:"bytes,5,opt,name=surface_hash,json=surfaceHash,proto3" json:"surface_hash,omitempty"`
+	// Models that are called, in this order, when `model` fails.
+	Fallbacks []string `protobuf:"bytes,40,rep,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	// Name of the route that chose the models; empty = those of the agent.
+	Route string `protobuf:"bytes,41,opt,name=route,proto3" json:"route,omitempty"`
+	// Revision of the routes; set with the route.
+	RouteRevision string `protobuf:"bytes,42,opt,name=route_revision,json=routeRevision,proto3" json:"route_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1092,6 +1098,27 @@ func (x *TurnStarted) GetTools() []string {
 func (x *TurnStarted) GetSurfaceHash() string {
 	if x != nil {
 		return x.SurfaceHash
+	}
+	return ""
+}
+
+func (x *TurnStarted) GetFallbacks() []string {
+	if x != nil {
+		return x.Fallbacks
+	}
+	return nil
+}
+
+func (x *TurnStarted) GetRoute() string {
+	if x != nil {
+		return x.Route
+	}
+	return ""
+}
+
+func (x *TurnStarted) GetRouteRevision() string {
+	if x != nil {
+		return x.RouteRevision
 	}
 	return ""
 }
@@ -1892,7 +1919,9 @@ type StepFinished struct {
 	// Duration of the successful attempt, in milliseconds.
 	DurationMs int32 `protobuf:"varint,2,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	// Set when the step ended with an error.
-	Error         *TurnError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error *TurnError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// Attempts of the step's model calls, in order.
+	ModelAttempts []*ModelAttempt `protobuf:"bytes,40,rep,name=model_attempts,json=modelAttempts,proto3" json:"model_attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1944,6 +1973,13 @@ func (x *StepFinished) GetDurationMs() int32 {
 func (x *StepFinished) GetError() *TurnError {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *StepFinished) GetModelAttempts() []*ModelAttempt {
+	if x != nil {
+		return x.ModelAttempts
 	}
 	return nil
 }
@@ -4346,13 +4382,16 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tR\tmessageId\x123\n" +
 	"\x05input\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\x05input\x12\x1a\n" +
-	"\bposition\x18\x04 \x01(\rR\bposition\"\xa6\x01\n" +
+	"\bposition\x18\x04 \x01(\rR\bposition\"\x81\x02\n" +
 	"\vTurnStarted\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x12\x14\n" +
 	"\x05model\x18\x03 \x01(\tR\x05model\x12\x14\n" +
 	"\x05tools\x18\x04 \x03(\tR\x05tools\x12!\n" +
-	"\fsurface_hash\x18\x05 \x01(\tR\vsurfaceHash\"\xda\x02\n" +
+	"\fsurface_hash\x18\x05 \x01(\tR\vsurfaceHash\x12\x1c\n" +
+	"\tfallbacks\x18( \x03(\tR\tfallbacks\x12\x14\n" +
+	"\x05route\x18) \x01(\tR\x05route\x12%\n" +
+	"\x0eroute_revision\x18* \x01(\tR\rrouteRevision\"\xda\x02\n" +
 	"\tTurnEnded\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
@@ -4415,12 +4454,13 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x05steps\x18\x02 \x03(\v2\x1a.windlass.turn.v1.PlanStepR\x05steps\"7\n" +
 	"\vStepStarted\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"v\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xbd\x01\n" +
 	"\fStepFinished\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1f\n" +
 	"\vduration_ms\x18\x02 \x01(\x05R\n" +
 	"durationMs\x121\n" +
-	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"E\n" +
+	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12E\n" +
+	"\x0emodel_attempts\x18( \x03(\v2\x1e.windlass.turn.v1.ModelAttemptR\rmodelAttempts\"E\n" +
 	"\x0eMessageStarted\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x14\n" +
@@ -4691,15 +4731,16 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*LimitReached)(nil),           // 50: windlass.turn.v1.LimitReached
 	(Strategy)(0),                  // 51: windlass.turn.v1.Strategy
 	(*PlanStep)(nil),               // 52: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 53: windlass.turn.v1.Message
-	(OutputMode)(0),                // 54: windlass.turn.v1.OutputMode
-	(*structpb.Struct)(nil),        // 55: google.protobuf.Struct
-	(EffectClass)(0),               // 56: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 57: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 58: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 59: windlass.turn.v1.WaitKind
-	(AuthorizationKind)(0),         // 60: windlass.turn.v1.AuthorizationKind
-	(*LimitUse)(nil),               // 61: windlass.turn.v1.LimitUse
+	(*ModelAttempt)(nil),           // 53: windlass.turn.v1.ModelAttempt
+	(*Message)(nil),                // 54: windlass.turn.v1.Message
+	(OutputMode)(0),                // 55: windlass.turn.v1.OutputMode
+	(*structpb.Struct)(nil),        // 56: google.protobuf.Struct
+	(EffectClass)(0),               // 57: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 58: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 59: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 60: windlass.turn.v1.WaitKind
+	(AuthorizationKind)(0),         // 61: windlass.turn.v1.AuthorizationKind
+	(*LimitUse)(nil),               // 62: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	1,  // 0: windlass.turn.v1.Events.events:type_name -> windlass.turn.v1.Event
@@ -4756,41 +4797,42 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	51, // 51: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
 	52, // 52: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
 	49, // 53: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	53, // 54: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	48, // 55: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	54, // 56: windlass.turn.v1.MessageCompleted.output_mode:type_name -> windlass.turn.v1.OutputMode
-	55, // 57: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	56, // 58: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	57, // 59: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	58, // 60: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	59, // 61: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	46, // 62: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	55, // 63: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	56, // 64: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	45, // 65: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	45, // 66: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	58, // 67: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	27, // 68: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	59, // 69: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	55, // 70: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	55, // 71: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	45, // 72: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	58, // 73: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	60, // 74: windlass.turn.v1.AuthRequired.kind:type_name -> windlass.turn.v1.AuthorizationKind
-	45, // 75: windlass.turn.v1.AuthRequired.expire_time:type_name -> google.protobuf.Timestamp
-	58, // 76: windlass.turn.v1.AuthResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	47, // 77: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	48, // 78: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	50, // 79: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	45, // 80: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
-	48, // 81: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	61, // 82: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	61, // 83: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	53, // 54: windlass.turn.v1.StepFinished.model_attempts:type_name -> windlass.turn.v1.ModelAttempt
+	54, // 55: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	48, // 56: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	55, // 57: windlass.turn.v1.MessageCompleted.output_mode:type_name -> windlass.turn.v1.OutputMode
+	56, // 58: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	57, // 59: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	58, // 60: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	59, // 61: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	60, // 62: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	46, // 63: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	56, // 64: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	57, // 65: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 66: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 67: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	59, // 68: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	27, // 69: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	60, // 70: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	56, // 71: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	56, // 72: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	45, // 73: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	59, // 74: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	61, // 75: windlass.turn.v1.AuthRequired.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	45, // 76: windlass.turn.v1.AuthRequired.expire_time:type_name -> google.protobuf.Timestamp
+	59, // 77: windlass.turn.v1.AuthResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	47, // 78: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	48, // 79: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	50, // 80: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	45, // 81: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
+	48, // 82: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	62, // 83: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	62, // 84: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }

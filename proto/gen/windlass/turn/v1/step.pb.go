@@ -588,7 +588,9 @@ type StepOutcome struct {
 	// Worker of that attempt; empty if unknown.
 	Worker string `protobuf:"bytes,32,opt,name=worker,proto3" json:"worker,omitempty"`
 	// For tool: ID of the turn that the call started for a sub-agent; empty for other tools.
-	ChildTurnId   string `protobuf:"bytes,33,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
+	ChildTurnId string `protobuf:"bytes,33,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
+	// Attempts of the step's model calls, in order. Their usage adds up to that of the step.
+	ModelAttempts []*ModelAttempt `protobuf:"bytes,40,rep,name=model_attempts,json=modelAttempts,proto3" json:"model_attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +800,13 @@ func (x *StepOutcome) GetChildTurnId() string {
 	return ""
 }
 
+func (x *StepOutcome) GetModelAttempts() []*ModelAttempt {
+	if x != nil {
+		return x.ModelAttempts
+	}
+	return nil
+}
+
 // Progress is what the workflow of a turn receives about its steps. It is stored in workflow history.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -899,6 +908,14 @@ type Surface struct {
 	ResumedPlan *PlanRef `protobuf:"bytes,21,opt,name=resumed_plan,json=resumedPlan,proto3" json:"resumed_plan,omitempty"`
 	// Number of plans that the re-run turn had written before that point.
 	ResumedPlans uint32 `protobuf:"varint,22,opt,name=resumed_plans,json=resumedPlans,proto3" json:"resumed_plans,omitempty"`
+	// Models that are called, in this order, when `model` fails.
+	Fallbacks []*Target `protobuf:"bytes,40,rep,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	// Name of the route (inference.routes) that chose the models; empty = those of the agent.
+	Route string `protobuf:"bytes,41,opt,name=route,proto3" json:"route,omitempty"`
+	// Revision of the routes.
+	RouteRevision string `protobuf:"bytes,42,opt,name=route_revision,json=routeRevision,proto3" json:"route_revision,omitempty"`
+	// An answer that the provider's content filter ended is requested from the next target.
+	SwitchOnFilter bool `protobuf:"varint,43,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
 	// The answer has a schema: a model step may call the model again to repair it.
 	StructuredOutput bool `protobuf:"varint,60,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -1082,11 +1099,94 @@ func (x *Surface) GetResumedPlans() uint32 {
 	return 0
 }
 
+func (x *Surface) GetFallbacks() []*Target {
+	if x != nil {
+		return x.Fallbacks
+	}
+	return nil
+}
+
+func (x *Surface) GetRoute() string {
+	if x != nil {
+		return x.Route
+	}
+	return ""
+}
+
+func (x *Surface) GetRouteRevision() string {
+	if x != nil {
+		return x.RouteRevision
+	}
+	return ""
+}
+
+func (x *Surface) GetSwitchOnFilter() bool {
+	if x != nil {
+		return x.SwitchOnFilter
+	}
+	return false
+}
+
 func (x *Surface) GetStructuredOutput() bool {
 	if x != nil {
 		return x.StructuredOutput
 	}
 	return false
+}
+
+// Target is a model of a chain.
+type Target struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "provider/model".
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// Price of the model's tokens; unset when it has none.
+	Price         *Price `protobuf:"bytes,2,opt,name=price,proto3" json:"price,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Target) Reset() {
+	*x = Target{}
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Target) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Target) ProtoMessage() {}
+
+func (x *Target) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Target.ProtoReflect.Descriptor instead.
+func (*Target) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Target) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Target) GetPrice() *Price {
+	if x != nil {
+		return x.Price
+	}
+	return nil
 }
 
 var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
@@ -1130,7 +1230,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
 	"stopReason\x121\n" +
 	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12C\n" +
-	"\rlimit_reached\x18\x04 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xdf\a\n" +
+	"\rlimit_reached\x18\x04 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xa6\b\n" +
 	"\vStepOutcome\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x123\n" +
@@ -1159,11 +1259,12 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"start_time\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x1a\n" +
 	"\battempts\x18\x1f \x01(\rR\battempts\x12\x16\n" +
 	"\x06worker\x18  \x01(\tR\x06worker\x12\"\n" +
-	"\rchild_turn_id\x18! \x01(\tR\vchildTurnId\"d\n" +
+	"\rchild_turn_id\x18! \x01(\tR\vchildTurnId\x12E\n" +
+	"\x0emodel_attempts\x18( \x03(\v2\x1e.windlass.turn.v1.ModelAttemptR\rmodelAttempts\"d\n" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xec\x06\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\x8b\b\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -1187,8 +1288,15 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x11max_output_tokens\x18\x13 \x01(\x05R\x0fmaxOutputTokens\x12!\n" +
 	"\fturn_seconds\x18\x14 \x01(\rR\vturnSeconds\x12<\n" +
 	"\fresumed_plan\x18\x15 \x01(\v2\x19.windlass.turn.v1.PlanRefR\vresumedPlan\x12#\n" +
-	"\rresumed_plans\x18\x16 \x01(\rR\fresumedPlans\x12+\n" +
-	"\x11structured_output\x18< \x01(\bR\x10structuredOutput*\xe3\x01\n" +
+	"\rresumed_plans\x18\x16 \x01(\rR\fresumedPlans\x126\n" +
+	"\tfallbacks\x18( \x03(\v2\x18.windlass.turn.v1.TargetR\tfallbacks\x12\x14\n" +
+	"\x05route\x18) \x01(\tR\x05route\x12%\n" +
+	"\x0eroute_revision\x18* \x01(\tR\rrouteRevision\x12(\n" +
+	"\x10switch_on_filter\x18+ \x01(\bR\x0eswitchOnFilter\x12+\n" +
+	"\x11structured_output\x18< \x01(\bR\x10structuredOutput\"M\n" +
+	"\x06Target\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12-\n" +
+	"\x05price\x18\x02 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price*\xe3\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +
@@ -1215,7 +1323,7 @@ func file_windlass_turn_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(StepKind)(0),                 // 0: windlass.turn.v1.StepKind
 	(*StepRef)(nil),               // 1: windlass.turn.v1.StepRef
@@ -1226,49 +1334,54 @@ var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(*StepOutcome)(nil),           // 6: windlass.turn.v1.StepOutcome
 	(*Progress)(nil),              // 7: windlass.turn.v1.Progress
 	(*Surface)(nil),               // 8: windlass.turn.v1.Surface
-	(Strategy)(0),                 // 9: windlass.turn.v1.Strategy
-	(*WaitRef)(nil),               // 10: windlass.turn.v1.WaitRef
-	(*PlanStep)(nil),              // 11: windlass.turn.v1.PlanStep
-	(TurnStatus)(0),               // 12: windlass.turn.v1.TurnStatus
-	(*TurnError)(nil),             // 13: windlass.turn.v1.TurnError
-	(*LimitReached)(nil),          // 14: windlass.turn.v1.LimitReached
-	(*Usage)(nil),                 // 15: windlass.turn.v1.Usage
-	(*WaitAnswer)(nil),            // 16: windlass.turn.v1.WaitAnswer
-	(*LimitUse)(nil),              // 17: windlass.turn.v1.LimitUse
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*Price)(nil),                 // 19: windlass.turn.v1.Price
+	(*Target)(nil),                // 9: windlass.turn.v1.Target
+	(Strategy)(0),                 // 10: windlass.turn.v1.Strategy
+	(*WaitRef)(nil),               // 11: windlass.turn.v1.WaitRef
+	(*PlanStep)(nil),              // 12: windlass.turn.v1.PlanStep
+	(TurnStatus)(0),               // 13: windlass.turn.v1.TurnStatus
+	(*TurnError)(nil),             // 14: windlass.turn.v1.TurnError
+	(*LimitReached)(nil),          // 15: windlass.turn.v1.LimitReached
+	(*Usage)(nil),                 // 16: windlass.turn.v1.Usage
+	(*WaitAnswer)(nil),            // 17: windlass.turn.v1.WaitAnswer
+	(*LimitUse)(nil),              // 18: windlass.turn.v1.LimitUse
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*ModelAttempt)(nil),          // 20: windlass.turn.v1.ModelAttempt
+	(*Price)(nil),                 // 21: windlass.turn.v1.Price
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
 	4,  // 1: windlass.turn.v1.StepRef.call:type_name -> windlass.turn.v1.ToolCallRef
 	5,  // 2: windlass.turn.v1.StepRef.ending:type_name -> windlass.turn.v1.Ending
-	9,  // 3: windlass.turn.v1.StepRef.strategy:type_name -> windlass.turn.v1.Strategy
+	10, // 3: windlass.turn.v1.StepRef.strategy:type_name -> windlass.turn.v1.Strategy
 	3,  // 4: windlass.turn.v1.StepRef.plan:type_name -> windlass.turn.v1.PlanRef
-	10, // 5: windlass.turn.v1.StepRef.wait:type_name -> windlass.turn.v1.WaitRef
+	11, // 5: windlass.turn.v1.StepRef.wait:type_name -> windlass.turn.v1.WaitRef
 	2,  // 6: windlass.turn.v1.StepRef.compact:type_name -> windlass.turn.v1.CompactRef
-	11, // 7: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
-	12, // 8: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
-	13, // 9: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
-	14, // 10: windlass.turn.v1.Ending.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	12, // 7: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
+	13, // 8: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
+	14, // 9: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
+	15, // 10: windlass.turn.v1.Ending.limit_reached:type_name -> windlass.turn.v1.LimitReached
 	0,  // 11: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
 	8,  // 12: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
 	4,  // 13: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
-	15, // 14: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
-	13, // 15: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
-	9,  // 16: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
-	10, // 17: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
-	16, // 18: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
-	17, // 19: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
-	18, // 20: windlass.turn.v1.StepOutcome.start_time:type_name -> google.protobuf.Timestamp
-	6,  // 21: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 22: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	19, // 23: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
-	3,  // 24: windlass.turn.v1.Surface.resumed_plan:type_name -> windlass.turn.v1.PlanRef
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	16, // 14: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
+	14, // 15: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
+	10, // 16: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
+	11, // 17: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
+	17, // 18: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
+	18, // 19: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
+	19, // 20: windlass.turn.v1.StepOutcome.start_time:type_name -> google.protobuf.Timestamp
+	20, // 21: windlass.turn.v1.StepOutcome.model_attempts:type_name -> windlass.turn.v1.ModelAttempt
+	6,  // 22: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	10, // 23: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	21, // 24: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
+	3,  // 25: windlass.turn.v1.Surface.resumed_plan:type_name -> windlass.turn.v1.PlanRef
+	9,  // 26: windlass.turn.v1.Surface.fallbacks:type_name -> windlass.turn.v1.Target
+	21, // 27: windlass.turn.v1.Target.price:type_name -> windlass.turn.v1.Price
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
@@ -1284,7 +1397,7 @@ func file_windlass_turn_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_step_proto_rawDesc), len(file_windlass_turn_v1_step_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

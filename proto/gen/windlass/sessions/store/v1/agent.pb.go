@@ -68,6 +68,8 @@ type StoredAgent struct {
 	Agents []string `protobuf:"bytes,22,rep,name=agents,proto3" json:"agents,omitempty"`
 	// Tokens of the model's window that a turn uses at most.
 	MaxContextTokens int32 `protobuf:"varint,23,opt,name=max_context_tokens,json=maxContextTokens,proto3" json:"max_context_tokens,omitempty"`
+	// Models that are called when the first one fails.
+	Fallbacks []string `protobuf:"bytes,40,rep,name=fallbacks,proto3" json:"fallbacks,omitempty"`
 	// How the model writes its answers.
 	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
 	// JSON Schema of the answer of a turn.
@@ -246,6 +248,13 @@ func (x *StoredAgent) GetMaxContextTokens() int32 {
 		return x.MaxContextTokens
 	}
 	return 0
+}
+
+func (x *StoredAgent) GetFallbacks() []string {
+	if x != nil {
+		return x.Fallbacks
+	}
+	return nil
 }
 
 func (x *StoredAgent) GetGeneration() *v1.Generation {
@@ -573,7 +582,7 @@ var File_windlass_sessions_store_v1_agent_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xcb\t\n" +
+	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xe9\t\n" +
 	"\vStoredAgent\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\"\n" +
@@ -597,7 +606,8 @@ const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\ashields\x18\x13 \x03(\tR\ashields\x12F\n" +
 	"\bexecutor\x18\x15 \x01(\v2*.windlass.sessions.store.v1.StoredExecutorR\bexecutor\x12\x16\n" +
 	"\x06agents\x18\x16 \x03(\tR\x06agents\x12,\n" +
-	"\x12max_context_tokens\x18\x17 \x01(\x05R\x10maxContextTokens\x12<\n" +
+	"\x12max_context_tokens\x18\x17 \x01(\x05R\x10maxContextTokens\x12\x1c\n" +
+	"\tfallbacks\x18( \x03(\tR\tfallbacks\x12<\n" +
 	"\n" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12<\n" +

@@ -1,6 +1,4 @@
-// Package exact gives CEL expressions the integers of JSON as they are written. CEL takes the numbers of google.protobuf.Value for doubles,
-// which are rounded beyond 2^53: a rule about an id would hold for another one.
-package exact
+package condition
 
 import (
 	"strconv"
@@ -15,8 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 )
 
-// Types is the option of an environment that knows messages, and whose values have exact integers. Integers that are doubles without being
-// rounded stay doubles, so that expressions can calculate with them as with other numbers.
+// Types is the option of an environment that knows messages, and whose values have exact integers: CEL takes the numbers of
+// google.protobuf.Value for doubles, which are rounded beyond 2^53, so that a rule about an id would hold for another one. Integers
+// that are doubles without being rounded stay doubles, so that expressions can calculate with them as with other numbers.
 func Types(messages ...proto.Message) (cel.EnvOption, error) {
 	registry, err := types.NewProtoRegistry(types.ProtoTypeDefs(messages...))
 	if err != nil {

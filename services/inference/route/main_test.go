@@ -1,4 +1,4 @@
-package exact_test
+package route_test
 
 import (
 	"testing"

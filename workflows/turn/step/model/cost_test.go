@@ -1,9 +1,10 @@
-package runner
+package model_test
 
 import (
 	"testing"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 )
 
 func TestWhatACallCosts(t *testing.T) {
@@ -22,7 +23,7 @@ func TestWhatACallCosts(t *testing.T) {
 		{name: "nothing used", price: price, want: 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			addCost(tt.price, tt.used)
+			model.AddCost(tt.price, tt.used)
 			if got := tt.used.GetCostMicros(); got != tt.want {
 				t.Errorf("cost %d, want %d", got, tt.want)
 			}

@@ -1,4 +1,4 @@
-package exact_test
+package condition_test
 
 import (
 	"testing"
@@ -6,12 +6,12 @@ import (
 	"cel.dev/cel-go/cel"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/condition"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	"github.com/windlass-dev/windlass/services/policy/exact"
 )
 
 func TestIntegersAreComparedAsTheyAreWritten(t *testing.T) {
-	known, err := exact.Types(&policyv1.Principal{})
+	known, err := condition.Types(&policyv1.Principal{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,230 @@
+// Package attempt carries out one model call over the targets of its chain: what an attempt failed with decides whether the call goes to
+// the next key or target, is compacted, or ends. An attempt whose answer has begun ends the stream; its caller requests the rest of the
+// chain with the attempts so far, after it has reset the message.
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/modelcall"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/route"
+)
+
+// Call is one model call.
+type Call struct {
+	// Targets are the models that may answer, in order; at least one.
+	Targets []catalog.Model
+	// Request is what they are asked.
+	Request provider.Request
+	// Made are the attempts so far, all of which failed.
+	Made []*turnv1.ModelAttempt
+	// MaxAttempts bounds the attempts, those so far included; 0 = no limit. Time bounds the rest of the call; 0 = no limit.
+	MaxAttempts int
+	Time        time.Duration
+	// Principal is for whom the call is made; nil = policy is not asked.
+	Principal *policyv1.Principal
+	// Session keeps to one key.
+	Session string
+	// SwitchOnFilter requests an answer that a content filter ended from the next target.
+	SwitchOnFilter bool
+}
+
+// Receiver receives an answer. An error of it ends the call and is returned.
+type Receiver interface {
+	// Piece takes the next piece, which is not empty.
+	Piece(d provider.Delta) error
+	// Attempt takes an attempt that failed; or, without a class, one that starts after another one has failed.
+	Attempt(a *turnv1.ModelAttempt) error
+	// Finish takes the whole answer, after its pieces, and the attempt that gave it.
+	Finish(a *modelcall.Answer, by *turnv1.ModelAttempt) error
+}
+
+// Caller makes model calls. It is safe for concurrent use.
+type Caller struct {
+	calls  *modelcall.Caller
+	policy route.Policy
+}
+
+// New returns a caller.
+func New(calls *modelcall.Caller, policy route.Policy) *Caller { return &Caller{calls, policy} }
+
+// errTime is why the context of a call ends when its time is over.
+var errTime = errors.New("the time of the model call is over")
+
+// Generate makes a model call. It attempts each target once at most, beginning with those that have been attempted least. An error after
+// attempts on several targets names all of them.
+func (c *Caller) Generate(ctx context.Context, call Call, to Receiver) error {
+	r := &run{caller: c, Call: call, to: to, made: call.Made}
+	r.floor = r.least()
+	if call.Time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, call.Time, errTime)
+		defer cancel()
+	}
+	for {
+		target := r.next()
+		if target == nil {
+			return r.failure()
+		}
+		done, err := r.attempt(ctx, *target)
+		if done {
+			return err
+		}
+	}
+}
+
+// run is a call under way.
+type run struct {
+	Call
+	caller *Caller
+	to     Receiver
+	made   []*turnv1.ModelAttempt // all so far
+	floor  int                    // number of attempts of the targets that are tried now
+	failed []error                // of the attempts of this run
+}
+
+// tried returns the number of attempts on a target, and whether it must not be attempted again.
+func (r *run) tried(model string) (n int, lost bool) {
+	for _, a := range r.made {
+		if a.GetModel() == model {
+			n++
+			lost = lost || lasting(a.GetClass())
+		}
+	}
+	return n, lost
+}
+
+// least returns the smallest number of attempts on a target that may be attempted again.
+func (r *run) least() int {
+	least := -1
+	for _, t := range r.Targets {
+		if n, lost := r.tried(t.FullName()); !lost && (least < 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
+// next returns the next target, nil if none is left.
+func (r *run) next() *catalog.Model {
+	if r.MaxAttempts > 0 && len(r.made) >= r.MaxAttempts {
+		return nil
+	}
+	for i, t := range r.Targets {
+		if n, lost := r.tried(t.FullName()); !lost && n == r.floor {
+			return &r.Targets[i]
+		}
+	}
+	return nil
+}
+
+// attempt attempts a target. It is done unless the next one is to be tried.
+func (r *run) attempt(ctx context.Context, target catalog.Model) (done bool, err error) {
+	a := &turnv1.ModelAttempt{Model: target.FullName(), StartTime: timestamppb.Now()}
+	began := time.Now()
+	if len(r.made) > 0 {
+		if err := r.to.Attempt(&turnv1.ModelAttempt{Model: a.GetModel(), StartTime: a.GetStartTime()}); err != nil {
+			return true, err
+		}
+	}
+	why, err := r.caller.policy.Denied(ctx, r.Principal, target.FullName())
+	if err != nil {
+		return true, fmt.Errorf("ask policy about %s: %w", target.FullName(), err)
+	}
+	if why != "" {
+		return r.fails(a, denied, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "%s: %s", target.FullName(), why))
+	}
+	o := &observed{run: r, attempt: a, began: began}
+	report, err := r.caller.calls.Generate(ctx, target, r.Request, o)
+	if err == nil {
+		return true, nil
+	}
+	a.DurationMs, a.Usage = millis(time.Since(began)), usage(report.Usage)
+	if report.First > 0 {
+		a.FirstTokenMs = millis(report.First)
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errTime):
+		err = fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "%s did not answer in time", target.FullName())
+	case ctx.Err() != nil, o.err != nil:
+		return true, err
+	}
+	done, err = r.fails(a, classify(err, report.First > 0), err)
+	switch {
+	case done:
+		return true, err
+	case errors.Is(context.Cause(ctx), errTime):
+		return true, r.over()
+	case report.First > 0:
+		return true, r.failure()
+	}
+	return false, nil
+}
+
+// fails reports a failed attempt. It is done if that ends the call.
+func (r *run) fails(a *turnv1.ModelAttempt, class turnv1.AttemptClass, err error) (done bool, _ error) {
+	fail(a, class, err)
+	r.made, r.failed = append(r.made[:len(r.made):len(r.made)], a), append(r.failed, err)
+	if sendErr := r.to.Attempt(a); sendErr != nil {
+		return true, sendErr
+	}
+	return ends(class), err
+}
+
+// observed is the receiver of one attempt.
+type observed struct {
+	run     *run
+	attempt *turnv1.ModelAttempt
+	began   time.Time
+	first   time.Duration
+	err     error // of the receiver
+}
+
+// Piece implements modelcall.Receiver.
+func (o *observed) Piece(d provider.Delta) error {
+	if o.first == 0 {
+		o.first = time.Since(o.began)
+	}
+	o.err = o.run.to.Piece(d)
+	return o.err
+}
+
+// Finish implements modelcall.Receiver.
+func (o *observed) Finish(answer *modelcall.Answer) error {
+	a := o.attempt
+	if answer.Reason == provider.ContentFilter && o.run.SwitchOnFilter && o.run.others(a.GetModel()) {
+		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the content filter of %s ended the answer", a.GetModel()).
+			Cause(errFiltered)
+	}
+	a.Class, a.DurationMs, a.Usage = answered, millis(time.Since(o.began)), usage(answer.Usage)
+	if o.first > 0 {
+		a.FirstTokenMs = millis(o.first)
+	}
+	o.err = o.run.to.Finish(answer, a)
+	return o.err
+}
+
+// others reports whether a target other than this one may still be attempted.
+func (r *run) others(model string) bool {
+	if r.MaxAttempts > 0 && len(r.made)+1 >= r.MaxAttempts {
+		return false
+	}
+	for _, t := range r.Targets {
+		if _, lost := r.tried(t.FullName()); !lost && t.FullName() != model {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package route
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/authz"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+)
+
+// Permission is the permission to have turns use a model, before the model's name. It needs no grant: a rule can deny it.
+const Permission = "inference.models.use."
+
+// Authorizer decides about permissions; it is an *authz.Authorizer.
+type Authorizer interface {
+	Decide(ctx context.Context, who *policyv1.Principal, permission string) (authz.Verdict, error)
+}
+
+// Policy asks whether principals may use models. The zero value allows all.
+type Policy struct{ Authorizer Authorizer }
+
+// Denied returns why a principal may not use a model, "" if it may. Without a principal, policy is not asked.
+func (p Policy) Denied(ctx context.Context, who *policyv1.Principal, model string) (string, error) {
+	if p.Authorizer == nil || who == nil {
+		return "", nil
+	}
+	v, err := p.Authorizer.Decide(ctx, who, Permission+model)
+	if err != nil || v.DeniedBy == "" {
+		return "", err
+	}
+	return fmt.Sprintf("policy rule %q denies it", v.DeniedBy), nil
+}
+
+// Resolver resolves the models of turns.
+type Resolver struct {
+	table  *Table
+	models *catalog.Catalog
+	policy Policy
+}
+
+// NewResolver compiles routes and checks that there is a provider for each target.
+func NewResolver(routes []Config, models *catalog.Catalog, policy Policy) (*Resolver, error) {
+	t, err := New(routes)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range routes {
+		for j, target := range r.Targets {
+			if _, err := models.Resolve(target.Model, codes.InvalidArgument); err != nil {
+				return nil, fmt.Errorf("routes[%d].targets[%d]: %w", i, j, err)
+			}
+		}
+	}
+	return &Resolver{t, models, policy}, nil
+}
+
+// Table returns the routes.
+func (r *Resolver) Table() *Table { return r.table }
+
+// Chain is the models that a turn calls.
+type Chain struct {
+	Choice
+	// Targets are those of Picks that can be called; at least one.
+	Targets []Target
+	// Skipped are the others.
+	Skipped []Pick
+}
+
+// Target is a model of a chain.
+type Target struct {
+	Model  catalog.Model
+	Reason string
+}
+
+// Resolve returns the models of a turn. Errors: NOT_FOUND/MODEL_UNKNOWN for an unknown model of the agent that has no known fallback, and
+// PERMISSION_DENIED if all models are denied.
+func (r *Resolver) Resolve(ctx context.Context, turn Turn) (Chain, error) {
+	c := Chain{Choice: r.table.Choose(turn)}
+	var unknown, denied error
+	seen := map[string]bool{}
+	for _, pick := range c.Picks {
+		m, err := r.models.Resolve(pick.Model, codes.NotFound)
+		if err != nil {
+			unknown = err
+			c.Skipped = append(c.Skipped, Pick{pick.Model, "no provider has it"})
+			continue
+		}
+		if seen[m.FullName()] {
+			continue
+		}
+		seen[m.FullName()] = true
+		why, err := r.policy.Denied(ctx, turn.Principal, m.FullName())
+		switch {
+		case err != nil:
+			return Chain{}, fmt.Errorf("ask policy about %s: %w", m.FullName(), err)
+		case why != "":
+			c.Skipped = append(c.Skipped, Pick{m.FullName(), why})
+			denied = fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "no model may be used: %s: %s", m.FullName(), why).
+				Hint("Ask an operator for a model that you may use.")
+		default:
+			c.Targets = append(c.Targets, Target{m, pick.Reason})
+		}
+	}
+	switch {
+	case len(c.Targets) > 0 || c.NeedsModalities:
+		return c, nil
+	case denied != nil:
+		return Chain{}, denied
+	}
+	return Chain{}, unknown
+}

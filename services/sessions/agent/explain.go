@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/placeholder"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+)
+
+// ChainResolver is the part of the inference service that chooses the models of turns.
+type ChainResolver interface {
+	ResolveChain(ctx context.Context, req *inferencev1.ResolveChainRequest, opts ...grpc.CallOption) (*inferencev1.Chain, error)
+}
+
+// TurnOf describes a turn of the caller whose models are explained.
+type TurnOf struct {
+	AgentID, SessionID string
+	// Modalities are those of the input; empty means text.
+	Modalities []string
+	// Size is about how many tokens the conversation has.
+	Size int64
+}
+
+// Explain returns the models that a turn of the caller would call now.
+func (s *Service) Explain(ctx context.Context, turn TurnOf) (*inferencev1.Chain, error) {
+	a, err := s.Get(ctx, turn.AgentID, 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.deps.Chains == nil:
+		return nil, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the inference service cannot be asked")
+	case a.Spec.Hosted():
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the executor of agent %q chooses its models", a.ID)
+	case placeholder.In(a.Spec.Model):
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the model of agent %q depends on the session: %s",
+			a.ID, a.Spec.Model)
+	}
+	if len(turn.Modalities) == 0 {
+		turn.Modalities = []string{"text"}
+	}
+	return s.deps.Chains.ResolveChain(ctx, &inferencev1.ResolveChainRequest{
+		AgentId: a.ID, Model: a.Spec.Model, Fallbacks: a.Spec.Fallbacks, Principal: authn.From(ctx), SessionId: turn.SessionID,
+		Modalities: turn.Modalities, Size: turn.Size,
+	})
+}

@@ -1,0 +1,81 @@
+package begin
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// resolveChain asks for the models of a turn. A re-run that names a model has this one only. The modalities of the input are read if a
+// route depends on them.
+func (b begin) resolveChain(ctx context.Context, loaded *step.Loaded) (*inferencev1.Chain, error) {
+	agent := loaded.GetAgent()
+	if loaded.GetRerun().GetModel() != "" {
+		m, err := b.Inference.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: agent.GetModel()})
+		return only(m), err
+	}
+	req := &inferencev1.ResolveChainRequest{
+		AgentId: agent.GetId(), Model: agent.GetModel(), Fallbacks: agent.GetFallbacks(), Principal: loaded.GetPrincipal(),
+		SessionId: b.Turn.SessionID, Size: loaded.GetContextBytes() / bytesPerToken,
+	}
+	chain, err := b.Inference.ResolveChain(ctx, req)
+	if err != nil || !chain.GetNeedsModalities() {
+		return chain, err
+	}
+	history, err := b.firstContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req.Modalities = modalities(history.GetMessages(), b.Turn.TurnID)
+	return b.Inference.ResolveChain(ctx, req)
+}
+
+// only returns the chain of one model.
+func only(m *inferencev1.Model) *inferencev1.Chain {
+	return &inferencev1.Chain{Targets: []*inferencev1.ChainTarget{{Model: m}}}
+}
+
+// modalities returns those of a turn's input, sorted, without duplicates.
+func modalities(messages []*turnv1.Message, turn string) []string {
+	out := []string{"text"}
+	for _, m := range messages {
+		if m.GetTurnId() != turn || m.GetRole() != turnv1.Role_ROLE_USER {
+			continue
+		}
+		for _, p := range m.GetContent() {
+			media := p.GetBlob().GetMediaType() + p.GetFile().GetMediaType()
+			switch kind, _, _ := strings.Cut(media, "/"); kind {
+			case "", "text":
+			case "image", "audio", "video":
+				out = append(out, kind)
+			default:
+				out = append(out, "file")
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// pinChain pins the models that are called when the first one fails.
+func pinChain(surface *turnv1.Surface, chain *inferencev1.Chain) {
+	for _, t := range chain.GetTargets()[1:] {
+		surface.Fallbacks = append(surface.Fallbacks, &turnv1.Target{Model: t.GetModel().GetName(), Price: t.GetModel().GetPrice()})
+	}
+	if surface.Route = chain.GetRoute(); surface.GetRoute() != "" {
+		surface.RouteRevision = chain.GetRevision()
+	}
+	surface.SwitchOnFilter = chain.GetSwitchOnFilter()
+}
+
+// fallbacks are the names of the models after the first one.
+func fallbacks(chain *inferencev1.Chain) (names []string) {
+	for _, t := range chain.GetTargets()[1:] {
+		names = append(names, t.GetModel().GetName())
+	}
+	return names
+}
