@@ -23,10 +23,13 @@ func serverConfig(host string, p ports, db *config.SQL) *config.Config {
 	frontend := dialable(host, p.frontend)
 	cfg := &config.Config{
 		Persistence: config.Persistence{
-			DefaultStore:     sqliteplugin.PluginName,
+			DefaultStore:     storeName,
 			VisibilityStore:  sqliteplugin.PluginName,
 			NumHistoryShards: historyShards,
-			DataStores:       map[string]config.DataStore{sqliteplugin.PluginName: {SQL: db}},
+			DataStores: map[string]config.DataStore{
+				storeName:               {CustomDataStoreConfig: &config.CustomDatastoreConfig{Name: storeName}},
+				sqliteplugin.PluginName: {SQL: db},
+			},
 		},
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: 10,

@@ -69,6 +69,9 @@ func setupSchema(ctx context.Context, db *sql.DB) error {
 	if err := dropIndexes(ctx, tx); err != nil {
 		return err
 	}
+	if err := sparseTriggers(ctx, tx); err != nil {
+		return err
+	}
 	if _, err := tx.ExecContext(ctx, createStamp); err != nil {
 		return err
 	}

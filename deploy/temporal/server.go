@@ -28,6 +28,7 @@ func (p *program) startServer(opts options, db *database, trusted *certificates,
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(opts.host, picked)),
 		temporal.WithDynamicConfigClient(tuning(opts.dynamicConfig)),
+		temporal.WithCustomDataStoreFactory(&stores{sql: db.sql}),
 		// Who has a certificate may do everything, like who can read the file that this server serves.
 		temporal.WithTLSConfigFactory(trusted.provider()),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),

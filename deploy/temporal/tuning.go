@@ -46,7 +46,7 @@ func latencyTuning() map[dynamicconfig.Key]any {
 func memoryTuning() map[dynamicconfig.Key]any {
 	return map[dynamicconfig.Key]any{
 		// Each workflow task has a timer for its timeout. By default it stays until it fires, when most workflows are no longer in the cache and
-		// are read again; this way it is deleted as soon as the task is done. What the server warns of is about Cassandra.
+		// are read again; this way it is deleted as soon as the task is done, by executionStore. What the server warns of is about Cassandra.
 		dynamicconfig.EnableBestEffortDeleteTasksOnWorkflowUpdate.Key(): true,
 		// An entry is a whole workflow, open or closed, some 20-100 KB. An evicted one is read again from SQLite.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): 256,
