@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 
@@ -17,7 +18,7 @@ func deep(n int) int {
 }
 
 func BenchmarkGoroutine(b *testing.B) {
-	for name, grow := range map[string]func(){"as it comes": func() {}, "grown": stack.Grow} {
+	for name, grow := range map[string]func(){"as it comes": func() {}, "grown": stack.Grow, "grown deep": stack.GrowDeep} {
 		b.Run(name, func(b *testing.B) {
 			var done sync.WaitGroup
 			for b.Loop() {
@@ -29,4 +30,17 @@ func BenchmarkGoroutine(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestApart(t *testing.T) {
+	bad := errors.New("bad")
+	if err := stack.Apart(func() error { return bad }); !errors.Is(err, bad) {
+		t.Errorf("got %v", err)
+	}
+	defer func() {
+		if p, _ := recover().(error); !errors.Is(p, bad) {
+			t.Errorf("the caller's panic is %v", p)
+		}
+	}()
+	_ = stack.Apart(func() error { panic(bad) })
 }

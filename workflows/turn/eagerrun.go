@@ -118,7 +118,7 @@ func (r *runs) ensure(ctx context.Context, turn contract.TurnInput) *run {
 }
 
 func (r *runs) work(one *run) {
-	stack.Grow()
+	stack.GrowDeep()
 	ctx, span := telemetry.Tracer("turn").Start(telemetry.WithTraceParent(r.ctx, one.trace), "EagerRun:"+contract.TurnWorkflow)
 	defer span.End()
 	for again := true; again; {

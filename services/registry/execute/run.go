@@ -42,7 +42,7 @@ func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Out
 
 // lead runs the call of a flight to its end, independent of the caller that started it.
 func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
-	stack.Grow()
+	stack.GrowDeep()
 	ctx, cancel := f.start(ctx)
 	defer cancel()
 	out, err := x.guarded(ctx, f, r)

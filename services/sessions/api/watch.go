@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/stack"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -48,8 +49,12 @@ func (s *Watcher) serve(req *sessionsv1.WatchTurnRequest, stream sessionsv1.Turn
 		}
 		follow = func() error { return s.hub.StreamTree(ctx, tree, send) }
 	} else {
-		scope, at, err := s.watchFrom(ctx, req)
-		if err != nil {
+		var scope watch.Scope
+		var at watch.Position
+		if err := stack.Apart(func() (err error) {
+			scope, at, err = s.watchFrom(ctx, req)
+			return err
+		}); err != nil {
 			return err
 		}
 		follow = func() error { return s.hub.Stream(ctx, scope, at, send) }

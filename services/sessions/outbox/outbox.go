@@ -166,7 +166,7 @@ func (o *Outbox) runJobs(ctx context.Context, calls *sync.WaitGroup) {
 		select {
 		case f := <-o.jobs:
 			calls.Go(func() {
-				stack.Grow()
+				stack.GrowDeep()
 				f(ctx)
 			})
 		case <-ctx.Done():

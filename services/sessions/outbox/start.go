@@ -87,7 +87,7 @@ func (o *Outbox) launch(ctx context.Context, calls *sync.WaitGroup, out store.Ou
 		s <- struct{}{}
 	}
 	calls.Go(func() {
-		stack.Grow()
+		stack.GrowDeep()
 		o.start(ctx, out)
 		for _, s := range slots {
 			<-s

@@ -42,7 +42,7 @@ func Due[T any](ctx context.Context, list func(context.Context, int) ([]T, error
 		group.SetLimit(parallel)
 		for _, row := range rows {
 			group.Go(func() error {
-				stack.Grow()
+				stack.GrowDeep()
 				return do(ctx, row)
 			})
 		}

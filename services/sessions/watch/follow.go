@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/stack"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -20,19 +21,19 @@ func (f *feed) run(ctx context.Context) {
 	defer f.cancel()
 	known := false
 	for ctx.Err() == nil {
-		sub := f.subscribe(ctx)
-		if !known {
-			if err := f.load(ctx); err != nil {
-				f.end(err)
-				close(f.ready)
-				return
+		var sub *bus.Subscription
+		if err := stack.Apart(func() (err error) {
+			sub, err = f.begin(ctx, known)
+			return err
+		}); err != nil {
+			if sub != nil {
+				sub.Close()
 			}
-			known = true
-		} else if err := f.catchUp(ctx); err != nil {
-			f.trouble(ctx, err)
+			f.end(err)
+			close(f.ready)
+			return
 		}
-		f.fill(ctx)
-		f.recheck = f.snap.Open != 0
+		known = true
 		select {
 		case <-f.ready:
 		default:
@@ -45,6 +46,21 @@ func (f *feed) run(ctx context.Context) {
 	default:
 		close(f.ready)
 	}
+}
+
+// begin subscribes, and finds out where the session stands, or what has happened since the last round. The error is that of the first.
+func (f *feed) begin(ctx context.Context, known bool) (*bus.Subscription, error) {
+	sub := f.subscribe(ctx)
+	if !known {
+		if err := f.load(ctx); err != nil {
+			return sub, err
+		}
+	} else if err := f.catchUp(ctx); err != nil {
+		f.trouble(ctx, err)
+	}
+	f.fill(ctx)
+	f.recheck = f.snap.Open != 0
+	return sub, nil
 }
 
 // subscribe returns nil while the bus is away.
@@ -116,7 +132,7 @@ func (f *feed) follow(ctx context.Context, sub *bus.Subscription) {
 				timer.Reset(f.fillPause())
 			}
 		case <-timer.C:
-			if err := f.poll(ctx); err != nil {
+			if err := stack.Apart(func() error { return f.poll(ctx) }); err != nil {
 				f.trouble(ctx, err)
 			}
 			timer.Reset(f.pause(sub))

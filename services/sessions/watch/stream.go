@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/stack"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -62,7 +63,10 @@ func (s *stream) attached(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	defer w.Close()
-	if err := s.replay(ctx, snap.Last); err != nil || s.over {
+	if s.read < snap.Last {
+		err = stack.Apart(func() error { return s.replay(ctx, snap.Last) })
+	}
+	if err != nil || s.over {
 		return false, err
 	}
 	if snap.Open != 0 && snap.Open == s.at.Open {

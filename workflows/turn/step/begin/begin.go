@@ -162,7 +162,7 @@ func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.C
 	var tools *registryv1.ResolveToolsResponse
 	var group errgroup.Group
 	group.Go(func() (err error) {
-		stack.Grow()
+		stack.GrowDeep()
 		tools, err = b.resolveTools(ctx, loaded)
 		return err
 	})

@@ -164,7 +164,7 @@ func (a *advance) start(ctx context.Context, ref *turnv1.StepRef, done chan<- re
 	a.running[key] = true
 	w := a.next(ref)
 	go func() {
-		stack.Grow()
+		stack.GrowDeep()
 		out, err := a.do(ctx, w)
 		done <- result{ref, out, err}
 	}()
