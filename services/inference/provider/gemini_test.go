@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference"
@@ -251,9 +252,29 @@ func TestGeminiWithAServiceAccount(t *testing.T) {
 	if err == nil || !strings.Contains(fault.From(err).Text(), "did not begin") {
 		t.Error(err)
 	}
-	f.answer = refuse(400, `{"error":"invalid_grant","error_description":"account not found"}`)
-	_, err = inferencetest.Ask(t.Context(), t, provide(t, "gemini", vertex, with(string(account))), hello())
-	if err == nil || !strings.Contains(fault.From(err).Text(), "refused the service account: invalid_grant") {
+	for _, row := range []struct {
+		answer http.HandlerFunc
+		reason faultv1.Reason
+		says   string
+	}{
+		{
+			refuse(400, `{"error":"invalid_grant","error_description":"account not found"}`), faultv1.Reason_REASON_MODEL_REJECTED,
+			"refused the service account: invalid_grant",
+		},
+		{refuse(401, `{"error":"unauthorized_client"}`), faultv1.Reason_REASON_MODEL_REJECTED, "refused the service account"},
+		{refuse(400, `{"error":"invalid_scope"}`), faultv1.Reason_REASON_MODEL_REJECTED, "no token for the service account: invalid_scope"},
+		{refuse(429, `{"error":"rate_limit_exceeded"}`, "Retry-After: 7"), faultv1.Reason_REASON_RATE_LIMITED, "limits the rate"},
+		{refuse(503, `{"error":"backend_error"}`), faultv1.Reason_REASON_MODEL_UNAVAILABLE, "HTTP status 503"},
+	} {
+		f.answer = row.answer
+		_, err = inferencetest.Ask(t.Context(), t, provide(t, "gemini", vertex, with(string(account))), hello())
+		if got := fault.From(err); err == nil || got.Reason != row.reason || !strings.Contains(got.Text(), row.says) {
+			t.Errorf("%v, want %s: %s", err, row.reason, row.says)
+		}
+	}
+	noKey := strings.Replace(string(account), "BEGIN RSA", "BEGIN NO", 1)
+	_, err = inferencetest.Ask(t.Context(), t, provide(t, "gemini", vertex, with(noKey)), hello())
+	if err == nil || !strings.Contains(fault.From(err).Text(), "private key of the service account cannot be read") {
 		t.Error(err)
 	}
 }

@@ -28,6 +28,13 @@ func TestNamesAreValidAndReversible(t *testing.T) {
 			own[made] = name
 		}
 	})
+	// A tool whose name is what another one's became has another name.
+	taken := wire.NewNames(wire.NameRule{Max: 64})
+	first := taken.Wire("a.b")
+	second := taken.Wire(first)
+	if first == second || taken.Own(first) != "a.b" || taken.Own(second) != first {
+		t.Errorf("%s and %s lead to %s and %s", first, second, taken.Own(first), taken.Own(second))
+	}
 	names := wire.NewNames(wire.NameRule{Max: 64})
 	for _, good := range []string{"s__echo", "7zip", "-x", strings.Repeat("x", 64)} {
 		if got := names.Wire(good); got != good {
