@@ -96,21 +96,22 @@ Each request has a conversation that its API takes, whatever is stored:
 func writeModelAPIs(w *writer, _ string) error {
 	w.title("Model APIs", modelIntro)
 	w.line("\n## Schemas of tools\n")
-	heads, lines := "| Keyword |", "|---|"
+	heads := []string{"Keyword"}
 	for _, api := range modelAPIs {
-		heads, lines = heads+" "+api.name+" |", lines+"---|"
+		heads = append(heads, api.name)
 	}
-	w.line("%s\n%s", heads, lines)
+	w.row(heads)
+	w.line("|%s", strings.Repeat("---|", len(heads)))
 	for _, probe := range probes {
-		row := "| " + code(probe[0]) + " |"
+		cells := []string{code(probe[0])}
 		for _, api := range modelAPIs {
 			outcome, err := probed(api.terms.Form, probe[0], probe[1])
 			if err != nil {
 				return err
 			}
-			row += " " + outcome + " |"
+			cells = append(cells, outcome)
 		}
-		w.line("%s", row)
+		w.row(cells)
 	}
 	for _, limit := range []struct {
 		name string
@@ -125,15 +126,18 @@ func writeModelAPIs(w *writer, _ string) error {
 		{"characters of a description", func(t provider.Terms) string { return limitOf(t.MaxDescription) }},
 		{"tools of a request", func(t provider.Terms) string { return limitOf(t.MaxTools) }},
 	} {
-		row := "| " + limit.name + " |"
+		cells := []string{limit.name}
 		for _, api := range modelAPIs {
-			row += " " + limit.of(api.terms) + " |"
+			cells = append(cells, limit.of(api.terms))
 		}
-		w.line("%s", row)
+		w.row(cells)
 	}
 	w.line("\n%s", strings.TrimSpace(modelEnd))
 	return nil
 }
+
+// row writes a line of a table.
+func (w *writer) row(cells []string) { w.line("| %s |", strings.Join(cells, " | ")) }
 
 func limitOf(n int) string {
 	if n == 0 {

@@ -1,6 +1,6 @@
 // Package toolschema compiles the input schemas of tools to what the APIs of models take. Servers write schemas of many drafts and with
-// many mistakes; an API refuses a whole request because of one of them. What is compiled allows what the schema allows, or more: arguments are
-// checked against the schema itself. What an API does not take stands in the descriptions, so that the model reads it.
+// many mistakes; an API refuses a whole request because of one of them. What is compiled allows what the schema allows, or more: arguments
+// are checked against the schema itself. What an API does not take stands in the descriptions, so that the model reads it.
 package toolschema
 
 import (

@@ -38,7 +38,7 @@ func (l *Lessons) Tools(req Request, m *Manner, names *wire.Names, terms Terms) 
 		if learned == omitted && err == nil {
 			err = errOmitted
 		}
-		why := ""
+		var why string
 		switch {
 		case again[t.GetName()]:
 			why = "another one has its name"

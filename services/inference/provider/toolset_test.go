@@ -71,7 +71,8 @@ func TestTooManyToolsAreNamed(t *testing.T) {
 	}
 	warnings := strings.Join(got.Finished.GetWarnings(), "\n")
 	if wrong := vendortest.OpenAI.Tools("openai-responses", body); wrong != "" || len(got.Finished.GetWarnings()) != 3 ||
-		!strings.Contains(warnings, "s__t129 is not offered to the model: the API takes 128 tools") || !strings.Contains(warnings, "another one has its name") {
+		!strings.Contains(warnings, "s__t129 is not offered to the model: the API takes 128 tools") ||
+		!strings.Contains(warnings, "another one has its name") {
 		t.Errorf("%s, warnings\n%s", wrong, warnings)
 	}
 }
