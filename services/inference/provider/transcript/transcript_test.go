@@ -25,7 +25,7 @@ func message(text string) *turnv1.Message {
 	case "a":
 		says, calls, _ := strings.Cut(rest, "| ")
 		m := &turnv1.Message{Role: turnv1.Role_ROLE_ASSISTANT, Content: content(strings.TrimSpace(says))}
-		for _, c := range strings.FieldsSeq(calls) {
+		for c := range strings.FieldsSeq(calls) {
 			id, tool, _ := strings.Cut(c, ":")
 			m.ToolCalls = append(m.ToolCalls, &turnv1.ToolCall{CallId: id, Tool: tool, ArgumentsJson: "{}"})
 		}
