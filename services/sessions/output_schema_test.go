@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -87,5 +88,25 @@ func TestOutputSchemas(t *testing.T) {
 		req.OutputSchema = params(t, map[string]any{"type": "array"})
 		_, err = k.turns.CreateTurn(t.Context(), req)
 		wantFault(t, err, "invalid_argument", "output_schema")
+	})
+}
+
+// TestAModelWithoutAPriceIsRefusedUnderABudgetOfMoney, by its name, and the turn fails with what to do.
+func TestAModelWithoutAPriceIsRefusedUnderABudgetOfMoney(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		w := k.worker(k.newTurn("hello"))
+		w.beginWith(&turnv1.Surface{Unpriced: true})
+		w.used("infer-1", w.lease("infer-1"), 10, 10, nil)
+		k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 100_000})
+		w.used("infer-2", w.lease("infer-2"), 10, 10, nil)
+		k.budget(&sessionsv1.Budget{Scope: "tenant", MaxCost: "5"})
+		got, err := w.claim("infer-3")
+		must(t, err)
+		e := got.GetDone().GetError()
+		if e.GetCode() != "model_unpriced" || !strings.Contains(e.GetMessage(), "test/model") ||
+			!strings.Contains(e.GetMessage(), "inference.prices") {
+			t.Errorf("claim %v", got)
+		}
 	})
 }

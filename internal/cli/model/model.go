@@ -4,6 +4,7 @@ package model
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/inference/price"
 )
 
 // Noun returns "windlass model".
@@ -61,6 +63,8 @@ func routes() command.Noun {
 }
 
 func commands(r *command.Runner) []*cobra.Command {
+	prices := &cobra.Command{Use: "prices", Short: "Prices of models"}
+	prices.AddCommand(importCommand())
 	explaining := &cobra.Command{
 		Use: "explain AGENT", Short: "Say which models a turn with an agent calls, and why", Args: cobra.ExactArgs(1), RunE: r.Run(explain),
 		Long: "Say which models a turn of yours with an agent would call, in order: the next one when the one before fails.\n" +
@@ -70,7 +74,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	explaining.Flags().String("session", "", "session of the turn")
 	explaining.Flags().StringArray("modality", nil, "modality of the input: text, image, audio, video or file; may be repeated")
 	explaining.Flags().Int64("size", 0, "estimated tokens of the conversation")
-	return []*cobra.Command{explaining, {
+	return []*cobra.Command{prices, explaining, {
 		Use: "routes", Short: "List the routes, which choose the models of turns", Args: cobra.NoArgs,
 		RunE: r.Run(func(c *command.Call) error {
 			return routes().ListAt(c, &inferencev1.ListRoutesRequest{}, nil, command.DefaultLimit)
@@ -98,4 +102,37 @@ func explain(c *command.Call) error {
 		}
 		return output.Rows(w, []string{"ORDER", "MODEL", "REASON"}, rows)
 	})
+}
+
+// importCommand is "windlass model prices import". It reads a file and calls no server.
+func importCommand() *cobra.Command {
+	var providers []string
+	cmd := &cobra.Command{
+		Use: "import FILE", Short: "Convert LiteLLM's prices to a file for inference.price_file", Args: cobra.ExactArgs(1),
+		Long: "Convert prices of LiteLLM's file model_prices_and_context_window.json to the form of inference.price_file, on standard output. " +
+			"Nothing is fetched: download the file yourself, and look at what you use.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			names := map[string]string{}
+			for _, p := range providers {
+				ours, theirs, mapped := strings.Cut(p, "=")
+				if !mapped {
+					theirs = ours
+				}
+				names[theirs] = ours
+			}
+			list, err := price.FromLiteLLM(file, names)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			_, err = cmd.OutOrStdout().Write(list.YAML())
+			return err
+		},
+	}
+	cmd.Flags().StringSliceVar(&providers, "provider", nil,
+		"only models of this provider; NAME=THEIRS for one with another name in the file, such as house=openai")
+	return cmd
 }

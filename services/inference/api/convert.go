@@ -78,7 +78,7 @@ func answerToProto(a *modelcall.Answer, by *turnv1.ModelAttempt) *inferencev1.Ge
 		Warnings: a.Warnings, UsageEstimated: a.UsageEstimated, OutputMode: a.OutputMode, Attempt: by,
 		Usage: &turnv1.Usage{
 			InputTokens: int32(u.Input), OutputTokens: int32(u.Output), CachedInputTokens: int32(u.CachedInput),
-			ReasoningTokens: int32(u.Reasoning), ModelCalls: 1,
+			ReasoningTokens: int32(u.Reasoning), CacheWriteInputTokens: int32(u.CacheWrite), ModelCalls: 1,
 		},
 	}}}
 }

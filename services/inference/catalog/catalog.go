@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference/price"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
 )
@@ -63,6 +64,7 @@ type Catalog struct {
 	deps      Deps
 	providers []*Provider // in order of preference, builtin last
 	byDefault string
+	prices    price.List
 }
 
 // New creates the configured providers, detects others and determines the default model: the configured one, else the first model of the
@@ -76,7 +78,11 @@ func New(ctx context.Context, cfg Config, maxResponse int64, deps Deps) (*Catalo
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{cfg: cfg, deps: deps, byDefault: cfg.DefaultModel}
+	prices, err := loadPrices(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{cfg: cfg, deps: deps, byDefault: cfg.DefaultModel, prices: prices}
 	c.providers = append(found, &Provider{Name: builtin, Kind: scripted.Kind{}.Traits(), preferred: scripted.ModelName, Provider: own})
 	if c.byDefault == "" {
 		first := c.providers[0]

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/inference/price"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
@@ -18,7 +19,8 @@ type Config struct {
 	DefaultModel string           `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first one found."`
 	Providers    []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
 	Detect       bool             `yaml:"detect" default:"true" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY and a local Ollama where they are found."`
-	Prices       []PriceConfig    `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies; a model without a match counts as free."`
+	Prices       []PriceConfig    `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies. A model without a match has no price: it is refused under a budget of money."`
+	PriceFile    string           `yaml:"price_file" doc:"File with more prices, behind those of prices: what windlass model prices import writes. It is read at start."`
 	Models       []ModelConfig    `yaml:"models" doc:"Limits of models. The first entry that matches a model applies, before what is known for its family. A conversation that outgrows the window is compacted."`
 	Currency     string           `yaml:"currency" default:"USD" doc:"Currency of prices, costs and money budgets, three letters."`
 }
@@ -58,7 +60,7 @@ func (c Config) Check() error {
 		names[p.Name] = true
 	}
 	for i, p := range c.Prices {
-		if err := p.check(); err != nil {
+		if err := p.Check(); err != nil {
 			errs = append(errs, fmt.Errorf("prices[%d]: %w", i, err))
 		}
 	}
@@ -67,10 +69,7 @@ func (c Config) Check() error {
 			errs = append(errs, fmt.Errorf("models[%d]: %w", i, err))
 		}
 	}
-	if c.Currency != "" && !currencyName.MatchString(c.Currency) {
-		errs = append(errs, fmt.Errorf("currency %q: three capital letters, for example USD", c.Currency))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, price.CheckCurrency(c.Currency))...)
 }
 
 func (p ProviderConfig) check() error {

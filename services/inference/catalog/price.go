@@ -1,50 +1,41 @@
 package catalog
 
 import (
-	"errors"
-	"regexp"
+	"fmt"
+	"time"
 
-	"github.com/windlass-dev/windlass/libs/glob"
-	"github.com/windlass-dev/windlass/libs/money"
+	"github.com/windlass-dev/windlass/libs/config"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/price"
 )
 
 // PriceConfig is the price of some models.
-type PriceConfig struct {
-	Model       string        `yaml:"model" doc:"Models that cost this, as provider/model, with * for any run of characters: openai/gpt-4o*."`
-	Input       money.Micros  `yaml:"input" doc:"Price of a million tokens read, for example 2.50."`
-	Output      money.Micros  `yaml:"output" doc:"Price of a million tokens written, reasoning included."`
-	CachedInput *money.Micros `yaml:"cached_input" doc:"Price of a million tokens read from the provider's cache. Not set: that of input."`
-}
+type PriceConfig = price.Config
 
-// maxPrice keeps the cost of one model call far from an overflow.
-const maxPrice = 100_000 * money.Unit
-
-var currencyName = regexp.MustCompile(`^[A-Z]{3}$`)
-
-func (p PriceConfig) check() error {
-	switch {
-	case p.Model == "":
-		return errors.New("model is required: a name or a pattern such as openai/*")
-	case p.Input > maxPrice, p.Output > maxPrice, p.CachedInput != nil && *p.CachedInput > maxPrice:
-		return errors.New("a million tokens cost more than 100000")
+// loadPrices returns the prices of the configuration and those of its file behind them.
+func loadPrices(cfg Config) (price.List, error) {
+	list := price.List(cfg.Prices)
+	if cfg.PriceFile == "" {
+		return list, nil
 	}
-	return nil
+	var file struct {
+		Prices price.List `yaml:"prices" doc:"Prices of models."`
+	}
+	if err := config.Load(config.Options{File: cfg.PriceFile, Environ: []string{}, Into: &file}); err != nil {
+		return nil, fmt.Errorf("price_file: %w", err)
+	}
+	for i, p := range file.Prices {
+		if err := p.Check(); err != nil {
+			return nil, fmt.Errorf("price_file: prices[%d]: %w", i, err)
+		}
+	}
+	return append(list[:len(list):len(list)], file.Prices...), nil
 }
 
-// Price returns a model's price, nil if it has none.
+// Price returns a model's price now, nil if it has none. Built-in models cost nothing.
 func (c *Catalog) Price(m Model) *turnv1.Price {
-	for _, p := range c.cfg.Prices {
-		if !glob.Match(p.Model, m.FullName()) {
-			continue
-		}
-		cached := p.Input
-		if p.CachedInput != nil {
-			cached = *p.CachedInput
-		}
-		return &turnv1.Price{
-			InputMicros: int64(p.Input), OutputMicros: int64(p.Output), CachedInputMicros: int64(cached), Currency: c.cfg.Currency,
-		}
+	if p := c.prices.Of(m.FullName(), time.Now(), c.cfg.Currency); p != nil || !m.Provider.Kind.BuiltIn {
+		return p
 	}
-	return nil
+	return &turnv1.Price{Currency: c.cfg.Currency}
 }

@@ -30,6 +30,9 @@ func TestModelsTellTheirPrice(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := m.GetPrice()
+		if p == nil {
+			t.Errorf("%s has no price", name)
+		}
 		if got := [3]int64{p.GetInputMicros(), p.GetOutputMicros(), p.GetCachedInputMicros()}; got != want {
 			t.Errorf("%s costs %v, want %v", name, got, want)
 		}

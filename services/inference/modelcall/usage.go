@@ -35,7 +35,7 @@ func estimate(req provider.Request, written int) *provider.Usage {
 
 // clamp limits a provider's counts to those of an int32.
 func clamp(u provider.Usage) *provider.Usage {
-	for _, n := range []*int64{&u.Input, &u.CachedInput, &u.Output, &u.Reasoning} {
+	for _, n := range []*int64{&u.Input, &u.CachedInput, &u.CacheWrite, &u.Output, &u.Reasoning} {
 		*n = max(0, min(*n, math.MaxInt32))
 	}
 	return &u

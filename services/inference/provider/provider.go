@@ -128,8 +128,8 @@ type Finished struct {
 
 // Usage counts the tokens of one call.
 type Usage struct {
-	// Input counts the tokens read, CachedInput those of them from the provider's cache.
-	Input, CachedInput int64
+	// Input counts the tokens read, CachedInput those of them from the provider's cache, and CacheWrite those that it stored there.
+	Input, CachedInput, CacheWrite int64
 	// Output counts the tokens written, Reasoning those of them that were reasoning.
 	Output, Reasoning int64
 }

@@ -20,8 +20,9 @@ type Estimate struct {
 	contract.ModelCalls
 	// Input is what one call reads, Output what it may write, in tokens.
 	Input, Output int64
-	// Price is the price of the tokens, nil when they cost nothing.
-	Price *turnv1.Price
+	// Price is the price of the tokens, nil when they cost nothing, or if Unpriced: it is not known.
+	Price    *turnv1.Price
+	Unpriced bool
 	// Learned corrects the estimate.
 	Learned Ratio
 }
@@ -82,10 +83,14 @@ func (s Estimate) fitsBeside(b budgetdb.Budget) bool {
 func (s Estimate) Need(output int64) budgetdb.Amount {
 	read := s.Learned.input(s.Calls*s.Input) + s.Reread*(s.Learned.output(output)+complaint)
 	written := s.Calls * s.Learned.output(output)
-	return budgetdb.Amount{
-		Tokens: read + written,
-		Cost:   money.Ceil(money.PerMillion(read, s.Price.GetInputMicros()) + money.PerMillion(written, s.Price.GetOutputMicros())),
-	}
+	input, out := s.prices()
+	return budgetdb.Amount{Tokens: read + written, Cost: money.Ceil(money.PerMillion(read, input) + money.PerMillion(written, out))}
+}
+
+// prices returns what a million tokens cost at most that a call of this size reads and writes: the provider may store what it reads.
+func (s Estimate) prices() (input, output int64) {
+	rates := contract.Rates(s.Price, s.Learned.input(s.Input))
+	return max(rates.GetInputMicros(), rates.GetCacheWriteMicros()), rates.GetOutputMicros()
 }
 
 // room returns how many tokens each call may write, by the plain estimate, for the step to fit into what is left, and the limit
@@ -99,8 +104,9 @@ func (s Estimate) room(left, limits budgetdb.Amount) (room int64, limit Limit) {
 	if limits.Cost == 0 {
 		return room, limit
 	}
-	rest := left.Cost*money.Unit - money.PerMillion(read, s.Price.GetInputMicros())
-	each := s.Calls*s.Price.GetOutputMicros() + s.Reread*s.Price.GetInputMicros()
+	input, output := s.prices()
+	rest := left.Cost*money.Unit - money.PerMillion(read, input)
+	each := s.Calls*output + s.Reread*input
 	switch {
 	case rest < 0:
 		return -1, LimitCost

@@ -3,9 +3,12 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -39,6 +42,8 @@ type Reservation struct {
 	Exhausted *turnv1.BudgetExhausted
 	// Warnings are to be appended when the step has started: the limits of which the part to warn at was passed by its tool call.
 	Warnings []*turnv1.BudgetWarning
+	// Refused is why the step cannot run under the budgets at all, nil if it can.
+	Refused *turnv1.TurnError
 	// WaitsFor is the id of the budget that the step fits into, but not together with what other steps hold; else "".
 	WaitsFor string
 }
@@ -71,6 +76,9 @@ func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (Re
 	if err != nil || step.Calls == 0 {
 		return Reservation{}, err
 	}
+	if i := slices.IndexFunc(budgets, func(b budgetdb.Budget) bool { return b.Max.Cost > 0 }); step.Unpriced && i >= 0 {
+		return Reservation{Refused: unpriced(t.Model, budgets[i])}, nil
+	}
 	d := step.Decide(budgets)
 	switch {
 	case d.Verdict == Exhausted:
@@ -80,6 +88,17 @@ func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (Re
 		return Reservation{WaitsFor: budgets[d.Budget].ID}, nil
 	}
 	return reserveTokens(tx, t, ref.GetKey(), step, d, budgets)
+}
+
+// unpriced is the error of a model call whose cost a budget limits and nothing says.
+func unpriced(model string, b budgetdb.Budget) *turnv1.TurnError {
+	limit := fmt.Sprintf("the budget %s of the %s limits money", b.ID, b.Scope)
+	if b.Scope == budgetdb.ScopeTurn {
+		limit = "limits.max_cost of the turn is set"
+	}
+	f := fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_UNPRICED, "%s has no price, and %s", model, limit).
+		Hint("Set its price in inference.prices (0 if it costs nothing), use a model with a price, or limit tokens.")
+	return &turnv1.TurnError{Code: fault.CodeName(f.Reason), Message: f.Text()}
 }
 
 // estimate returns what a model step may use. It is the zero value for a turn that has not begun: such a turn can only end.
@@ -97,6 +116,7 @@ func (s *Service) estimate(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (E
 	}
 	e := Estimate{
 		ModelCalls: contract.ModelCallsOf(ref, surface), Price: surface.GetPrice(), Output: int64(surface.GetMaxOutputTokens()),
+		Unpriced: surface.GetUnpriced(),
 	}
 	if e.Output == 0 {
 		e.Output = s.deps.OutputTokens

@@ -134,6 +134,7 @@ func addUp(sum, u *turnv1.Usage) {
 	sum.InputTokens += u.GetInputTokens()
 	sum.OutputTokens += u.GetOutputTokens()
 	sum.CachedInputTokens += u.GetCachedInputTokens()
+	sum.CacheWriteInputTokens += u.GetCacheWriteInputTokens()
 	sum.ReasoningTokens += u.GetReasoningTokens()
 	sum.ModelCalls += u.GetModelCalls()
 	sum.ToolCalls += u.GetToolCalls()

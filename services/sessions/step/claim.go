@@ -76,10 +76,13 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, c Claim, optimistic
 	switch {
 	case err != nil:
 		return out, step, err
-	case optimistic && (got.Exhausted != nil || got.WaitsFor != ""):
+	case optimistic && (got.Exhausted != nil || got.WaitsFor != "" || got.Refused != nil):
 		return out, step, store.ErrNotNew
 	case got.Exhausted != nil:
 		out.Done, err = exhaust(tx, *t, c, got.Exhausted)
+		return out, step, err
+	case got.Refused != nil:
+		out.Done, err = refuse(tx, *t, c, got.Refused)
 		return out, step, err
 	case got.WaitsFor != "":
 		out.Busy = &Busy{BudgetID: got.WaitsFor, ExpiresIn: askBudgetAgain}

@@ -9,22 +9,34 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // exhaust completes a step that does not fit into a budget: its outcome says so, and the turn ends with it.
 func exhaust(tx *journal.Tx, t store.Turn, c Claim, over *turnv1.BudgetExhausted) (*turnv1.StepOutcome, error) {
+	e := &turnv1.Event{Data: &turnv1.Event_BudgetExhausted{BudgetExhausted: over}}
+	return unrun(tx, t, c, &turnv1.StepOutcome{Exhausted: over.GetUse()}, e)
+}
+
+// refuse completes a step that cannot run under the budgets of its turn: it has an error, and the turn fails with it.
+func refuse(tx *journal.Tx, t store.Turn, c Claim, why *turnv1.TurnError) (*turnv1.StepOutcome, error) {
+	e := &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
+		Kind: stepkey.KindName(c.Step.GetKind()), Error: why,
+	}}}
+	return unrun(tx, t, c, &turnv1.StepOutcome{Error: why}, e)
+}
+
+// unrun completes a step that no worker runs, with an event.
+func unrun(tx *journal.Tx, t store.Turn, c Claim, outcome *turnv1.StepOutcome, e *turnv1.Event) (*turnv1.StepOutcome, error) {
 	step := store.Step{
 		Tenant: t.Tenant, TurnID: t.ID, Key: c.Step.GetKey(), Kind: c.Step.GetKind(), FirstSeq: tx.Session.LastSeq + 1,
 		Owner: c.Owner, Fence: 1, Attempt: 1, Done: true, StartTime: tx.Now(),
 	}
-	outcome := &turnv1.StepOutcome{
-		Key: step.Key, Kind: c.Step.GetKind(), Exhausted: over.GetUse(), Cancelled: t.CancelRequested, CommittedMicros: tx.Now().UnixMicro(),
-	}
+	outcome.Key, outcome.Kind, outcome.Cancelled, outcome.CommittedMicros = step.Key, step.Kind, t.CancelRequested, tx.Now().UnixMicro()
 	var err error
 	if step.Outcome, err = proto.Marshal(outcome); err != nil {
 		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
 	}
-	e := &turnv1.Event{Data: &turnv1.Event_BudgetExhausted{BudgetExhausted: over}}
 	if _, err := tx.Append(journal.OfStep(t, step), e); err != nil {
 		return nil, err
 	}

@@ -128,6 +128,7 @@ func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) {
 	total.InputTokens += used.GetInputTokens()
 	total.OutputTokens += used.GetOutputTokens()
 	total.CachedInputTokens += used.GetCachedInputTokens()
+	total.CacheWriteInputTokens += used.GetCacheWriteInputTokens()
 	total.ReasoningTokens += used.GetReasoningTokens()
 	total.CostMicros += used.GetCostMicros()
 	total.Cost = money.Text(total.GetCostMicros())

@@ -106,6 +106,9 @@ func (c *call) Sent() provider.Sent {
 	if c.returned {
 		out.Returned = []string{"thinking"}
 	}
+	if c.cached {
+		out.Returned = append(out.Returned, cacheField)
+	}
 	return out
 }
 

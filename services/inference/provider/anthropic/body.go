@@ -43,6 +43,7 @@ type contentBlock struct {
 	ToolUseID string         `json:"tool_use_id,omitempty"`
 	Content   []contentBlock `json:"content,omitempty"`
 	IsError   bool           `json:"is_error,omitempty"`
+	Cache     *cacheControl  `json:"cache_control,omitempty"`
 }
 
 // source is the data of an image or a document.
@@ -57,6 +58,7 @@ type tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"`
+	Cache       *cacheControl   `json:"cache_control,omitempty"`
 }
 
 type toolChoice struct {

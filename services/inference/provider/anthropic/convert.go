@@ -38,6 +38,7 @@ type call struct {
 	names    *wire.Names
 	ids      *wire.IDs
 	returned bool // something is returned as the provider sent it
+	cached   bool // something is marked for the cache
 
 	tools    []provider.Tool
 	warnings []string
@@ -76,6 +77,7 @@ func (c *call) body() body {
 		out.ToolChoice = c.choice()
 	}
 	c.generate(&out)
+	c.cache(&out)
 	return out
 }
 

@@ -73,7 +73,7 @@ func (u *usage) domain() *provider.Usage {
 	if read == 0 {
 		return nil
 	}
-	return &provider.Usage{Input: read, CachedInput: value(u.CacheRead), Output: value(u.Output)}
+	return &provider.Usage{Input: read, CachedInput: value(u.CacheRead), CacheWrite: value(u.CacheCreation), Output: value(u.Output)}
 }
 
 // stream reads one answer.

@@ -140,8 +140,12 @@ func (c *call) cache(out *body) {
 	if out.System != nil {
 		out.System = append(out.System, point)
 	}
-	if n := len(out.Messages); n > 0 && out.Messages[n-1].Role == "user" {
-		out.Messages[n-1].Content = append(out.Messages[n-1].Content, point)
+	marked := 0
+	for i := len(out.Messages) - 1; i >= 0 && marked < 2; i-- { // that of the request before stays
+		if out.Messages[i].Role == "user" {
+			out.Messages[i].Content = append(out.Messages[i].Content, point)
+			marked++
+		}
 	}
 	c.returned = append(c.returned, cacheField)
 }

@@ -48,7 +48,9 @@ func (u *usage) domain() *provider.Usage {
 	if u == nil || u.Input+u.CacheRead+u.CacheWrite <= 0 {
 		return nil
 	}
-	return &provider.Usage{Input: u.Input + u.CacheRead + u.CacheWrite, CachedInput: u.CacheRead, Output: u.Output}
+	return &provider.Usage{
+		Input: u.Input + u.CacheRead + u.CacheWrite, CachedInput: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output,
+	}
 }
 
 // stream reads one answer.

@@ -86,6 +86,7 @@ type usage struct {
 	CacheHits     int64 `json:"prompt_cache_hit_tokens"`
 	PromptDetails *struct {
 		CachedTokens int64 `json:"cached_tokens"`
+		WriteTokens  int64 `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails *struct {
 		ReasoningTokens int64 `json:"reasoning_tokens"`
@@ -98,8 +99,11 @@ func (u *usage) domain() *provider.Usage {
 		return nil
 	}
 	out := &provider.Usage{Input: u.PromptTokens, Output: u.CompletionTokens, CachedInput: u.CacheHits}
-	if u.PromptDetails != nil && u.PromptDetails.CachedTokens > 0 {
-		out.CachedInput = u.PromptDetails.CachedTokens
+	if d := u.PromptDetails; d != nil {
+		out.CacheWrite = d.WriteTokens
+		if d.CachedTokens > 0 {
+			out.CachedInput = d.CachedTokens
+		}
 	}
 	if u.CompletionDetails != nil {
 		out.Reasoning = u.CompletionDetails.ReasoningTokens

@@ -52,6 +52,7 @@ type usage struct {
 	Output       int64 `json:"output_tokens"`
 	InputDetails struct {
 		Cached int64 `json:"cached_tokens"`
+		Write  int64 `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
 	OutputDetails struct {
 		Reasoning int64 `json:"reasoning_tokens"`
@@ -63,7 +64,10 @@ func (u *usage) domain() *provider.Usage {
 	if u == nil || u.Input <= 0 {
 		return nil
 	}
-	return &provider.Usage{Input: u.Input, CachedInput: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
+	return &provider.Usage{
+		Input: u.Input, CachedInput: u.InputDetails.Cached, CacheWrite: u.InputDetails.Write, Output: u.Output,
+		Reasoning: u.OutputDetails.Reasoning,
+	}
 }
 
 // stream reads one answer.

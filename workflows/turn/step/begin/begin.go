@@ -103,6 +103,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
+	surface.Unpriced = bound.GetPrice() == nil && !contract.Hosted(agent)
 	surface.MaxOutputTokens, surface.StructuredOutput = agent.GetMaxOutputTokens(), agent.GetOutputSchema() != nil
 	strategy, reason := choose(agent, int(surface.GetTools()))
 	strategy, reason = resume(loaded.GetRerun(), surface, strategy, reason)

@@ -62,7 +62,6 @@ func Settle(w *step.Work, out *turnv1.StepOutcome) {
 	for _, a := range out.GetModelAttempts() {
 		AddTokens(sum, a.GetUsage())
 		sum.ModelCalls += a.GetUsage().GetModelCalls()
-		sum.CostMicros += a.GetUsage().GetCostMicros()
 	}
 	sum.ModelCalls = max(sum.GetModelCalls(), out.GetUsage().GetModelCalls())
 	sum.ToolCalls = out.GetUsage().GetToolCalls()

@@ -13,13 +13,14 @@ func Usage(finished *inferencev1.Finished) *turnv1.Usage {
 }
 
 // Count sets in out what the call of a model or of an executor used, also one that was cut off. An executor reports a cost; that of a
-// model follows from its price when the step is committed.
+// model is set with the record of its attempt, or when the step is committed.
 func Count(out, u *turnv1.Usage) {
 	if u == nil {
 		return
 	}
 	out.InputTokens, out.OutputTokens, out.CachedInputTokens = u.GetInputTokens(), u.GetOutputTokens(), u.GetCachedInputTokens()
 	out.ReasoningTokens, out.ModelCalls, out.CostMicros = u.GetReasoningTokens(), max(1, u.GetModelCalls()), u.GetCostMicros()
+	out.CacheWriteInputTokens = u.GetCacheWriteInputTokens()
 }
 
 // Add adds a model call, and the call itself.
@@ -34,4 +35,6 @@ func AddTokens(sum, u *turnv1.Usage) {
 	sum.OutputTokens += u.GetOutputTokens()
 	sum.CachedInputTokens += u.GetCachedInputTokens()
 	sum.ReasoningTokens += u.GetReasoningTokens()
+	sum.CacheWriteInputTokens += u.GetCacheWriteInputTokens()
+	sum.CostMicros += u.GetCostMicros()
 }

@@ -145,6 +145,9 @@ const (
 	// The answer of the model does not fit the output_schema, and neither does its repair. The turn keeps the answer. What to do: correct what
 	// the text names in the schema or in the instructions, or use a model that can be constrained to a schema.
 	Reason_REASON_OUTPUT_INVALID Reason = 90
+	// The turn has a budget of money, and its model has no price. What to do: set its price in inference.prices of the configuration (0 for a
+	// model that costs nothing), use a model with a price, or limit tokens in place of money.
+	Reason_REASON_MODEL_UNPRICED Reason = 91
 )
 
 // Enum value maps for Reason.
@@ -197,6 +200,7 @@ var (
 		47: "REASON_RESPONSE_TOO_LARGE",
 		45: "REASON_CONTEXT_TOO_LONG",
 		90: "REASON_OUTPUT_INVALID",
+		91: "REASON_MODEL_UNPRICED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -246,6 +250,7 @@ var (
 		"REASON_RESPONSE_TOO_LARGE":     47,
 		"REASON_CONTEXT_TOO_LONG":       45,
 		"REASON_OUTPUT_INVALID":         90,
+		"REASON_MODEL_UNPRICED":         91,
 	}
 )
 
@@ -280,7 +285,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xa2\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xbd\n" +
 	"\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -330,7 +335,8 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x14REASON_UNIMPLEMENTED\x10.\x12\x1d\n" +
 	"\x19REASON_RESPONSE_TOO_LARGE\x10/\x12\x1b\n" +
 	"\x17REASON_CONTEXT_TOO_LONG\x10-\x12\x19\n" +
-	"\x15REASON_OUTPUT_INVALID\x10ZB\xd0\x01\n" +
+	"\x15REASON_OUTPUT_INVALID\x10Z\x12\x19\n" +
+	"\x15REASON_MODEL_UNPRICED\x10[B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 
 var (

@@ -645,7 +645,8 @@ type Model struct {
 	ContextWindow int32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// True when the model supports native tool calls.
 	SupportsTools bool `protobuf:"varint,5,opt,name=supports_tools,json=supportsTools,proto3" json:"supports_tools,omitempty"`
-	// Price of its tokens, from the configuration (inference.prices); unset when it has none.
+	// Price of its tokens now, from the configuration (inference.prices, inference.price_file); unset when it has none. Built-in models cost
+	// nothing.
 	Price *v11.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
 	// Maximum number of tokens of one answer; 0 = unknown.
 	MaxOutputTokens int32 `protobuf:"varint,7,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`

@@ -681,7 +681,7 @@ type Limits struct {
 	// Maximum number of tool calls of the whole turn; 0 = no limit.
 	MaxToolCalls uint32 `protobuf:"varint,6,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
 	// Maximum cost of the turn's model calls, as a decimal number in the mesh's currency with at most six decimals: "0.25". Empty = no
-	// limit. Only models with a price in the configuration (inference.prices) count; others cost nothing.
+	// limit. A turn whose model has no price in the configuration (inference.prices) fails with model_unpriced.
 	MaxCost       string `protobuf:"bytes,7,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1358,9 +1358,11 @@ type Usage struct {
 	LostCalls int32 `protobuf:"varint,8,opt,name=lost_calls,json=lostCalls,proto3" json:"lost_calls,omitempty"`
 	// cost_micros as a decimal number, such as "0.0125", as budgets and limits have it. Empty = none, or the model has no price. Executors
 	// report cost_micros.
-	Cost          string `protobuf:"bytes,9,opt,name=cost,proto3" json:"cost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Cost string `protobuf:"bytes,9,opt,name=cost,proto3" json:"cost,omitempty"`
+	// Part of input_tokens that the provider stored in its cache; not part of cached_input_tokens.
+	CacheWriteInputTokens int32 `protobuf:"varint,60,opt,name=cache_write_input_tokens,json=cacheWriteInputTokens,proto3" json:"cache_write_input_tokens,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
@@ -1456,6 +1458,13 @@ func (x *Usage) GetCost() string {
 	return ""
 }
 
+func (x *Usage) GetCacheWriteInputTokens() int32 {
+	if x != nil {
+		return x.CacheWriteInputTokens
+	}
+	return 0
+}
+
 // Price is the price of a model's tokens, in millionths of the mesh's currency per million tokens: 2.50 is 2500000.
 type Price struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1466,7 +1475,11 @@ type Price struct {
 	// Price of tokens that the model reads from the provider's cache.
 	CachedInputMicros int64 `protobuf:"varint,3,opt,name=cached_input_micros,json=cachedInputMicros,proto3" json:"cached_input_micros,omitempty"`
 	// Currency for display, for example "USD".
-	Currency      string `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
+	Currency string `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
+	// Price of tokens that the model reads and the provider stores in its cache; 0 = that of input.
+	CacheWriteMicros int64 `protobuf:"varint,60,opt,name=cache_write_micros,json=cacheWriteMicros,proto3" json:"cache_write_micros,omitempty"`
+	// Prices of calls that read many tokens, in place of those above.
+	Tiers         []*PriceTier `protobuf:"bytes,61,rep,name=tiers,proto3" json:"tiers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1529,6 +1542,102 @@ func (x *Price) GetCurrency() string {
 	return ""
 }
 
+func (x *Price) GetCacheWriteMicros() int64 {
+	if x != nil {
+		return x.CacheWriteMicros
+	}
+	return 0
+}
+
+func (x *Price) GetTiers() []*PriceTier {
+	if x != nil {
+		return x.Tiers
+	}
+	return nil
+}
+
+// PriceTier is the price of a model's tokens in calls that read more than a number of tokens; see Price.
+type PriceTier struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tier applies to calls that read more tokens than this. Of several, the highest applies.
+	AboveTokens int64 `protobuf:"varint,1,opt,name=above_tokens,json=aboveTokens,proto3" json:"above_tokens,omitempty"`
+	// Price of tokens that the model reads.
+	InputMicros int64 `protobuf:"varint,2,opt,name=input_micros,json=inputMicros,proto3" json:"input_micros,omitempty"`
+	// Price of tokens that the model writes.
+	OutputMicros int64 `protobuf:"varint,3,opt,name=output_micros,json=outputMicros,proto3" json:"output_micros,omitempty"`
+	// Price of tokens that the model reads from the provider's cache.
+	CachedInputMicros int64 `protobuf:"varint,4,opt,name=cached_input_micros,json=cachedInputMicros,proto3" json:"cached_input_micros,omitempty"`
+	// Price of tokens that the model reads and the provider stores in its cache.
+	CacheWriteMicros int64 `protobuf:"varint,5,opt,name=cache_write_micros,json=cacheWriteMicros,proto3" json:"cache_write_micros,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *PriceTier) Reset() {
+	*x = PriceTier{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PriceTier) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PriceTier) ProtoMessage() {}
+
+func (x *PriceTier) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PriceTier.ProtoReflect.Descriptor instead.
+func (*PriceTier) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PriceTier) GetAboveTokens() int64 {
+	if x != nil {
+		return x.AboveTokens
+	}
+	return 0
+}
+
+func (x *PriceTier) GetInputMicros() int64 {
+	if x != nil {
+		return x.InputMicros
+	}
+	return 0
+}
+
+func (x *PriceTier) GetOutputMicros() int64 {
+	if x != nil {
+		return x.OutputMicros
+	}
+	return 0
+}
+
+func (x *PriceTier) GetCachedInputMicros() int64 {
+	if x != nil {
+		return x.CachedInputMicros
+	}
+	return 0
+}
+
+func (x *PriceTier) GetCacheWriteMicros() int64 {
+	if x != nil {
+		return x.CacheWriteMicros
+	}
+	return 0
+}
+
 // ModelAttempt is one attempt of a model call: one request to one target.
 type ModelAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1556,7 +1665,7 @@ type ModelAttempt struct {
 
 func (x *ModelAttempt) Reset() {
 	*x = ModelAttempt{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1677,7 @@ func (x *ModelAttempt) String() string {
 func (*ModelAttempt) ProtoMessage() {}
 
 func (x *ModelAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1690,7 @@ func (x *ModelAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAttempt.ProtoReflect.Descriptor instead.
 func (*ModelAttempt) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ModelAttempt) GetModel() string {
@@ -1670,7 +1779,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1791,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1804,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LimitUse) GetScope() string {
@@ -1776,7 +1885,7 @@ type LimitReached struct {
 
 func (x *LimitReached) Reset() {
 	*x = LimitReached{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1897,7 @@ func (x *LimitReached) String() string {
 func (*LimitReached) ProtoMessage() {}
 
 func (x *LimitReached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1910,7 @@ func (x *LimitReached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitReached.ProtoReflect.Descriptor instead.
 func (*LimitReached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LimitReached) GetCode() string {
@@ -1877,7 +1986,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1998,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +2011,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -1946,7 +2055,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2067,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2080,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{15}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TurnError) GetCode() string {
@@ -2066,7 +2175,7 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\bVerbatim\x12\x16\n" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12)\n" +
 	"\x10reasoning_fields\x18\x02 \x03(\tR\x0freasoningFields\x12\x16\n" +
-	"\x06opaque\x18\x03 \x01(\fR\x06opaque\"\xbe\x02\n" +
+	"\x06opaque\x18\x03 \x01(\fR\x06opaque\"\xf7\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x05R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x05R\foutputTokens\x12.\n" +
@@ -2080,12 +2189,21 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"costMicros\x12\x1d\n" +
 	"\n" +
 	"lost_calls\x18\b \x01(\x05R\tlostCalls\x12\x12\n" +
-	"\x04cost\x18\t \x01(\tR\x04cost\"\x9b\x01\n" +
+	"\x04cost\x18\t \x01(\tR\x04cost\x127\n" +
+	"\x18cache_write_input_tokens\x18< \x01(\x05R\x15cacheWriteInputTokens\"\xfc\x01\n" +
 	"\x05Price\x12!\n" +
 	"\finput_micros\x18\x01 \x01(\x03R\vinputMicros\x12#\n" +
 	"\routput_micros\x18\x02 \x01(\x03R\foutputMicros\x12.\n" +
 	"\x13cached_input_micros\x18\x03 \x01(\x03R\x11cachedInputMicros\x12\x1a\n" +
-	"\bcurrency\x18\x04 \x01(\tR\bcurrency\"\xdd\x02\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12,\n" +
+	"\x12cache_write_micros\x18< \x01(\x03R\x10cacheWriteMicros\x121\n" +
+	"\x05tiers\x18= \x03(\v2\x1b.windlass.turn.v1.PriceTierR\x05tiers\"\xd4\x01\n" +
+	"\tPriceTier\x12!\n" +
+	"\fabove_tokens\x18\x01 \x01(\x03R\vaboveTokens\x12!\n" +
+	"\finput_micros\x18\x02 \x01(\x03R\vinputMicros\x12#\n" +
+	"\routput_micros\x18\x03 \x01(\x03R\foutputMicros\x12.\n" +
+	"\x13cached_input_micros\x18\x04 \x01(\x03R\x11cachedInputMicros\x12,\n" +
+	"\x12cache_write_micros\x18\x05 \x01(\x03R\x10cacheWriteMicros\"\xdd\x02\n" +
 	"\fModelAttempt\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x124\n" +
@@ -2189,7 +2307,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(AttemptClass)(0),             // 1: windlass.turn.v1.AttemptClass
@@ -2208,13 +2326,14 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(*Verbatim)(nil),              // 14: windlass.turn.v1.Verbatim
 	(*Usage)(nil),                 // 15: windlass.turn.v1.Usage
 	(*Price)(nil),                 // 16: windlass.turn.v1.Price
-	(*ModelAttempt)(nil),          // 17: windlass.turn.v1.ModelAttempt
-	(*LimitUse)(nil),              // 18: windlass.turn.v1.LimitUse
-	(*LimitReached)(nil),          // 19: windlass.turn.v1.LimitReached
-	(*PlanStep)(nil),              // 20: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 21: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 22: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*PriceTier)(nil),             // 17: windlass.turn.v1.PriceTier
+	(*ModelAttempt)(nil),          // 18: windlass.turn.v1.ModelAttempt
+	(*LimitUse)(nil),              // 19: windlass.turn.v1.LimitUse
+	(*LimitReached)(nil),          // 20: windlass.turn.v1.LimitReached
+	(*PlanStep)(nil),              // 21: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 22: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 23: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	8,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
@@ -2222,22 +2341,23 @@ var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	10, // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
 	7,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
 	6,  // 4: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	22, // 5: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	23, // 5: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 6: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
 	6,  // 7: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
 	11, // 8: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	12, // 9: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	23, // 10: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	24, // 10: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
 	14, // 11: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
-	1,  // 12: windlass.turn.v1.ModelAttempt.class:type_name -> windlass.turn.v1.AttemptClass
-	23, // 13: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
-	15, // 14: windlass.turn.v1.ModelAttempt.usage:type_name -> windlass.turn.v1.Usage
-	3,  // 15: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	17, // 12: windlass.turn.v1.Price.tiers:type_name -> windlass.turn.v1.PriceTier
+	1,  // 13: windlass.turn.v1.ModelAttempt.class:type_name -> windlass.turn.v1.AttemptClass
+	24, // 14: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
+	15, // 15: windlass.turn.v1.ModelAttempt.usage:type_name -> windlass.turn.v1.Usage
+	3,  // 16: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_content_proto_init() }
@@ -2262,7 +2382,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

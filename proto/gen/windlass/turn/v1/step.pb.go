@@ -918,8 +918,10 @@ type Surface struct {
 	SwitchOnFilter bool `protobuf:"varint,43,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
 	// The answer has a schema: a model step may call the model again to repair it.
 	StructuredOutput bool `protobuf:"varint,60,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The model has no price, so that no budget of money can bound it.
+	Unpriced      bool `protobuf:"varint,61,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Surface) Reset() {
@@ -1134,6 +1136,13 @@ func (x *Surface) GetStructuredOutput() bool {
 	return false
 }
 
+func (x *Surface) GetUnpriced() bool {
+	if x != nil {
+		return x.Unpriced
+	}
+	return false
+}
+
 // Target is a model of a chain.
 type Target struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1264,7 +1273,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\x8b\b\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xa7\b\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -1293,7 +1302,8 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x05route\x18) \x01(\tR\x05route\x12%\n" +
 	"\x0eroute_revision\x18* \x01(\tR\rrouteRevision\x12(\n" +
 	"\x10switch_on_filter\x18+ \x01(\bR\x0eswitchOnFilter\x12+\n" +
-	"\x11structured_output\x18< \x01(\bR\x10structuredOutput\"M\n" +
+	"\x11structured_output\x18< \x01(\bR\x10structuredOutput\x12\x1a\n" +
+	"\bunpriced\x18= \x01(\bR\bunpriced\"M\n" +
 	"\x06Target\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12-\n" +
 	"\x05price\x18\x02 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price*\xe3\x01\n" +
