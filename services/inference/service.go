@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/api"
 	"github.com/windlass-dev/windlass/services/inference/attempt"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/health"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/route"
 )
@@ -42,13 +44,14 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
+	table := health.New(time.Now, nil)
 	policy := route.Policy{Authorizer: deps.Authorizer}
 	routes, err := route.NewResolver(cfg.Routes, models, policy)
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
 	deps.Log.InfoContext(ctx, "models ready", "default_model", models.DefaultModel(), "providers", models.Names())
-	return &Service{api.Deps{Models: models, Calls: calls, Attempts: attempt.New(calls, policy), Routes: routes}}, nil
+	return &Service{api.Deps{Models: models, Calls: calls, Attempts: attempt.New(calls, models, policy, table), Routes: routes}}, nil
 }
 
 // Register adds the service to a server.

@@ -39,6 +39,26 @@ func TestWrongConfiguration(t *testing.T) {
 		{one(catalog.ProviderConfig{Name: "a", Kind: "bedrock"}), "region is required"},
 		{one(catalog.ProviderConfig{Name: "a", Kind: "bedrock", Region: "eu.evil.example/"}), "lower-case letters"},
 		{one(catalog.ProviderConfig{Name: "a", Kind: "openai", Region: "eu-central-1"}), "not for the kind openai"},
+		{func(c *inference.Config) {
+			c.Keys = []catalog.KeyConfig{{Provider: "a", Alias: "k", APIKey: secret.New("x")}}
+		}, "no provider"},
+		{
+			func(c *inference.Config) {
+				c.Providers = []catalog.ProviderConfig{{Name: "a", Kind: "openai", APIKey: secret.New(inferencetest.Key)}}
+				c.Keys = []catalog.KeyConfig{{Provider: "a", Alias: "k", APIKey: secret.New("x")}}
+			}, "has a key of its own",
+		},
+		{
+			func(c *inference.Config) {
+				c.Providers = []catalog.ProviderConfig{{Name: "a", Kind: "openai"}}
+				c.Keys = []catalog.KeyConfig{
+					{Provider: "a", Alias: "k", APIKey: secret.New("x")},
+					{Provider: "a", Alias: "k", APIKey: secret.New("y")},
+					{Provider: "a", Alias: "K", APIKey: secret.New("x")},
+					{Provider: "a", Alias: "none"},
+				}
+			}, `keys[1]: provider "a" has two keys "k"`,
+		},
 		{
 			one(catalog.ProviderConfig{Name: "a", Kind: "openai", BaseURL: "http://localhost:1", APIKey: secret.New(inferencetest.Key)}),
 			"name at least one model",

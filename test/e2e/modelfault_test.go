@@ -106,15 +106,15 @@ func modelFaults() []modelFault {
 			wait: [2]time.Duration{patience, time.Minute},
 		},
 		{
-			name: "silence in the middle", answers: []harness.Answer{hangs("half ", "of "), fine}, output: whole, asked: 2, counted: 1, resets: 1,
+			name: "silence in the middle", answers: []harness.Answer{hangs("half ", "of "), fine}, output: whole, asked: 2, counted: 2, resets: 1,
 			wait: [2]time.Duration{patience, time.Minute},
 		},
 		{
-			name: "a cut stream", answers: []harness.Answer{openai(says(`{"content":"half of "}`)), fine}, output: whole, asked: 2, counted: 1,
+			name: "a cut stream", answers: []harness.Answer{openai(says(`{"content":"half of "}`)), fine}, output: whole, asked: 2, counted: 2,
 			resets: 1,
 		},
 		{
-			name: "no JSON", answers: []harness.Answer{openai(says(`{"content":"half of "}`), "<html>"), fine}, output: whole, asked: 2, counted: 1,
+			name: "no JSON", answers: []harness.Answer{openai(says(`{"content":"half of "}`), "<html>"), fine}, output: whole, asked: 2, counted: 2,
 			resets: 1,
 		},
 		{

@@ -17,6 +17,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/health"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/route"
@@ -54,11 +55,15 @@ type Receiver interface {
 // Caller makes model calls. It is safe for concurrent use.
 type Caller struct {
 	calls  *modelcall.Caller
+	models *catalog.Catalog
 	policy route.Policy
+	health *health.Table
 }
 
 // New returns a caller.
-func New(calls *modelcall.Caller, policy route.Policy) *Caller { return &Caller{calls, policy} }
+func New(calls *modelcall.Caller, models *catalog.Catalog, policy route.Policy, table *health.Table) *Caller {
+	return &Caller{calls, models, policy, table}
+}
 
 // errTime is why the context of a call ends when its time is over.
 var errTime = errors.New("the time of the model call is over")
@@ -74,11 +79,14 @@ func (c *Caller) Generate(ctx context.Context, call Call, to Receiver) error {
 		defer cancel()
 	}
 	for {
-		target := r.next()
+		target, err := r.pick(ctx)
+		if err != nil {
+			return err
+		}
 		if target == nil {
 			return r.failure()
 		}
-		done, err := r.attempt(ctx, *target)
+		done, err := r.attempt(ctx, target)
 		if done {
 			return err
 		}
@@ -93,12 +101,15 @@ type run struct {
 	made   []*turnv1.ModelAttempt // all so far
 	floor  int                    // number of attempts of the targets that are tried now
 	failed []error                // of the attempts of this run
+	begun  bool                   // the answer of the last attempt had begun
+	from   time.Time              // when the first of those that cool down may be called again; zero = none does
 }
 
-// tried returns the number of attempts on a target, and whether it must not be attempted again.
+// tried returns the number of attempts on a target, and whether it must not be attempted again. Those that failed for one of several keys
+// do not count.
 func (r *run) tried(model string) (n int, lost bool) {
 	for _, a := range r.made {
-		if a.GetModel() == model {
+		if a.GetModel() == model && !(a.GetKey() != "" && keys(a.GetClass())) {
 			n++
 			lost = lost || lasting(a.GetClass())
 		}
@@ -117,25 +128,26 @@ func (r *run) least() int {
 	return least
 }
 
-// next returns the next target, nil if none is left.
-func (r *run) next() *catalog.Model {
+// left returns the targets that are still to be tried, in order.
+func (r *run) left() (out []catalog.Model) {
 	if r.MaxAttempts > 0 && len(r.made) >= r.MaxAttempts {
 		return nil
 	}
-	for i, t := range r.Targets {
+	for _, t := range r.Targets {
 		if n, lost := r.tried(t.FullName()); !lost && n == r.floor {
-			return &r.Targets[i]
+			out = append(out, t)
 		}
 	}
-	return nil
+	return out
 }
 
 // attempt attempts a target. It is done unless the next one is to be tried.
-func (r *run) attempt(ctx context.Context, target catalog.Model) (done bool, err error) {
-	a := &turnv1.ModelAttempt{Model: target.FullName(), StartTime: timestamppb.Now()}
+func (r *run) attempt(ctx context.Context, target *picked) (done bool, err error) {
+	a := &turnv1.ModelAttempt{Model: target.FullName(), Key: target.key.Alias, StartTime: timestamppb.Now()}
+	defer func() { r.release(target) }()
 	began := time.Now()
 	if len(r.made) > 0 {
-		if err := r.to.Attempt(&turnv1.ModelAttempt{Model: a.GetModel(), StartTime: a.GetStartTime()}); err != nil {
+		if err := r.to.Attempt(&turnv1.ModelAttempt{Model: a.GetModel(), Key: a.GetKey(), StartTime: a.GetStartTime()}); err != nil {
 			return true, err
 		}
 	}
@@ -147,8 +159,11 @@ func (r *run) attempt(ctx context.Context, target catalog.Model) (done bool, err
 		return r.fails(a, denied, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "%s: %s", target.FullName(), why))
 	}
 	o := &observed{run: r, attempt: a, began: began}
-	report, err := r.caller.calls.Generate(ctx, target, r.Request, o)
+	req := r.Request
+	req.APIKey = target.key.Value
+	report, err := r.caller.calls.Generate(ctx, target.Model, req, o)
 	if err == nil {
+		r.worked(target, o.rest)
 		return true, nil
 	}
 	a.DurationMs, a.Usage = millis(time.Since(began)), usage(report.Usage)
@@ -161,13 +176,16 @@ func (r *run) attempt(ctx context.Context, target catalog.Model) (done bool, err
 	case ctx.Err() != nil, o.err != nil:
 		return true, err
 	}
-	done, err = r.fails(a, classify(err, report.First > 0), err)
+	class := classify(err, report.First > 0)
+	r.noteFailure(target, class, err)
+	done, err = r.fails(a, class, err)
 	switch {
 	case done:
 		return true, err
 	case errors.Is(context.Cause(ctx), errTime):
 		return true, r.over()
 	case report.First > 0:
+		r.begun = true
 		return true, r.failure()
 	}
 	return false, nil
@@ -189,7 +207,8 @@ type observed struct {
 	attempt *turnv1.ModelAttempt
 	began   time.Time
 	first   time.Duration
-	err     error // of the receiver
+	rest    time.Duration // how long the key takes no further calls
+	err     error         // of the receiver
 }
 
 // Piece implements modelcall.Receiver.
@@ -208,6 +227,7 @@ func (o *observed) Finish(answer *modelcall.Answer) error {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the content filter of %s ended the answer", a.GetModel()).
 			Cause(errFiltered)
 	}
+	o.rest = answer.Rest
 	a.Class, a.DurationMs, a.Usage = answered, millis(time.Since(o.began)), usage(answer.Usage)
 	if o.first > 0 {
 		a.FirstTokenMs = millis(o.first)

@@ -74,6 +74,9 @@ func lasting(class turnv1.AttemptClass) bool {
 	return false
 }
 
+// keys reports whether a class is about the key, so that another key may be accepted.
+func keys(class turnv1.AttemptClass) bool { return class == rateLimit || class == refusedKey }
+
 // ends reports whether the class ends the call, whatever targets remain.
 func ends(class turnv1.AttemptClass) bool { return class == tooLong || class == excessive }
 

@@ -19,8 +19,12 @@ const atOnce = time.Millisecond
 // then it says when the first of them may be called again.
 func (r *run) failure() error {
 	text, several := r.summary()
-	if r.next() != nil { // an answer broke off
+	if r.begun && len(r.left()) > 0 {
 		return fault.Unavailable(faultv1.Reason_REASON_MODEL_UNAVAILABLE, "%s", text).RetryAfter(atOnce)
+	}
+	if len(r.failed) == 0 && !r.from.IsZero() {
+		return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "%s", r.cooling()).
+			Hint("Try again later.").RetryAfter(max(time.Until(r.from), time.Millisecond))
 	}
 	if len(r.failed) == 0 {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "%s", text).Hint("Check the models of the agent or its route.")
@@ -31,10 +35,15 @@ func (r *run) failure() error {
 			err = e
 		}
 	}
+	f := fault.From(err)
+	if !r.from.IsZero() && fault.Retryable(err) { // a key recovers at a known time, which may be earlier
+		if wait := max(time.Until(r.from), time.Millisecond); f.Retry > wait {
+			f.Retry = wait
+		}
+	}
 	if !several {
 		return err
 	}
-	f := fault.From(err)
 	return fault.New(f.Code, f.Reason, "%s", text).Hint("%s", f.Todo).RetryAfter(f.Retry).Cause(err)
 }
 

@@ -18,6 +18,7 @@ import (
 type Config struct {
 	DefaultModel string           `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first one found."`
 	Providers    []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
+	Keys         []KeyConfig      `yaml:"keys" doc:"Keys of providers that have several. A key that the provider limits or refuses is left out, and the next one is used; a session keeps to its key while that is healthy."`
 	Detect       bool             `yaml:"detect" default:"true" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY and a local Ollama where they are found."`
 	Prices       []PriceConfig    `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies. A model without a match has no price: it is refused under a budget of money."`
 	PriceFile    string           `yaml:"price_file" doc:"File with more prices, behind those of prices: what windlass model prices import writes. It is read at start."`
@@ -59,6 +60,7 @@ func (c Config) Check() error {
 		}
 		names[p.Name] = true
 	}
+	errs = append(errs, c.checkKeys()...)
 	for i, p := range c.Prices {
 		if err := p.Check(); err != nil {
 			errs = append(errs, fmt.Errorf("prices[%d]: %w", i, err))

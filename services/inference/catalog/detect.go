@@ -53,6 +53,9 @@ func (d *detector) add(cfg ProviderConfig, preferred, keyFrom string) error {
 	if err != nil {
 		return err
 	}
+	if first := d.cfg.poolOf(cfg.Name); len(first) > 0 { // it lists the models and answers checks
+		cfg.APIKey, cfg.Tenant = first[0].APIKey, first[0].Tenant
+	}
 	p := &Provider{Name: cfg.Name, Kind: kind.Traits(), models: cfg.Models, keyFrom: cfg.APIKeyFrom, keyless: cfg.APIKey.IsZero()}
 	if at, err := url.Parse(cfg.BaseURL); err == nil {
 		p.host = at.Hostname()

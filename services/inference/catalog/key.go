@@ -18,15 +18,15 @@ import (
 // Key returns the API key of a call, zero if the provider has it, and whether it is that of the request. turnID is the turn that the call
 // is part of.
 func (c *Catalog) Key(ctx context.Context, m Model, turnID string) (key secret.Value, callers bool, err error) {
-	if key, err = c.callersKey(ctx, m, turnID); err != nil || !key.IsZero() {
+	if key, err = c.CallersKey(ctx, m, turnID); err != nil || !key.IsZero() {
 		return key, true, err
 	}
 	key, err = c.storedKey(m.Provider)
 	return key, false, err
 }
 
-// callersKey returns the API key in the provider data of the request that a call is part of; zero for the provider's own.
-func (c *Catalog) callersKey(ctx context.Context, m Model, turnID string) (secret.Value, error) {
+// CallersKey returns the API key in the provider data of the request that a call is part of; zero for the provider's own.
+func (c *Catalog) CallersKey(ctx context.Context, m Model, turnID string) (secret.Value, error) {
 	from := m.Provider.keyFrom
 	if from == "" {
 		return secret.Value{}, nil
@@ -54,8 +54,13 @@ func (c *Catalog) storedKey(p *Provider) (secret.Value, error) {
 	if p.stored == "" {
 		return secret.Value{}, nil
 	}
-	r := envref.New(envref.Config{Owner: "inference", Vault: c.deps.Vault}, p.tenant)
-	key := r.Resolve("api_key", p.stored)
+	return c.resolveKey(p, p.stored, p.tenant)
+}
+
+// resolveKey reads a key of a provider that is a stored secret of a tenant.
+func (c *Catalog) resolveKey(p *Provider, reference, tenant string) (secret.Value, error) {
+	r := envref.New(envref.Config{Owner: "inference", Vault: c.deps.Vault}, tenant)
+	key := r.Resolve("api_key", reference)
 	switch {
 	case r.Err != nil:
 		return secret.Value{}, r.Err

@@ -81,8 +81,8 @@ func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Req
 	if err := m.Features().Check(m.FullName(), req); err != nil {
 		return Report{}, err
 	}
-	callers := false
-	if req.APIKey.IsZero() {
+	callers := !req.APIKey.IsZero() // one of several keys says nothing about the provider
+	if !callers {
 		var err error
 		if req.APIKey, callers, err = c.catalog.Key(ctx, m, req.TurnID); err != nil {
 			return Report{}, err

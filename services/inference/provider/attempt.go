@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sse"
@@ -66,7 +67,7 @@ func receive(ctx context.Context, id Identity, model string, resp *http.Response
 		return Finished{}, err
 	}
 	end, err := r.Finish()
-	end.Warnings = a.Sent().Warnings
+	end.Warnings, end.Rest = a.Sent().Warnings, QuotaRest(resp.Header, time.Now())
 	return end, err
 }
 

@@ -202,6 +202,35 @@ func (f Failure) class() class {
 	}
 }
 
+// quotas are the headers of what remains of a quota, and of when it is filled again.
+var quotas = [][2]string{
+	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
+	{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
+	{"X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
+	{"Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset"},
+	{"Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset"},
+}
+
+// QuotaRest returns how long it takes until a quota is filled again of which a response says that nothing remains; 0 for others. The time
+// is a duration, seconds or a date.
+func QuotaRest(h http.Header, now time.Time) time.Duration {
+	var rest time.Duration
+	for _, q := range quotas {
+		if h.Get(q[0]) != "0" {
+			continue
+		}
+		reset := h.Get(q[1])
+		if d, err := time.ParseDuration(reset); err == nil {
+			rest = max(rest, d)
+		} else if s, err := strconv.ParseFloat(reset, 64); err == nil && s < maxRetryAfter.Seconds() {
+			rest = max(rest, time.Duration(s*float64(time.Second)))
+		} else if at, err := time.Parse(time.RFC3339, reset); err == nil {
+			rest = max(rest, at.Sub(now))
+		}
+	}
+	return min(rest, maxRetryAfter)
+}
+
 // RetryAfter returns how long a response asks to wait: milliseconds, seconds or a date. 0 if it does not say.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	var wait time.Duration

@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/secret"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -124,6 +125,8 @@ type Finished struct {
 	Warnings []string
 	// OutputMode is how the model was made to answer in the form of the request.
 	OutputMode OutputMode
+	// Rest is how long the provider takes no further calls with this key: its quota is used up. 0 if it says nothing of the kind.
+	Rest time.Duration
 }
 
 // Usage counts the tokens of one call.

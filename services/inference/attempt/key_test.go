@@ -1,0 +1,149 @@
+package attempt_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/secret"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/inferencetest"
+)
+
+// keyed answers by the key of a request, and counts the calls of each.
+type keyed struct {
+	answers map[string]http.HandlerFunc // others say "well"
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (k *keyed) serve(w http.ResponseWriter, r *http.Request) {
+	key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	k.mu.Lock()
+	k.calls[key]++
+	answer, ok := k.answers[key]
+	k.mu.Unlock()
+	if !ok {
+		answer = says("stop", "well")
+	}
+	answer(w, r)
+}
+
+func (k *keyed) of(key string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.calls[key]
+}
+
+// withKeys gives the provider a keys in place of its own.
+func withKeys(keys ...string) func(*inference.Config) {
+	return func(cfg *inference.Config) {
+		cfg.Providers[0].APIKey = secret.Value{}
+		for _, k := range keys {
+			cfg.Keys = append(cfg.Keys, catalog.KeyConfig{Provider: "a", Alias: "k" + k, APIKey: secret.New("secret-" + k)})
+		}
+	}
+}
+
+func TestALimitedKeyAndARevokedOneGetNoFurtherCalls(t *testing.T) {
+	k := &keyed{calls: map[string]int{}, answers: map[string]http.HandlerFunc{
+		"secret-1": refuses(429, "slowly", "Retry-After", "600"), "secret-2": refuses(401, "revoked"),
+	}}
+	client, _ := serve(t, withKeys("1", "2", "3"), k.serve)
+	for i := range 1000 {
+		req := call("a")
+		req.SessionId = fmt.Sprint("ses_", i)
+		got, err := inferencetest.Ask(t.Context(), t, client, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if by := got.Finished.GetAttempt().GetKey(); by != "k3" {
+			t.Fatalf("answered with the key %q", by)
+		}
+	}
+	if k.of("secret-1") != 1 || k.of("secret-2") != 1 || k.of("secret-3") != 1000 {
+		t.Errorf("calls %v", k.calls)
+	}
+}
+
+func TestKeysShareTheSessions(t *testing.T) {
+	k := &keyed{calls: map[string]int{}}
+	client, _ := serve(t, withKeys("1", "2"), k.serve)
+	by := map[string]string{}
+	for i := range 200 {
+		req := call("a")
+		req.SessionId = fmt.Sprint("ses_", i%50)
+		got, err := inferencetest.Ask(t.Context(), t, client, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := got.Finished.GetAttempt().GetKey()
+		if before := by[req.GetSessionId()]; before != "" && before != key {
+			t.Errorf("%s changed its key from %s to %s", req.GetSessionId(), before, key)
+		}
+		by[req.GetSessionId()] = key
+	}
+	if k.of("secret-1") < 50 || k.of("secret-2") < 50 {
+		t.Errorf("calls %v", k.calls)
+	}
+}
+
+func TestWithoutAHealthyKeyACallFailsWithoutAsking(t *testing.T) {
+	k := &keyed{calls: map[string]int{}, answers: map[string]http.HandlerFunc{
+		"secret-1": refuses(429, "slowly", "Retry-After", "600"), "secret-2": refuses(429, "slowly", "Retry-After", "60"),
+	}}
+	client, _ := serve(t, withKeys("1", "2"), k.serve)
+	for range 3 {
+		_, err := inferencetest.Ask(t.Context(), t, client, call("a"))
+		f := fault.From(err)
+		if f.Reason != faultv1.Reason_REASON_RATE_LIMITED || f.Retry < 50*time.Second || f.Retry > time.Minute {
+			t.Errorf("%v after %v", f, f.Retry)
+		}
+	}
+	if k.of("secret-1") != 1 || k.of("secret-2") != 1 {
+		t.Errorf("calls %v", k.calls)
+	}
+}
+
+func TestAQuotaThatIsUsedUpIsLeftAlone(t *testing.T) {
+	last := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Ratelimit-Remaining-Requests", "0")
+		w.Header().Set("X-Ratelimit-Reset-Requests", "10m0s")
+		says("stop", "well")(w, r)
+	}
+	k := &keyed{calls: map[string]int{}, answers: map[string]http.HandlerFunc{"secret-1": last}}
+	client, _ := serve(t, withKeys("1", "2"), k.serve)
+	for i := range 50 {
+		req := call("a")
+		req.SessionId = fmt.Sprint("ses_", i)
+		if _, err := inferencetest.Ask(t.Context(), t, client, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k.of("secret-1") != 1 || k.of("secret-2") != 49 {
+		t.Errorf("calls %v", k.calls)
+	}
+}
+
+func TestATargetThatFailsIsLeftOutForAWhile(t *testing.T) {
+	client, backends := serve(t, nil, refuses(503, "away"), says("stop", "well"))
+	for range 20 {
+		if _, err := inferencetest.Ask(t.Context(), t, client, call("a", "b")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := backends[0].calls.Load(); n != 3 {
+		t.Errorf("%d calls of a target that is away", n)
+	}
+	// Without another target it is called all the same.
+	if _, err := inferencetest.Ask(t.Context(), t, client, call("a")); err == nil || backends[0].calls.Load() != 4 {
+		t.Errorf("%v, %d calls", err, backends[0].calls.Load())
+	}
+}

@@ -1,0 +1,159 @@
+package health_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/health"
+)
+
+const (
+	rate   = turnv1.AttemptClass_ATTEMPT_CLASS_RATE_LIMIT
+	server = turnv1.AttemptClass_ATTEMPT_CLASS_SERVER
+	key    = turnv1.AttemptClass_ATTEMPT_CLASS_KEY
+)
+
+var (
+	main   = health.Subject{Kind: health.Key, Name: "a/main", Mark: "1"}
+	target = health.Subject{Kind: health.Target, Name: "a/m"}
+)
+
+func admitted(t *health.Table, s health.Subject) bool {
+	ok, _ := t.Admit(s)
+	return ok
+}
+
+func TestALimitedKeyCoolsAndIsTriedByOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := health.New(time.Now, nil)
+		for range 3 {
+			if !admitted(table, main) {
+				t.Fatal("a healthy key is refused")
+			}
+		}
+		table.Failed(main, rate, "slowly", 30*time.Second)
+		ok, from := table.Admit(main)
+		if ok || time.Until(from) != 30*time.Second {
+			t.Errorf("%v, from %v", ok, from)
+		}
+		time.Sleep(30 * time.Second)
+		if !admitted(table, main) || admitted(table, main) {
+			t.Error("one call is admitted after cooling, and no other")
+		}
+		table.Failed(main, rate, "slowly", 0)
+		if _, from := table.Admit(main); time.Until(from) != 10*time.Second {
+			t.Errorf("cools for %v", time.Until(from))
+		}
+		time.Sleep(10 * time.Second)
+		if !admitted(table, main) {
+			t.Error("not admitted")
+		}
+		table.Worked(main, 0)
+		if !admitted(table, main) || !admitted(table, main) || len(table.List()) != 0 {
+			t.Error("a call that succeeds makes it healthy")
+		}
+		table.Worked(main, time.Minute)
+		if _, from := table.Admit(main); time.Until(from) != time.Minute {
+			t.Error("a quota that is used up does not make it cool down")
+		}
+	})
+}
+
+func TestALostTrialIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := health.New(time.Now, nil)
+		table.Failed(main, rate, "slowly", time.Second)
+		time.Sleep(time.Second)
+		if !admitted(table, main) {
+			t.Fatal("not admitted")
+		}
+		time.Sleep(time.Minute)
+		if !admitted(table, main) {
+			t.Error("a trial without an outcome blocks the key")
+		}
+	})
+}
+
+func TestARefusedKeyStaysDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := health.New(time.Now, nil)
+		table.Failed(main, key, "refused", 0)
+		time.Sleep(1000 * time.Hour)
+		if admitted(table, main) {
+			t.Error("a refused key is called")
+		}
+		if !admitted(table, health.Subject{Kind: main.Kind, Name: main.Name, Mark: "2"}) {
+			t.Error("a changed key is refused")
+		}
+		if !table.Reset("a/main") || !admitted(table, main) || table.Reset("a/main") {
+			t.Error("a reset makes it healthy")
+		}
+	})
+}
+
+func TestATargetCoolsAfterFailuresInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := health.New(time.Now, nil)
+		for i := range 2 {
+			table.Failed(target, server, fmt.Sprint("away ", i), 0)
+			if !admitted(table, target) {
+				t.Fatalf("cools after %d failures", i+1)
+			}
+		}
+		table.Failed(target, server, "away", 0)
+		if admitted(table, target) {
+			t.Error("called after three failures")
+		}
+		if l := table.List(); len(l) != 1 || l[0].Failures != 3 || l[0].Reason != "away" || l[0].Status != health.Cooling {
+			t.Errorf("%v", l)
+		}
+	})
+}
+
+// net connects tables.
+type net struct {
+	tables []*health.Table
+	kept   map[health.Subject]health.State
+	asked  int
+}
+
+func (n *net) Tell(s health.State) {
+	n.kept[s.Subject] = s
+	for _, t := range n.tables {
+		t.Told(s)
+	}
+}
+
+func (n *net) Ask(s health.Subject) (health.State, bool) {
+	n.asked++
+	told, ok := n.kept[s]
+	return told, ok
+}
+
+func TestReplicasShareWhatTheyKnow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &net{kept: map[health.Subject]health.State{}}
+		one, two := health.New(time.Now, n), health.New(time.Now, n)
+		n.tables = []*health.Table{one, two}
+		if !admitted(two, main) {
+			t.Fatal("refused")
+		}
+		time.Sleep(time.Millisecond)
+		one.Failed(main, key, "refused", 0)
+		if admitted(two, main) {
+			t.Error("the other replica calls a refused key")
+		}
+		three := health.New(time.Now, n)
+		if admitted(three, main) || admitted(three, main) || n.asked != 2 {
+			t.Errorf("a new replica calls a refused key, or asks too often: %d", n.asked)
+		}
+		time.Sleep(time.Millisecond)
+		two.Reset("a/main")
+		if !admitted(one, main) {
+			t.Error("a reset is not shared")
+		}
+	})
+}
