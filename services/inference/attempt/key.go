@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,11 +42,11 @@ func (r *run) pick(ctx context.Context) (*picked, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch ok := true; {
-		case p == nil:
+		if p == nil {
 			continue
-		case len(r.Targets) > 1:
-			if ok, _ = r.caller.health.Admit(p.subjects()[0]); !ok {
+		}
+		if len(r.Targets) > 1 {
+			if ok, _ := r.caller.health.Admit(p.subjects()[0]); !ok {
 				spare = cmp.Or(spare, p)
 				continue
 			}
@@ -122,7 +123,7 @@ func (r *run) noteFailure(p *picked, class turnv1.AttemptClass, err error) {
 	case rateLimit, refusedKey:
 		r.caller.health.Failed(subjects[len(subjects)-1], class, f.Message, f.Retry)
 		if class == refusedKey && p.key.Alias != "" {
-			f.Hint("Check the key %q of %s in inference.keys.", p.key.Alias, p.Provider.Name)
+			f.Todo = fmt.Sprintf("Check the key %q of %s in inference.keys.", p.key.Alias, p.Provider.Name)
 		}
 	case server, firstToken, slow, broken:
 		r.caller.health.Failed(subjects[0], class, f.Message, f.Retry)
