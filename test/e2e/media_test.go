@@ -34,13 +34,13 @@ func photo(t *testing.T, w, h int, turned bool) []byte {
 	return []byte(string(b.Bytes()[:2]) + exif + string(b.Bytes()[2:]))
 }
 
-// noise is a PNG image of more bytes than a model call takes.
-func noise(t *testing.T) []byte {
+// noise is a PNG image that cannot be compressed.
+func noise(t *testing.T, w, h int) []byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
-	m := image.NewNRGBA(image.Rect(0, 0, 2000, 1500))
-	for y := range 1500 {
-		for x := range 2000 {
+	m := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
 			v := random.Uint32()
 			m.SetNRGBA(x, y, color.NRGBA{byte(v), byte(v >> 8), byte(v >> 16), 255})
 		}
@@ -56,7 +56,7 @@ func noise(t *testing.T) []byte {
 // tools; and documents, as texts. Hostile ones are named, and the mesh goes on.
 func TestFilesAreFittedToTheModel(t *testing.T) {
 	t.Parallel()
-	large := noise(t)
+	large, result := noise(t, 2000, 1500), noise(t, 1000, 700) // more than a call takes, and than a result holds
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/openapi.json":
@@ -67,7 +67,7 @@ func TestFilesAreFittedToTheModel(t *testing.T) {
 			_, _ = w.Write(photo(t, 40, 20, false))
 		case "/large":
 			w.Header().Set("Content-Type", "image/png")
-			_, _ = w.Write(large)
+			_, _ = w.Write(result)
 		case "/moved":
 			http.Redirect(w, r, "/picture.jpg", http.StatusFound)
 		default:
@@ -105,7 +105,7 @@ func TestFilesAreFittedToTheModel(t *testing.T) {
 			"uri": web.URL + "/picture.jpg", "fetch": true,
 		}}}},
 		{"a tool's image", "image/jpeg of 40 × 20 pixels", []any{say("call:camera__small then image:all")}},
-		{"a tool's large image", "image/jpeg of ", []any{say("call:camera__large then image:all")}},
+		{"a tool's large image", "image/png of 1000 × 700 pixels", []any{say("call:camera__large then image:all")}},
 		{"a document", "read it", []any{say("image:all"), file("a.pdf", []byte(document("say:\"read it\"")))}},
 	} {
 		end := turn("eye", row.input...)

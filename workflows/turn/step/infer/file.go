@@ -29,7 +29,6 @@ func (i *infer) withFiles(ctx context.Context, messages []*turnv1.Message) ([]*t
 	room := int64(maxFileBytes)
 	out := messages
 	for n := len(messages) - 1; n >= 0; n-- {
-		isFile := func(p *turnv1.ContentPart) bool { return p.GetFile() != nil }
 		m := messages[n]
 		if !slices.ContainsFunc(m.GetContent(), isFile) && !slices.ContainsFunc(m.GetToolResult().GetContent(), isFile) {
 			continue
@@ -56,6 +55,8 @@ func (i *infer) withFiles(ctx context.Context, messages []*turnv1.Message) ([]*t
 	}
 	return out, nil
 }
+
+func isFile(p *turnv1.ContentPart) bool { return p.GetFile() != nil }
 
 // readFile returns the content of a file of the session; nil if the session does not have it, or it takes more than room. An image that
 // takes more is scaled.

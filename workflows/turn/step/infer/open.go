@@ -3,12 +3,14 @@ package infer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/stack"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/plan"
@@ -60,7 +62,7 @@ func (i *infer) Open(ctx context.Context) (drop func()) {
 func (i *infer) ready(ctx context.Context, o *opened) bool {
 	defer close(o.ready)
 	history := i.Memory.Recall(i.Ref.GetKey())
-	if history == nil {
+	if history == nil || awaitsFiles(history.GetMessages()) {
 		return false
 	}
 	p, err := i.newPrompt(ctx, history)
@@ -70,6 +72,19 @@ func (i *infer) ready(ctx context.Context, o *opened) bool {
 	faultpoint.Hit(faultpoint.InferOpened)
 	o.prompt, o.asked = &p, time.Now()
 	return true
+}
+
+// awaitsFiles reports whether a conversation ends with results that have files: they are stored with the step that may be being committed.
+func awaitsFiles(messages []*turnv1.Message) bool {
+	for _, m := range slices.Backward(messages) {
+		switch {
+		case m.GetToolResult() == nil:
+			return false
+		case slices.ContainsFunc(m.GetToolResult().GetContent(), isFile):
+			return true
+		}
+	}
+	return false
 }
 
 // take keeps what the model says, or passes it on.
