@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/egress"
@@ -54,8 +56,8 @@ type Model struct {
 func (m Model) FullName() string { return m.Provider.Name + "/" + m.Name }
 
 // Features are what the model takes of requests.
-func (m Model) Features() provider.Features {
-	return m.Provider.Kind.FeaturesOf(m.Provider.host, m.Name)
+func (m Model) Features() feature.Row {
+	return feature.Of(m.Provider.Kind.Features, m.Provider.host, m.Name)
 }
 
 // Catalog holds the providers. It is immutable and safe for concurrent use.

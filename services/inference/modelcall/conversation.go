@@ -78,7 +78,7 @@ type Report struct {
 // Generate makes one model call. It sets the model and its window, and unless the request has one, the key. Failures are those that
 // InferenceService.Generate lists.
 func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Request, to Receiver) (Report, error) {
-	if err := m.Features().Check(m.FullName(), req); err != nil {
+	if err := req.Check(m.Features(), m.FullName()); err != nil {
 		return Report{}, err
 	}
 	callers := !req.APIKey.IsZero() // one of several keys says nothing about the provider

@@ -3,6 +3,8 @@ package provider
 import (
 	"net/http"
 
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
@@ -27,7 +29,7 @@ type Traits struct {
 	// AWS kinds sign requests for a region.
 	AWS bool
 	// Features say what models take, the most specific row first.
-	Features []Features
+	Features []feature.Row
 	// Sheet is what the API takes; what a model takes of it is in package catalog.
 	Sheet Sheet
 	// Profiles are names of servers of the kind whose deviations are known.

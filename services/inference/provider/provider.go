@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"github.com/windlass-dev/windlass/libs/secret"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -124,7 +126,7 @@ type Finished struct {
 	// Warnings say what of the request was not offered to the model; at most 20.
 	Warnings []string
 	// OutputMode is how the model was made to answer in the form of the request.
-	OutputMode OutputMode
+	OutputMode feature.OutputMode
 	// Rest is how long the provider takes no further calls with this key: its quota is used up. 0 if it says nothing of the kind.
 	Rest time.Duration
 }

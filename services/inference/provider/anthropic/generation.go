@@ -4,32 +4,33 @@ import (
 	"encoding/json"
 	"regexp"
 
-	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
 )
 
 var (
-	native   = []provider.OutputMode{provider.OutputNative, provider.OutputTool, provider.OutputPrompt}
-	unshaped = []provider.OutputMode{provider.OutputTool, provider.OutputPrompt}
+	native   = []feature.OutputMode{feature.OutputNative, feature.OutputTool, feature.OutputPrompt}
+	unshaped = []feature.OutputMode{feature.OutputTool, feature.OutputPrompt}
 	// missing are fields that the API does not have.
-	missing = []provider.Field{provider.FieldSeed, provider.FieldPresencePenalty, provider.FieldFrequencyPenalty}
+	missing = []feature.Field{feature.Seed, feature.PresencePenalty, feature.FrequencyPenalty}
 	// thinks are the fields that a model which thinks does not take.
-	thinks = [][2]provider.Field{
-		{provider.FieldReasoningEffort, provider.FieldTemperature},
-		{provider.FieldReasoningEffort, provider.FieldTopP},
-		{provider.FieldReasoningEffort, provider.FieldToolChoice},
-		{provider.FieldTemperature, provider.FieldTopP},
+	thinks = [][2]feature.Field{
+		{feature.ReasoningEffort, feature.Temperature},
+		{feature.ReasoningEffort, feature.TopP},
+		{feature.ReasoningEffort, feature.ToolChoice},
+		{feature.Temperature, feature.TopP},
 	}
-	efforts = []string{provider.EffortNone, "low", "medium", "high"}
+	efforts = []string{feature.EffortNone, "low", "medium", "high"}
 )
 
 // adaptive are models that take an effort. Others that think take a number of tokens.
 var adaptive = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-([5-9]|4-[6-9]|preview)`)
 
 // features are what models take.
-var features = []provider.Features{
+var features = []feature.Row{
 	{ // they sample in one way only
-		Model: regexp.MustCompile(`claude-opus-4-[78]`), Refuses: append([]provider.Field{provider.FieldTemperature, provider.FieldTopP}, missing...),
+		Model: regexp.MustCompile(`claude-opus-4-[78]`), Refuses: append([]feature.Field{feature.Temperature, feature.TopP}, missing...),
 		Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true,
 	},
 	{
@@ -46,7 +47,7 @@ var features = []provider.Features{
 		OutputBesideTools: unshaped,
 	},
 	{
-		Model: regexp.MustCompile(`claude-`), Refuses: append([]provider.Field{provider.FieldReasoningEffort}, missing...), Output: unshaped,
+		Model: regexp.MustCompile(`claude-`), Refuses: append([]feature.Field{feature.ReasoningEffort}, missing...), Output: unshaped,
 		OutputBesideTools: unshaped,
 	},
 	{Refuses: missing, Output: unshaped, OutputBesideTools: unshaped},
@@ -81,7 +82,7 @@ func (c *call) choice() *toolChoice {
 	switch tool := c.req.Forces(); {
 	case c.req.CallsNone():
 		return &toolChoice{Type: "none"}
-	case tool == provider.Any:
+	case tool == feature.Any:
 		out.Type = "any"
 	case tool != "":
 		out.Type, out.Name = "tool", c.names.Wire(tool)
@@ -103,7 +104,7 @@ func (c *call) generate(out *body) {
 	}
 	switch effort := g.GetReasoningEffort(); {
 	case effort == "":
-	case effort == provider.EffortNone:
+	case effort == feature.EffortNone:
 		out.Thinking = &thinking{Type: "disabled"}
 	case adaptive.MatchString(c.req.Model):
 		out.Thinking = &thinking{Type: "adaptive"}
@@ -112,7 +113,7 @@ func (c *call) generate(out *body) {
 		}
 		out.Output.Effort = effort
 	default:
-		out.Thinking = &thinking{Type: "enabled", Budget: provider.Budget(effort)}
+		out.Thinking = &thinking{Type: "enabled", Budget: feature.Budget(effort)}
 		out.MaxTokens += out.Thinking.Budget
 	}
 }

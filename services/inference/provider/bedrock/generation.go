@@ -4,25 +4,26 @@ import (
 	"cmp"
 	"regexp"
 
-	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
 )
 
 var (
-	native   = []provider.OutputMode{provider.OutputNative, provider.OutputTool, provider.OutputPrompt}
-	unshaped = []provider.OutputMode{provider.OutputTool, provider.OutputPrompt}
-	open     = []provider.OutputMode{provider.OutputNative, provider.OutputPrompt}
-	asked    = []provider.OutputMode{provider.OutputPrompt}
+	native   = []feature.OutputMode{feature.OutputNative, feature.OutputTool, feature.OutputPrompt}
+	unshaped = []feature.OutputMode{feature.OutputTool, feature.OutputPrompt}
+	open     = []feature.OutputMode{feature.OutputNative, feature.OutputPrompt}
+	asked    = []feature.OutputMode{feature.OutputPrompt}
 	// missing are fields that the API does not have.
-	missing = []provider.Field{
-		provider.FieldParallelCalls, provider.FieldSeed, provider.FieldPresencePenalty, provider.FieldFrequencyPenalty,
+	missing = []feature.Field{
+		feature.ParallelCalls, feature.Seed, feature.PresencePenalty, feature.FrequencyPenalty,
 	}
 	// thinks are the fields that a model which thinks does not take.
-	thinks = [][2]provider.Field{
-		{provider.FieldReasoningEffort, provider.FieldTemperature},
-		{provider.FieldReasoningEffort, provider.FieldTopP},
-		{provider.FieldReasoningEffort, provider.FieldToolChoice},
-		{provider.FieldTemperature, provider.FieldTopP},
+	thinks = [][2]feature.Field{
+		{feature.ReasoningEffort, feature.Temperature},
+		{feature.ReasoningEffort, feature.TopP},
+		{feature.ReasoningEffort, feature.ToolChoice},
+		{feature.Temperature, feature.TopP},
 	}
 )
 
@@ -31,11 +32,11 @@ var (
 	openWeights = regexp.MustCompile(`gpt-oss`)
 	// adaptive are models of Anthropic that take an effort. Others that think take a number of tokens.
 	adaptive = regexp.MustCompile(`anthropic\.claude-(opus|sonnet|haiku)-([5-9]|4-[6-9])`)
-	efforts  = []string{provider.EffortNone, "low", "medium", "high"}
+	efforts  = []string{feature.EffortNone, "low", "medium", "high"}
 )
 
 // features are what models take. The choice of a tool is only for some.
-var features = []provider.Features{
+var features = []feature.Row{
 	{Model: adaptive, Refuses: missing, Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true},
 	{
 		Model:   regexp.MustCompile(`anthropic\.claude-(opus|sonnet|haiku)-4-5`),
@@ -47,15 +48,15 @@ var features = []provider.Features{
 	},
 	{
 		Model:   regexp.MustCompile(`anthropic\.claude|amazon\.nova`),
-		Refuses: append([]provider.Field{provider.FieldReasoningEffort}, missing...), Output: unshaped, OutputBesideTools: unshaped,
+		Refuses: append([]feature.Field{feature.ReasoningEffort}, missing...), Output: unshaped, OutputBesideTools: unshaped,
 	},
 	{
 		Model:   openWeights,
-		Refuses: append([]provider.Field{provider.FieldToolChoice}, missing...), Efforts: []string{"low", "medium", "high"}, Output: open,
+		Refuses: append([]feature.Field{feature.ToolChoice}, missing...), Efforts: []string{"low", "medium", "high"}, Output: open,
 		OutputBesideTools: asked, Strict: true,
 	},
 	{
-		Refuses: append([]provider.Field{provider.FieldToolChoice, provider.FieldReasoningEffort}, missing...), Output: open,
+		Refuses: append([]feature.Field{feature.ToolChoice, feature.ReasoningEffort}, missing...), Output: open,
 		OutputBesideTools: asked, Strict: true,
 	},
 }
@@ -101,13 +102,13 @@ func (c *call) generate(out *body) {
 	case effort == "":
 	case openWeights.MatchString(req.Model):
 		out.Fields = map[string]any{"reasoning_effort": effort}
-	case effort == provider.EffortNone:
+	case effort == feature.EffortNone:
 	case adaptive.MatchString(req.Model):
 		out.Fields = map[string]any{
 			"thinking": map[string]any{"type": "adaptive"}, "output_config": map[string]any{"effort": effort},
 		}
 	default:
-		budget := provider.Budget(effort)
+		budget := feature.Budget(effort)
 		out.Fields = map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": budget}}
 		config.MaxTokens = cmp.Or(config.MaxTokens, defaultThinkingAnswer) + budget
 	}
@@ -116,7 +117,7 @@ func (c *call) generate(out *body) {
 	}
 	if len(c.tools) > 0 {
 		switch tool := req.Forces(); {
-		case tool == provider.Any:
+		case tool == feature.Any:
 			out.Tools.Choice = &toolChoice{Any: &struct{}{}}
 		case tool != "":
 			out.Tools.Choice = &toolChoice{Tool: &chosenTool{c.names.Wire(tool)}}

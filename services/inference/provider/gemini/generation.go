@@ -5,27 +5,28 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"github.com/windlass-dev/windlass/libs/toolschema"
-	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
 var (
-	native   = []provider.OutputMode{provider.OutputNative, provider.OutputTool, provider.OutputPrompt}
-	unshaped = []provider.OutputMode{provider.OutputTool, provider.OutputPrompt}
+	native   = []feature.OutputMode{feature.OutputNative, feature.OutputTool, feature.OutputPrompt}
+	unshaped = []feature.OutputMode{feature.OutputTool, feature.OutputPrompt}
 	// missing are fields that the API does not have.
-	missing = []provider.Field{provider.FieldParallelCalls}
+	missing = []feature.Field{feature.ParallelCalls}
 )
 
 // features are what models take. Those before Gemini 3 do not call tools in a request with a schema.
-var features = []provider.Features{
+var features = []feature.Row{
 	{
 		Model:   regexp.MustCompile(`^(gemma|learnlm)`),
-		Refuses: append([]provider.Field{provider.FieldReasoningEffort, provider.FieldToolChoice}, missing...),
-		Output:  []provider.OutputMode{provider.OutputPrompt}, OutputBesideTools: []provider.OutputMode{provider.OutputPrompt},
+		Refuses: append([]feature.Field{feature.ReasoningEffort, feature.ToolChoice}, missing...),
+		Output:  []feature.OutputMode{feature.OutputPrompt}, OutputBesideTools: []feature.OutputMode{feature.OutputPrompt},
 	},
 	{
 		Model:   regexp.MustCompile(`^gemini-(1|2\.0|robotics)`),
-		Refuses: append([]provider.Field{provider.FieldReasoningEffort}, missing...), Output: native, OutputBesideTools: unshaped,
+		Refuses: append([]feature.Field{feature.ReasoningEffort}, missing...), Output: native, OutputBesideTools: unshaped,
 	},
 	{
 		Model: regexp.MustCompile(`^gemini-2\.5-pro`), Refuses: missing, Efforts: []string{"minimal", "low", "medium", "high"}, Output: native,
@@ -68,7 +69,7 @@ func (c *call) generate(out *body) {
 		switch tool := c.req.Forces(); {
 		case c.req.CallsNone():
 			out.Choice = &toolConfig{callingConfig{Mode: "NONE"}}
-		case tool == provider.Any:
+		case tool == feature.Any:
 			out.Choice = &toolConfig{callingConfig{Mode: "ANY"}}
 		case tool != "":
 			out.Choice = &toolConfig{callingConfig{Mode: "ANY", Allowed: []string{c.names.Wire(tool)}}}
@@ -87,7 +88,7 @@ func (c *call) reason(effort string, out *generationConfig) {
 	switch {
 	case effort == "":
 	case strings.HasPrefix(c.req.Model, "gemini-2"):
-		budget := provider.Budget(effort)
+		budget := feature.Budget(effort)
 		out.Thinking = &thinkingConfig{IncludeThoughts: budget > 0 && !c.manner.Plain, Budget: &budget}
 	default:
 		out.Thinking = &thinkingConfig{IncludeThoughts: !c.manner.Plain, Level: effort}

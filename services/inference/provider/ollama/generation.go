@@ -3,24 +3,24 @@ package ollama
 import (
 	"regexp"
 
-	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
 )
 
 // missing are fields that the API does not have.
-var missing = []provider.Field{provider.FieldToolChoice, provider.FieldParallelCalls}
+var missing = []feature.Field{feature.ToolChoice, feature.ParallelCalls}
 
 // leveled are models that know levels of thinking. Of others it can only be turned off.
 var leveled = regexp.MustCompile(`gpt-oss`)
 
 var (
-	native = []provider.OutputMode{provider.OutputNative, provider.OutputPrompt}
-	asked  = []provider.OutputMode{provider.OutputPrompt} // beside a schema, no tool can be called
+	native = []feature.OutputMode{feature.OutputNative, feature.OutputPrompt}
+	asked  = []feature.OutputMode{feature.OutputPrompt} // beside a schema, no tool can be called
 )
 
 // features are what models take.
-var features = []provider.Features{
+var features = []feature.Row{
 	{Model: leveled, Refuses: missing, Efforts: []string{"low", "medium", "high"}, Output: native, OutputBesideTools: asked},
-	{Refuses: missing, Efforts: []string{provider.EffortNone}, Output: native, OutputBesideTools: asked},
+	{Refuses: missing, Efforts: []string{feature.EffortNone}, Output: native, OutputBesideTools: asked},
 }
 
 // sampling is how the model chooses tokens.
@@ -43,7 +43,7 @@ func (c *call) sampling() sampling {
 // think returns how much the model thinks; nil leaves it to the server.
 func (c *call) think() any {
 	switch effort := c.req.Generation.GetReasoningEffort(); {
-	case effort == provider.EffortNone:
+	case effort == feature.EffortNone:
 		return false
 	case effort != "":
 		return effort

@@ -53,7 +53,7 @@ func (p *Provider) newCall(req provider.Request, m *provider.Manner) *call {
 	return &call{
 		provider: p, req: p.lessons.Prepare(req, m, p.rules()), manner: m,
 		names: wire.NewNames(wire.NameRule{Max: maxName, Letter: !p.profile.official}),
-		ids: wire.NewIDs(p.ids()), returned: map[string]bool{},
+		ids:   wire.NewIDs(p.ids()), returned: map[string]bool{},
 	}
 }
 

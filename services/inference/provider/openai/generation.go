@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 
-	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
 )
 
@@ -12,31 +13,31 @@ import (
 var official = regexp.MustCompile(`^$|(^|\.)openai\.com$|\.azure\.com$`)
 
 var (
-	native     = []provider.OutputMode{provider.OutputNative, provider.OutputTool, provider.OutputPrompt}
-	unshaped   = []provider.OutputMode{provider.OutputTool, provider.OutputPrompt}
-	sampleless = append([]provider.Field{provider.FieldStop}, provider.Sampling...)
+	native     = []feature.OutputMode{feature.OutputNative, feature.OutputTool, feature.OutputPrompt}
+	unshaped   = []feature.OutputMode{feature.OutputTool, feature.OutputPrompt}
+	sampleless = append([]feature.Field{feature.Stop}, feature.Sampling...)
 )
 
 // features are what models take, in OpenAI's words and in those of servers that are known by their hosts. Of other servers nothing is
 // known: what they refuse they refuse themselves.
-var features = []provider.Features{
+var features = []feature.Row{
 	{
 		Host: official, Model: regexp.MustCompile(`^(o\d|gpt-5(-mini|-nano|-pro|-codex)?(-\d{4}.*)?$)`),
 		Refuses: sampleless, Output: native, OutputBesideTools: native,
 	},
 	{
 		Host: official, Model: regexp.MustCompile(`^(gpt-3\.5|gpt-4($|-)|gpt-4o-2024-05|chatgpt-)`),
-		Refuses: []provider.Field{provider.FieldReasoningEffort}, Output: unshaped, OutputBesideTools: unshaped,
+		Refuses: []feature.Field{feature.ReasoningEffort}, Output: unshaped, OutputBesideTools: unshaped,
 	},
 	{
 		Host: official, Model: regexp.MustCompile(`^(ft:)?gpt-4|^gpt-5[.\d]*-chat`),
-		Refuses: []provider.Field{provider.FieldReasoningEffort}, Output: native, OutputBesideTools: native,
+		Refuses: []feature.Field{feature.ReasoningEffort}, Output: native, OutputBesideTools: native,
 	},
-	{Host: regexp.MustCompile(`deepseek\.com$`), Refuses: []provider.Field{provider.FieldSeed}, Output: unshaped, OutputBesideTools: unshaped},
-	{Host: regexp.MustCompile(`mistral\.ai$`), Refuses: []provider.Field{provider.FieldSeed}, Output: native, OutputBesideTools: native},
+	{Host: regexp.MustCompile(`deepseek\.com$`), Refuses: []feature.Field{feature.Seed}, Output: unshaped, OutputBesideTools: unshaped},
+	{Host: regexp.MustCompile(`mistral\.ai$`), Refuses: []feature.Field{feature.Seed}, Output: native, OutputBesideTools: native},
 	{
 		Host:    regexp.MustCompile(`groq\.com$`),
-		Refuses: []provider.Field{provider.FieldPresencePenalty, provider.FieldFrequencyPenalty}, Output: native, OutputBesideTools: unshaped,
+		Refuses: []feature.Field{feature.PresencePenalty, feature.FrequencyPenalty}, Output: native, OutputBesideTools: unshaped,
 	},
 	{Output: native, OutputBesideTools: native},
 }
@@ -82,9 +83,9 @@ func (c *call) generation(tools bool) generation {
 		}
 		switch tool := c.req.Forces(); {
 		case c.req.CallsNone():
-			out.ToolChoice = provider.None
-		case tool == provider.Any:
-			out.ToolChoice = provider.Any
+			out.ToolChoice = feature.None
+		case tool == feature.Any:
+			out.ToolChoice = feature.Any
 		case tool != "":
 			out.ToolChoice = map[string]any{"type": typeFunction, "function": map[string]string{"name": c.names.Wire(tool)}}
 		}

@@ -4,32 +4,33 @@ import (
 	"encoding/json"
 	"regexp"
 
-	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
 )
 
 var (
-	native   = []provider.OutputMode{provider.OutputNative, provider.OutputTool, provider.OutputPrompt}
-	unshaped = []provider.OutputMode{provider.OutputTool, provider.OutputPrompt}
+	native   = []feature.OutputMode{feature.OutputNative, feature.OutputTool, feature.OutputPrompt}
+	unshaped = []feature.OutputMode{feature.OutputTool, feature.OutputPrompt}
 	// missing are fields that the API does not have.
-	missing = []provider.Field{
-		provider.FieldStop, provider.FieldSeed, provider.FieldPresencePenalty, provider.FieldFrequencyPenalty,
+	missing = []feature.Field{
+		feature.Stop, feature.Seed, feature.PresencePenalty, feature.FrequencyPenalty,
 	}
 )
 
 // features are what models take.
-var features = []provider.Features{
+var features = []feature.Row{
 	{
 		Model:   regexp.MustCompile(`^(o\d|gpt-5(-mini|-nano|-pro|-codex)?(-\d{4}.*)?$)`),
-		Refuses: append([]provider.Field{provider.FieldTemperature, provider.FieldTopP}, missing...), Output: native, OutputBesideTools: native,
+		Refuses: append([]feature.Field{feature.Temperature, feature.TopP}, missing...), Output: native, OutputBesideTools: native,
 	},
 	{
 		Model:   regexp.MustCompile(`^(gpt-3\.5|gpt-4($|-)|gpt-4o-2024-05|chatgpt-)`),
-		Refuses: append([]provider.Field{provider.FieldReasoningEffort}, missing...), Output: unshaped, OutputBesideTools: unshaped,
+		Refuses: append([]feature.Field{feature.ReasoningEffort}, missing...), Output: unshaped, OutputBesideTools: unshaped,
 	},
 	{
 		Model:   regexp.MustCompile(`^(ft:)?gpt-4|^gpt-5[.\d]*-chat`),
-		Refuses: append([]provider.Field{provider.FieldReasoningEffort}, missing...), Output: native, OutputBesideTools: native,
+		Refuses: append([]feature.Field{feature.ReasoningEffort}, missing...), Output: native, OutputBesideTools: native,
 	},
 	{Refuses: missing, Output: native, OutputBesideTools: native},
 }
@@ -74,9 +75,9 @@ func (c *call) generation(tools bool) (out generation) {
 		}
 		switch tool := c.req.Forces(); {
 		case c.req.CallsNone():
-			out.ToolChoice = provider.None
-		case tool == provider.Any:
-			out.ToolChoice = provider.Any
+			out.ToolChoice = feature.None
+		case tool == feature.Any:
+			out.ToolChoice = feature.Any
 		case tool != "":
 			out.ToolChoice = map[string]string{"type": "function", "name": c.names.Wire(tool)}
 		}

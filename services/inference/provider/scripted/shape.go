@@ -5,14 +5,16 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // features: nothing is refused, as nothing is sampled.
-var features = []provider.Features{{
-	Output: []provider.OutputMode{provider.OutputNative}, OutputBesideTools: []provider.OutputMode{provider.OutputNative},
+var features = []feature.Row{{
+	Output: []feature.OutputMode{feature.OutputNative}, OutputBesideTools: []feature.OutputMode{feature.OutputNative},
 }}
 
 // withoutRepairs drops the answers that did not fit their schema, with what was said of them, from the end of a conversation, and counts
@@ -74,7 +76,7 @@ func (f shape) of(s script, r reply, here place) reply {
 // forced returns a reply with a call of a tool.
 func (f shape) forced(r reply, tool string) reply {
 	for _, t := range f.req.Tools {
-		if tool == provider.Any || tool == t.GetName() {
+		if tool == feature.Any || tool == t.GetName() {
 			r.calls, r.text, r.finish = []call{{t.GetName(), made(t.GetInputSchemaJson(), f.message())}}, "", provider.ToolCalls
 			break
 		}

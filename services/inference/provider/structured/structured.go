@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/protobuf/proto"
 
@@ -31,7 +33,7 @@ type Caller struct {
 // refusal is a mode that a model was found not to take.
 type refusal struct {
 	model string
-	mode  provider.OutputMode
+	mode  feature.OutputMode
 }
 
 // New returns a caller.
@@ -43,7 +45,7 @@ func New() (*Caller, error) {
 // Generate calls a model as its provider does. model is its full name. A model that must call a tool first is not asked for the output. A
 // mode that the provider refuses is followed by the next one.
 func (c *Caller) Generate(
-	ctx context.Context, p provider.Provider, f provider.Features, model string, req provider.Request, emit func(provider.Delta) error,
+	ctx context.Context, p provider.Provider, f feature.Row, model string, req provider.Request, emit func(provider.Delta) error,
 ) (provider.Finished, error) {
 	if req.Output == nil || req.Forces() != "" {
 		req.Output = nil
@@ -66,24 +68,24 @@ func (c *Caller) Generate(
 }
 
 // modes returns those to try, in order.
-func (c *Caller) modes(f provider.Features, model string, req provider.Request) []provider.OutputMode {
+func (c *Caller) modes(f feature.Row, model string, req provider.Request) []feature.OutputMode {
 	all := f.Output
 	if len(req.Tools) > 0 && !req.CallsNone() {
 		all = f.OutputBesideTools
 	}
-	var out []provider.OutputMode
+	var out []feature.OutputMode
 	for _, mode := range all {
 		switch {
 		case c.refused.Contains(refusal{model, mode}):
-		case mode == provider.OutputNative && f.Strict && !closes(req.Output.Schema):
-		case mode == provider.OutputTool && req.Reasons() &&
-			slices.Contains(f.Excludes, [2]provider.Field{provider.FieldReasoningEffort, provider.FieldToolChoice}):
+		case mode == feature.OutputNative && f.Strict && !closes(req.Output.Schema):
+		case mode == feature.OutputTool && req.Reasons() &&
+			slices.Contains(f.Excludes, [2]feature.Field{feature.ReasoningEffort, feature.ToolChoice}):
 		default:
 			out = append(out, mode)
 		}
 	}
 	if len(out) == 0 {
-		out = []provider.OutputMode{provider.OutputPrompt}
+		out = []feature.OutputMode{feature.OutputPrompt}
 	}
 	return out
 }
@@ -105,15 +107,15 @@ func about(err error) bool {
 
 // ask calls a model in one mode.
 func ask(
-	ctx context.Context, p provider.Provider, req provider.Request, mode provider.OutputMode, emit func(provider.Delta) error,
+	ctx context.Context, p provider.Provider, req provider.Request, mode feature.OutputMode, emit func(provider.Delta) error,
 ) (provider.Finished, error) {
 	switch mode {
-	case provider.OutputNative:
+	case feature.OutputNative:
 		output := *req.Output
 		output.Native = true
 		req.Output = &output
 		return p.Generate(ctx, req, emit)
-	case provider.OutputTool:
+	case feature.OutputTool:
 		return withTool(ctx, p, req, emit)
 	default:
 		req.Instructions = join(req.Instructions, promptFor+req.Output.Schema)
@@ -133,7 +135,7 @@ const toolFor = `When you have the answer, call ` + answerTool + ` with it. Do n
 
 // withTool has the answer as the arguments of a tool.
 func withTool(ctx context.Context, p provider.Provider, req provider.Request, emit func(provider.Delta) error) (provider.Finished, error) {
-	choice := provider.Any
+	choice := feature.Any
 	if req.CallsNone() || len(req.Tools) == 0 {
 		req.Tools, choice = nil, answerTool
 	} else {

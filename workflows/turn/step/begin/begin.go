@@ -103,10 +103,9 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
-	surface.Unpriced = bound.GetPrice() == nil && !contract.Hosted(agent)
+	surface.Unpriced = !contract.Hosted(agent) && !priced(chain)
 	surface.MaxOutputTokens, surface.StructuredOutput = agent.GetMaxOutputTokens(), agent.GetOutputSchema() != nil
-	strategy, reason := choose(agent, int(surface.GetTools()))
-	strategy, reason = resume(loaded.GetRerun(), surface, strategy, reason)
+	strategy, reason := resume(loaded.GetRerun(), surface, agent)
 	surface.Strategy = strategy
 	b.bindContext(surface, agent, bound)
 	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{

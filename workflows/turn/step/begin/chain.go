@@ -72,6 +72,11 @@ func pinChain(surface *turnv1.Surface, chain *inferencev1.Chain) {
 	surface.SwitchOnFilter = chain.GetSwitchOnFilter()
 }
 
+// priced reports whether all models of a chain have a price.
+func priced(chain *inferencev1.Chain) bool {
+	return !slices.ContainsFunc(chain.GetTargets(), func(t *inferencev1.ChainTarget) bool { return t.GetModel().GetPrice() == nil })
+}
+
 // fallbacks are the names of the models after the first one.
 func fallbacks(chain *inferencev1.Chain) (names []string) {
 	for _, t := range chain.GetTargets()[1:] {

@@ -76,10 +76,11 @@ func aside(agent *sessionsv1.Agent, tools []*registryv1.Tool) ([]*registryv1.Too
 	return slices.Delete(slices.Clone(tools), i, i+1), reader
 }
 
-// resume has a re-run go on as the turn that it runs again: nothing is chosen or planned that was chosen or planned before its first step.
-func resume(r *turnv1.TurnRerun, surface *turnv1.Surface, strategy turnv1.Strategy, reason string) (turnv1.Strategy, string) {
+// resume chooses the strategy. A re-run goes on as the turn that it runs again: nothing is chosen or planned that was chosen or planned
+// before its first step.
+func resume(r *turnv1.TurnRerun, surface *turnv1.Surface, agent *sessionsv1.Agent) (turnv1.Strategy, string) {
 	if r.GetStrategy() == turnv1.Strategy_STRATEGY_UNSPECIFIED {
-		return strategy, reason
+		return choose(agent, int(surface.GetTools()))
 	}
 	if plan := r.GetPlan(); plan != nil {
 		surface.ResumedPlan = &turnv1.PlanRef{MessageId: plan.GetMessageId(), Steps: plan.GetSteps()}

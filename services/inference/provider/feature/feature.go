@@ -1,4 +1,5 @@
-package provider
+// Package feature says what models take of the fields by which an agent sets how its model answers.
+package feature
 
 import (
 	"regexp"
@@ -16,19 +17,19 @@ type Field string
 
 // The fields that a model may not take.
 const (
-	FieldTemperature      Field = "temperature"
-	FieldToolChoice       Field = "generation.tool_choice"
-	FieldParallelCalls    Field = "generation.parallel_tool_calls"
-	FieldReasoningEffort  Field = "generation.reasoning_effort"
-	FieldStop             Field = "generation.stop"
-	FieldTopP             Field = "generation.top_p"
-	FieldSeed             Field = "generation.seed"
-	FieldPresencePenalty  Field = "generation.presence_penalty"
-	FieldFrequencyPenalty Field = "generation.frequency_penalty"
+	Temperature      Field = "temperature"
+	ToolChoice       Field = "generation.tool_choice"
+	ParallelCalls    Field = "generation.parallel_tool_calls"
+	ReasoningEffort  Field = "generation.reasoning_effort"
+	Stop             Field = "generation.stop"
+	TopP             Field = "generation.top_p"
+	Seed             Field = "generation.seed"
+	PresencePenalty  Field = "generation.presence_penalty"
+	FrequencyPenalty Field = "generation.frequency_penalty"
 )
 
 // Sampling are the fields about the choice of tokens.
-var Sampling = []Field{FieldTemperature, FieldTopP, FieldPresencePenalty, FieldFrequencyPenalty}
+var Sampling = []Field{Temperature, TopP, PresencePenalty, FrequencyPenalty}
 
 // OutputMode is how a model is made to answer in JSON.
 type OutputMode = turnv1.OutputMode
@@ -40,8 +41,8 @@ const (
 	OutputPrompt = turnv1.OutputMode_OUTPUT_MODE_PROMPT
 )
 
-// Features are what some models of a kind take of a request.
-type Features struct {
+// Row is what some models of a kind take of a request.
+type Row struct {
 	// Host and Model match the hosts and the names of these models; nil matches all. The host is "" at the kind's own address.
 	Host, Model *regexp.Regexp
 	// Refuses are the fields that they do not take.
@@ -56,14 +57,23 @@ type Features struct {
 	Strict bool
 }
 
-// FeaturesOf returns the first row of a kind's table that matches a model; without one, all is taken.
-func (t Traits) FeaturesOf(host, model string) Features {
-	for _, row := range t.Features {
+// Of returns the first row of a kind's table that matches a model; without one, all is taken.
+func Of(table []Row, host, model string) Row {
+	for _, row := range table {
 		if (row.Host == nil || row.Host.MatchString(host)) && (row.Model == nil || row.Model.MatchString(model)) {
 			return row
 		}
 	}
-	return Features{Output: []OutputMode{OutputPrompt}, OutputBesideTools: []OutputMode{OutputPrompt}}
+	return Row{Output: []OutputMode{OutputPrompt}, OutputBesideTools: []OutputMode{OutputPrompt}}
+}
+
+// Request is what is checked of a request.
+type Request struct {
+	// Temperature and Generation are set by the agent; nil leaves them to the provider.
+	Temperature *float64
+	Generation  *turnv1.Generation
+	// Tools are offered to the model.
+	Tools []*inferencev1.ToolDefinition
 }
 
 // set are the fields that a request sets to something else than what the provider does without them.
@@ -74,15 +84,15 @@ func (r Request) set() []Field {
 		field Field
 		set   bool
 	}{
-		{FieldTemperature, r.Temperature != nil},
-		{FieldToolChoice, r.Forces() != ""},
-		{FieldParallelCalls, r.OneCall()},
-		{FieldReasoningEffort, g.GetReasoningEffort() != ""},
-		{FieldStop, len(g.GetStop()) > 0},
-		{FieldTopP, g != nil && g.TopP != nil},
-		{FieldSeed, g != nil && g.Seed != nil},
-		{FieldPresencePenalty, g != nil && g.PresencePenalty != nil},
-		{FieldFrequencyPenalty, g != nil && g.FrequencyPenalty != nil},
+		{Temperature, r.Temperature != nil},
+		{ToolChoice, Forces(g) != ""},
+		{ParallelCalls, OneCall(g)},
+		{ReasoningEffort, g.GetReasoningEffort() != ""},
+		{Stop, len(g.GetStop()) > 0},
+		{TopP, g != nil && g.TopP != nil},
+		{Seed, g != nil && g.Seed != nil},
+		{PresencePenalty, g != nil && g.PresencePenalty != nil},
+		{FrequencyPenalty, g != nil && g.FrequencyPenalty != nil},
 	} {
 		if f.set {
 			out = append(out, f.field)
@@ -92,28 +102,28 @@ func (r Request) set() []Field {
 }
 
 // Check returns the error of a request that sets a field which its model does not take, named as the callers know it.
-func (f Features) Check(model string, req Request) error {
+func (f Row) Check(model string, req Request) error {
 	set := req.set()
 	for _, field := range set {
 		if slices.Contains(f.Refuses, field) {
-			return rejected("%s does not take %s", model, field).Hint("Leave it out, or use another model.")
+			return refused("%s does not take %s", model, field).Hint("Leave it out, or use another model.")
 		}
 	}
 	if effort := req.Generation.GetReasoningEffort(); effort != "" && f.Efforts != nil && !slices.Contains(f.Efforts, effort) {
-		return rejected("%s does not take %s %q", model, FieldReasoningEffort, effort).
+		return refused("%s does not take %s %q", model, ReasoningEffort, effort).
 			Hint("Use %s, leave it out, or use another model.", strings.Join(f.Efforts, ", "))
 	}
 	for _, pair := range f.Excludes {
 		if slices.Contains(set, pair[0]) && slices.Contains(set, pair[1]) {
-			return rejected("%s does not take %s together with %s", model, pair[0], pair[1]).Hint("Leave one of them out, or use another model.")
+			return refused("%s does not take %s together with %s", model, pair[0], pair[1]).Hint("Leave one of them out, or use another model.")
 		}
 	}
-	switch name := req.Forces(); {
+	switch name := Forces(req.Generation); {
 	case name == "", name == Any && len(req.Tools) > 0, req.offers(name):
 		return nil
 	default:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "%s is %q, but the model can call no such tool",
-			FieldToolChoice, name).Hint("Name one of the agent's tools, as the list of tools shows it.")
+		return refused("%s is %q, but the model can call no such tool", ToolChoice, name).
+			Hint("Name one of the agent's tools, as the list of tools shows it.")
 	}
 }
 
@@ -127,8 +137,8 @@ const (
 )
 
 // Forces returns the tool that the model must call, Any for one that it chooses, "" if it need not call any.
-func (r Request) Forces() string {
-	switch c := r.Generation.GetToolChoice(); c {
+func Forces(g *turnv1.Generation) string {
+	switch c := g.GetToolChoice(); c {
 	case auto, None:
 		return ""
 	default:
@@ -140,17 +150,9 @@ func (r Request) offers(tool string) bool {
 	return slices.ContainsFunc(r.Tools, func(t *inferencev1.ToolDefinition) bool { return t.GetName() == tool })
 }
 
-// CallsNone reports whether the model must call no tool.
-func (r Request) CallsNone() bool { return r.Generation.GetToolChoice() == None }
-
 // OneCall reports whether the model must not call several tools at once.
-func (r Request) OneCall() bool {
-	return r.Generation != nil && r.Generation.ParallelToolCalls != nil && !r.Generation.GetParallelToolCalls()
-}
-
-// Reasons reports whether the model is to reason, with an effort.
-func (r Request) Reasons() bool {
-	return r.Generation.GetReasoningEffort() != "" && r.Generation.GetReasoningEffort() != EffortNone
+func OneCall(g *turnv1.Generation) bool {
+	return g != nil && g.ParallelToolCalls != nil && !g.GetParallelToolCalls()
 }
 
 // EffortNone is the reasoning effort of a model that is not to reason.
@@ -174,3 +176,7 @@ func Budget(effort string) int {
 
 // minBudget is the least that APIs take.
 const minBudget = 1024
+
+func refused(format string, args ...any) *fault.Error {
+	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...)
+}
