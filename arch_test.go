@@ -59,7 +59,7 @@ var homes = map[string][]string{
 	},
 	// Files from outside are decoded in libs/media only, in a child process, since they may unfold to anything; elsewhere only their header is.
 	"image": {"libs/media", "services/sessions/file", "examples"}, "golang.org/x/image": {"libs/media", "services/sessions/file", "examples"},
-	"github.com/ledongthuc/pdf": {"libs/media"},
+	"github.com/ledongthuc/pdf":          {"libs/media"},
 	"github.com/gabriel-vasile/mimetype": {"services/sessions/file"},
 }
 

@@ -98,7 +98,8 @@ func ask(ctx context.Context, r request, data []byte) (answer, error) {
 		return answer{}, fmt.Errorf("media: start the decoder: %w", err)
 	}
 	defer p.Close()
-	defer context.AfterFunc(within, p.Close)()
+	stop := context.AfterFunc(within, p.Close)
+	defer stop()
 	got, err := exchange(p, r, data)
 	switch {
 	case err == nil:

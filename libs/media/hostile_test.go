@@ -10,6 +10,7 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -68,13 +69,11 @@ func hostile(t testing.TB) map[string][]byte {
 	}
 	_, _ = w.Write(make([]byte, 64<<20))
 	_ = z.Close()
-	for name, data := range map[string][]byte{
+	maps.Copy(out, map[string][]byte{
 		"zip bomb": archive.Bytes(), "gzip": []byte("\x1f\x8b\x08\x00"), "ELF": []byte("\x7fELF\x02\x01\x01"), "MZ": []byte("MZ\x90\x00"),
 		"script": []byte("#!/bin/sh\nrm -rf /"), "XML bomb": []byte(`<!DOCTYPE l [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><l>&b;</l>`),
 		"nothing": {}, "one byte": {0xFF}, "text": []byte("a"), "NULs": make([]byte, 1<<20),
-	} {
-		out[name] = data
-	}
+	})
 	return out
 }
 
@@ -166,7 +165,7 @@ func hostileDocuments(t testing.TB, out map[string][]byte) {
 		return document("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
 			"<< /Type /Page /Parent 2 0 R /Contents 4 0 R >>", contents)
 	}
-	for name, data := range map[string][]byte{
+	maps.Copy(out, map[string][]byte{
 		"PDF whose pages are its own": document("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 9 >>"),
 		"PDF whose parent is its own": document("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Page /Parent 2 0 R >>"),
 		"PDF of a billion pages":      document("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [] /Count 1000000000 >>"),
@@ -195,9 +194,7 @@ func hostileDocuments(t testing.TB, out map[string][]byte) {
 		"PDF that is encrypted": document(
 			"/Encrypt << /Filter /Standard /V 4 /R 4 /Length 128 /O (a) /U (b) /P -1 >> /ID [(a) (b)]", "<< /Type /Catalog >>"),
 		"PDF with an odd cipher": document("/Encrypt << /Filter /Standard /V 99 /R -7 /Length -8 >>", "<< /Type /Catalog >>"),
-	} {
-		out[name] = data
-	}
+	})
 	damaged(out, "PDF", pages("one", "two", "three"))
 	damaged(out, "PDF with streams", pages(strings.Repeat("word ", 1000)))
 }

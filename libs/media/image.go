@@ -10,8 +10,8 @@ import (
 
 	_ "golang.org/x/image/bmp" // decoders of image.Decode
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/tiff"
-	_ "golang.org/x/image/webp"
+	_ "golang.org/x/image/tiff" // a decoder as well
+	_ "golang.org/x/image/webp" // a decoder as well
 )
 
 // maxPixels limits the images that are decoded.

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -61,8 +62,8 @@ func (a *Attempts) Cut(first string) *turnv1.ModelAttempt {
 // call returns those of the model call under way: since the last answer.
 func (a *Attempts) call() []*turnv1.ModelAttempt {
 	all := a.All()
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].GetClass() == turnv1.AttemptClass_ATTEMPT_CLASS_ANSWERED {
+	for i, a := range slices.Backward(all) {
+		if a.GetClass() == turnv1.AttemptClass_ATTEMPT_CLASS_ANSWERED {
 			return all[i+1:]
 		}
 	}
