@@ -51,7 +51,7 @@ func (f *storeFactory) NewExecutionStore() (persistence.ExecutionStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &executionStore{ExecutionStore: store, fresh: f.fresh}, nil
+	return newExecutionStore(store, f.fresh), nil
 }
 
 // executionStore spares reading a workflow that was just created, which takes nine queries: the server forgets its state, and reads it when
@@ -59,7 +59,15 @@ func (f *storeFactory) NewExecutionStore() (persistence.ExecutionStore, error) {
 // by then most workflows have left the cache, and are read again.
 type executionStore struct {
 	persistence.ExecutionStore
-	fresh *fresh
+	fresh    *fresh
+	deleting chan struct{} // tasks that are being deleted
+}
+
+// maxDeleting bounds the tasks that are deleted at a time.
+const maxDeleting = 64
+
+func newExecutionStore(store persistence.ExecutionStore, f *fresh) *executionStore {
+	return &executionStore{ExecutionStore: store, fresh: f, deleting: make(chan struct{}, maxDeleting)}
 }
 
 // CreateWorkflowExecution implements persistence.ExecutionStore.
@@ -118,9 +126,15 @@ func (s *executionStore) CompleteHistoryTask(ctx context.Context, r *persistence
 	if !r.BestEffort {
 		return s.ExecutionStore.CompleteHistoryTask(ctx, r)
 	}
+	select {
+	case s.deleting <- struct{}{}:
+	default:
+		return nil // the database is slow: the task fires, and has nothing to do
+	}
 	done := *r
 	done.BestEffort = false
 	go func() {
+		defer func() { <-s.deleting }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 		defer cancel()
 		_ = s.ExecutionStore.CompleteHistoryTask(ctx, &done) // a task that remains fires, and has nothing to do

@@ -148,7 +148,7 @@ func TestWhatIsFreshIsReadOnce(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &executionStore{ExecutionStore: &tc.store, fresh: &fresh{}}
+			s := newExecutionStore(&tc.store, &fresh{})
 			create(s, id)
 			if tc.change != nil {
 				tc.change(s)
@@ -167,7 +167,7 @@ func TestWhatIsFreshIsReadOnce(t *testing.T) {
 	t.Run("updated while it is created", func(t *testing.T) {
 		t.Parallel()
 		store := &recorder{}
-		s := &executionStore{ExecutionStore: store, fresh: &fresh{}}
+		s := newExecutionStore(store, &fresh{})
 		store.creating = func() { update(s) }
 		create(s, id)
 		if _, err := s.GetWorkflowExecution(t.Context(), &id); err != nil || len(store.calls) != 1 {
@@ -179,7 +179,7 @@ func TestWhatIsFreshIsReadOnce(t *testing.T) {
 func TestDoneTasksAreDeleted(t *testing.T) {
 	t.Parallel()
 	store := &recorder{done: make(chan *persistence.CompleteHistoryTaskRequest, 1)}
-	s := &executionStore{ExecutionStore: store, fresh: &fresh{}}
+	s := newExecutionStore(store, &fresh{})
 	for _, bestEffort := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := s.CompleteHistoryTask(ctx, &persistence.CompleteHistoryTaskRequest{ShardID: 3, BestEffort: bestEffort})

@@ -62,9 +62,9 @@ func Untracked(ctx context.Context) context.Context {
 	return context.WithValue(ctx, writtenKey{}, (*written)(nil))
 }
 
-// note is called after each commit; flushOn is that of the configuration.
+// note is called after each commit, which has been counted; flushOn is that of the configuration.
 func (f *flusher) note(ctx context.Context, flushOn string) error {
-	n := f.committed.Add(1)
+	n := f.committed.Load()
 	switch flushOn {
 	case FlushCommits:
 		return f.flush(n)

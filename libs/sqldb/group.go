@@ -92,9 +92,9 @@ func (q *writerQueue) nextLocked(g *group) {
 	q.waiting = slices.Delete(q.waiting, 0, 1)
 }
 
-// writeSQLite runs f in a transaction of its own, or in a group.
-func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
-	err := db.writeGroup(ctx, f, true)
+// writeSQLite runs f in a transaction of its own, or with joins in a group.
+func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error, joins bool) error {
+	err := db.writeGroup(ctx, f, joins)
 	if err == errAlone { //nolint:errorlint // it is never wrapped
 		err = db.writeGroup(ctx, f, false)
 	}
@@ -165,6 +165,7 @@ func (db *DB) end(ctx context.Context, g *group, err error) {
 		if g.err = g.tx.Commit(); g.err != nil {
 			g.err = translate(fmt.Errorf("commit: %w", g.err))
 		}
+		db.flusher.committed.Add(1) // before any member goes on
 	} else {
 		g.err = err
 		if err := g.tx.Rollback(); err != nil && !isDone(err) {

@@ -119,3 +119,33 @@ func TestAWriterThatGivesUpLeavesTheOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestNobodyWaitsWithAWriterThatIsAlone: those before it have committed when its function runs.
+func TestNobodyWaitsWithAWriterThatIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := migrated(t, sqliteURL(t))
+		first, alone := make(chan struct{}), make(chan struct{})
+		done := make(chan string, 2)
+		write := func(name string, write func(context.Context, func(sqldb.Tx) error) error, gate chan struct{}) {
+			err := write(t.Context(), func(tx sqldb.Tx) error {
+				<-gate
+				_, err := tx.ExecContext(t.Context(), "INSERT INTO items (id, n) VALUES ($1, 1)", name)
+				return err
+			})
+			done <- fmt.Sprint(name, " ", err)
+		}
+		go write("first", db.Write, first)
+		synctest.Wait()
+		go write("alone", db.WriteAlone, alone)
+		synctest.Wait()
+		close(first)
+		synctest.Wait()
+		if got := <-done; got != "first <nil>" || stored(t, db) != "first" {
+			t.Errorf("%s, stored %s", got, stored(t, db))
+		}
+		close(alone)
+		if got := <-done; got != "alone <nil>" {
+			t.Error(got)
+		}
+	})
+}

@@ -15,18 +15,28 @@ import (
 const writeAttempts = 5
 
 // Write runs f in a transaction and commits it. An error or panic of f rolls everything back. On SQLite writers queue in order of arrival,
-// so f must be short and do no I/O of its own. It must not call Write, Read or Reader: builds with the race detector panic then. Writers
-// that wait share a commit. If one of them fails, the others run again.
+// so f must be short and do no I/O of its own, see WriteAlone. It must not call Write, Read or Reader: builds with the race detector panic
+// then.
 //
-// On Postgres f runs again, up to five times, after a serialization failure or deadlock, so each run must reset its results. It also runs
-// again after a violation of a unique key: f may have looked for the row before another transaction inserted it, and finds it now.
+// f may run again, so each run must reset its results. On SQLite writers that wait share a commit; if one of them fails, the others are
+// rolled back, and each runs again in a transaction of its own. On Postgres f runs up to five times, after a serialization failure or
+// deadlock, and after a violation of a unique key: f may have looked for the row before another transaction inserted it, and finds it now.
 //
 // Errors are translated; f's own error stays in the chain. If the commit fails because the connection broke (ErrUnavailable), its outcome
 // is unknown.
-func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
+func (db *DB) Write(ctx context.Context, f func(Tx) error) error { return db.writeWith(ctx, f, true) }
+
+// WriteAlone is Write for a transaction that takes long, because it is large or calls a server: others do not wait for its end to commit.
+// On SQLite those after it still wait for the writer.
+func (db *DB) WriteAlone(ctx context.Context, f func(Tx) error) error {
+	return db.writeWith(ctx, f, false)
+}
+
+// writeWith is Write; with joins, writers on SQLite share commits.
+func (db *DB) writeWith(ctx context.Context, f func(Tx) error, joins bool) error {
 	refuseNested("Write")
 	if db.dialect == SQLite {
-		if err := db.writeSQLite(ctx, f); err != nil {
+		if err := db.writeSQLite(ctx, f, joins); err != nil {
 			return err
 		}
 		return db.flusher.note(ctx, db.cfg.FlushOn) // after the writer's slot is free: others commit meanwhile, and share the flush

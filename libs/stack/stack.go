@@ -5,7 +5,12 @@
 // becomes smaller when the garbage collector finds that most of it is unused, which it does rarely in a process that does little.
 package stack
 
-import "runtime"
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
 
 // shallow makes a stack of 8 KiB, deep one of 32 KiB: SQLite's interpreter, in the middle of a write to the database of another role, needs
 // more than 16 KiB.
@@ -31,13 +36,23 @@ func GrowDeep() {
 	runtime.KeepAlive(&room)
 }
 
-// Apart runs f in a goroutine of its own, and returns when it does. A goroutine that waits for hours afterwards keeps a small stack.
-func Apart(f func() error) (err error) {
+// Apart runs f in a goroutine of its own, and returns when it does. A goroutine that waits for hours afterwards keeps a small stack. A
+// panic of f continues here, with the stack on which it began.
+func Apart(f func() error) error {
 	var panicked any
+	err := errors.New("stack: the function has ended its goroutine")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { panicked = recover() }()
+		defer func() {
+			switch p := recover().(type) {
+			case nil:
+			case error:
+				panicked = fmt.Errorf("%w\n\n%s", p, debug.Stack())
+			default:
+				panicked = fmt.Errorf("%v\n\n%s", p, debug.Stack())
+			}
+		}()
 		GrowDeep()
 		err = f()
 	}()

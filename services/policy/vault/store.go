@@ -87,7 +87,7 @@ func (v *Vault) write(ctx context.Context, do func(sqldb.Tx, *keyset.Set) error)
 	if len(v.masters) == 0 {
 		return ErrNoMaster
 	}
-	return v.db.Write(ctx, func(tx sqldb.Tx) error {
+	return v.db.WriteAlone(ctx, func(tx sqldb.Tx) error { // it may ask a key server
 		n, err := sqldb.Exec(ctx, tx, `UPDATE vault_keys SET revision = revision WHERE id = 1`)
 		if err == nil && n == 0 {
 			err = v.create(ctx, tx)

@@ -36,7 +36,7 @@ func (q sqlTools) SyncFailed(ctx context.Context, s Source, state, why string) e
 
 func (q sqlTools) ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error) {
 	var diff Diff
-	err := q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
+	err := q.db.record(ctx, q.db.WriteAlone, func(tx sqldb.Tx, record recordFunc) error { // there may be thousands of tools
 		diff = Diff{Total: len(found.Tools)} // reset for each attempt
 		state, err := lockSource(ctx, q.db.DB, tx, s)
 		if errors.Is(err, ErrNotFound) {

@@ -107,7 +107,7 @@ type Tx struct {
 	recorded int // domain events
 }
 
-// Write runs f in one transaction: all of it stands, or nothing after an error. Under PostgreSQL f may run again after a
+// Write runs f in one transaction: all of it stands, or nothing after an error. f may run again, for example after a
 // conflict, so it must set all its results.
 func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 	recorded := 0

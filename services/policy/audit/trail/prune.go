@@ -36,6 +36,7 @@ func (t *Trail) Prune(ctx context.Context, before time.Time) error {
 // prune deletes from the beginning of a chain, under the lock on its end.
 func (t *Trail) prune(ctx context.Context, tenant string, before time.Time) (n int, err error) {
 	err = t.db.Write(ctx, func(tx sqldb.Tx) error {
+		n = 0 // the transaction may run again
 		if _, err := t.lock(ctx, tx, tenant); err != nil {
 			return err
 		}
