@@ -164,12 +164,10 @@ type prefix struct {
 	conversation []string
 }
 
-var markers = regexp.MustCompile(`,?\{"cachePoint":\{"type":"default"\}\}`)
-
 // fault says where a request differs from the one before it.
 func (p *prefix) fault(kind string, raw []byte) string {
 	var body map[string]json.RawMessage
-	if err := json.Unmarshal(markers.ReplaceAll(raw, nil), &body); err != nil {
+	if err := json.Unmarshal(cacheMarkers.ReplaceAll(raw, nil), &body); err != nil {
 		return err.Error()
 	}
 	name := cmp.Or(conversationOf[kind], "messages")

@@ -217,7 +217,10 @@ func TestACommitIsConvertedWithAllThatFollows(t *testing.T) {
 }
 
 func TestAClaimHasOneOfThreeResults(t *testing.T) {
-	lease := step.Lease{Fence: 1, Attempt: 2, BaseSeq: 3, MessageID: "msg_1", MaxOutputTokens: 4, ProviderData: []byte("sealed")}
+	lease := step.Lease{
+		Fence: 1, Attempt: 2, BaseSeq: 3, MessageID: "msg_1", MaxOutputTokens: 4, ProviderData: []byte("sealed"),
+		ModelAttempts: []*turnv1.ModelAttempt{{Model: "a/b"}},
+	}
 	got := convert.ClaimedToProto(step.Claimed{Lease: &lease, CancelRequested: true})
 	wantAll(t, got, "current_time") // which the server adds
 	wantAll(t, got.GetLease())
