@@ -3,6 +3,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -49,6 +50,7 @@ type Egress struct {
 	checked   net.Dialer // for all others
 	transport *http.Transport
 	grpc      grpcPool
+	public    *Egress // nil if there are no private addresses to refuse
 
 	connectTimeout time.Duration
 }
@@ -69,6 +71,17 @@ func New(cfg Config) (*Egress, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build egress: %w", err)
 	}
+	e := build(cfg, g)
+	if g.profile == Local {
+		public := *g
+		public.profile = Public
+		e.public = build(cfg, &public)
+	}
+	return e, nil
+}
+
+// build returns an Egress with connections of its own: those that a wider one has open must not be used under a narrower one.
+func build(cfg Config, g *guard) *Egress {
 	timeout := cfg.ConnectTimeout
 	if timeout <= 0 {
 		timeout = 10 * time.Second
@@ -91,8 +104,11 @@ func New(cfg Config) (*Egress, error) {
 		MaxResponseHeaderBytes: 256 << 10,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
 	}
-	return e, nil
+	return e
 }
+
+// Public returns what dials for addresses that users choose: it refuses what e refuses and, under the profile Local, what Public does.
+func (e *Egress) Public() *Egress { return cmp.Or(e.public, e) }
 
 // DialContext dials a TCP address, for protocols other than HTTP. It returns a *DeniedError for a forbidden address.
 func (e *Egress) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -132,6 +148,9 @@ func (e *Egress) CloseIdle() {
 	unused := e.grpc.unused()
 	e.grpc.mu.Unlock()
 	closeAll(unused)
+	if e.public != nil {
+		e.public.CloseIdle()
+	}
 }
 
 type hostKey struct{}

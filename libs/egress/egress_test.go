@@ -330,3 +330,30 @@ func TestTraceContextTravels(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPublicNarrowsOnly checks that what users choose reaches no private address, unless it is allowed, and nothing that the mesh does not.
+func TestPublicNarrowsOnly(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	allow := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	for _, row := range []struct {
+		cfg     egress.Config
+		addr    string
+		allowed bool
+	}{
+		{egress.Config{Profile: egress.Local}, s.Listener.Addr().String(), false},
+		{egress.Config{Profile: egress.Local, Allow: allow}, s.Listener.Addr().String(), true},
+		{egress.Config{Profile: egress.Local}, "93.184.216.34:443", true},
+		{egress.Config{Profile: egress.Cluster}, "93.184.216.34:443", false},
+	} {
+		if err := egress.Check(newEgress(t, row.cfg).Public(), row.addr); (err == nil) != row.allowed {
+			t.Errorf("%+v: %s: %v, want allowed %v", row.cfg, row.addr, err, row.allowed)
+		}
+	}
+	e := newEgress(t, egress.Config{Profile: egress.Local})
+	if _, err := get(t, e.Client(egress.Options{}), s.URL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(t, e.Public().Client(egress.Options{}), s.URL); !errors.Is(err, egress.ErrDenied) {
+		t.Errorf("an open connection is used: %v", err)
+	}
+}

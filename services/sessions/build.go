@@ -81,7 +81,7 @@ func newParts(s *Service, deps Deps) *parts {
 		MaxBytes: cfg.MaxForkBytes,
 		Log:      deps.Log,
 	})
-	p.files = file.New(cfg.Files, st, cfg.Files.NewClient(deps.Egress))
+	p.files = file.New(cfg.Files, st, deps.Policy, deps.Egress)
 	p.budgets = budget.New(budget.Deps{
 		Store: st, Prompts: p.conversations, CheckSession: p.access.CheckSession, CheckAgent: p.checkAgent,
 		OutputTokens: int64(cfg.ReserveOutputTokens),

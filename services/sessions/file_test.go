@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"image"
 	"image/png"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -194,4 +196,66 @@ func TestFilesAreLimited(t *testing.T) {
 		_, err = upload(t.Context(), files, "a", "", bytes.Repeat([]byte("a"), 1000))
 		must(t, err)
 	})
+}
+
+// TestLinksAreFetchedForThoseWhoMay covers what a link is fetched for and what it leaves: nothing of the machine unless configured, nothing
+// for users without the permission, too many, or a turn that is refused.
+func TestLinksAreFetchedForThoseWhoMay(t *testing.T) {
+	var asked atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = w.Write([]byte("internal"))
+	}))
+	t.Cleanup(web.Close)
+	link := func(n int) (out []*turnv1.ContentPart) {
+		for range n {
+			out = append(out, &turnv1.ContentPart{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: web.URL + "/metrics", Fetch: true}}})
+		}
+		return out
+	}
+	wide := options{cfg: sessions.Config{Files: file.Config{Links: file.LinksEgress}}}
+	for _, row := range []struct {
+		name   string
+		o      options
+		denied []string
+		links  int
+		mode   string
+		want   faultv1.Reason
+		files  int
+		asked  int32
+	}{
+		{name: "a server of the machine", links: 1, want: faultv1.Reason_REASON_EGRESS_DENIED},
+		{name: "one that is allowed", o: wide, links: 8, files: 8, asked: 8},
+		{name: "many", o: wide, links: 9, want: faultv1.Reason_REASON_INVALID_ARGUMENT},
+		{
+			name: "a user without files", o: wide, denied: []string{"sessions.files.create"}, links: 1,
+			want: faultv1.Reason_REASON_PERMISSION_DENIED,
+		},
+		{
+			name: "a turn that is refused at once", o: wide, links: 1, mode: "reject",
+			want: faultv1.Reason_REASON_TURN_ACTIVE,
+		},
+		{
+			name: "one that is refused later", links: 1, asked: 1, want: faultv1.Reason_REASON_RATE_LIMITED,
+			o: options{cfg: sessions.Config{MaxQueuedTurns: 1, Files: file.Config{Links: file.LinksEgress}}},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			asked.Store(0)
+			k := newKit(t, row.o)
+			k.agent("assistant")
+			ses := k.session()
+			_, err := k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "first"})
+			must(t, err)
+			k.policy.denied = row.denied
+			_, err = k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{
+				SessionId: ses.GetId(), Content: link(row.links), Mode: row.mode,
+			})
+			wantReason(t, err, row.want)
+			list, err := k.files(authn.Local()).ListFiles(t.Context(), &sessionsv1.ListFilesRequest{})
+			if must(t, err); len(list.GetFiles()) != row.files || asked.Load() != row.asked {
+				t.Errorf("%d files are left after %d requests, want %d after %d", len(list.GetFiles()), asked.Load(), row.files, row.asked)
+			}
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -30,12 +32,22 @@ type Config struct {
 	MaxBytesPerUser config.Size `yaml:"max_bytes_per_user" default:"1GiB" doc:"Maximum size of all uploaded files of a user together."`
 	MaxPixels       int         `yaml:"max_pixels" default:"50000000" doc:"Maximum number of pixels of an image."`
 	MaxUploads      int         `yaml:"max_uploads" default:"8" doc:"Maximum number of uploads that a process takes at a time, each in memory. Further ones wait."`
+	Links           string      `yaml:"links" default:"public" doc:"Where links of inputs that are fetched may lead: public (public addresses, and those in egress.allow and egress.allow_hosts) or egress (wherever egress allows: with its profile local, every user reads the servers of the machine and of its network)."`
 }
+
+// Values of Config.Links; empty is LinksPublic.
+const (
+	LinksPublic = "public"
+	LinksEgress = "egress"
+)
 
 // Check rejects a configuration that makes no sense.
 func (c Config) Check() error {
 	if c.MaxBytes > 256<<20 {
 		return errors.New("sessions: files.max_bytes is more than 256MiB")
+	}
+	if !slices.Contains([]string{"", LinksPublic, LinksEgress}, c.Links) {
+		return fmt.Errorf("sessions: files.links %q: want %s or %s", c.Links, LinksPublic, LinksEgress)
 	}
 	return nil
 }
@@ -56,6 +68,7 @@ type Spec struct{ Name, MediaType string }
 type Service struct {
 	cfg     Config
 	store   *store.Store
+	policy  access.PermissionReader
 	client  *http.Client  // fetches files at addresses
 	uploads chan struct{} // holds one for each upload under way
 
@@ -63,9 +76,12 @@ type Service struct {
 	own map[[2]string]int // uploads of a tenant's subject that are under way or wait
 }
 
-// New returns the service. client is one of Config.NewClient.
-func New(cfg Config, s *store.Store, client *http.Client) *Service {
-	return &Service{cfg: cfg, store: s, client: client, uploads: make(chan struct{}, max(cfg.MaxUploads, 1)), own: map[[2]string]int{}}
+// New returns the service. policy says who may store files, and links that are fetched are dialled with e.
+func New(cfg Config, s *store.Store, policy access.PermissionReader, e *egress.Egress) *Service {
+	return &Service{
+		cfg: cfg, store: s, policy: policy, client: cfg.client(e), uploads: make(chan struct{}, max(cfg.MaxUploads, 1)),
+		own: map[[2]string]int{},
+	}
 }
 
 func errNotFound(id string) error {

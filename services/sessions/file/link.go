@@ -11,19 +11,46 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// fetchTime is how long a server may take to send a file.
-const fetchTime = 30 * time.Second
+const (
+	// maxLinks is how many links of one input are fetched, and fetchTime how long that may take, all together.
+	maxLinks, fetchTime = 8, 30 * time.Second
+	// create is the permission to store a file.
+	create = "sessions.files.create"
+)
 
-// NewClient returns the client of files at addresses.
-func (c Config) NewClient(e *egress.Egress) *http.Client {
+// client returns the client of files at addresses.
+func (c Config) client(e *egress.Egress) *http.Client {
+	if c.Links != LinksEgress {
+		e = e.Public()
+	}
 	return e.Client(egress.Options{Timeout: fetchTime, MaxResponseBytes: int64(c.MaxBytes)})
+}
+
+// admit checks that the caller may have links fetched, which makes files of theirs.
+func (s *Service) admit(ctx context.Context, links int) error {
+	switch {
+	case links == 0:
+		return nil
+	case links > maxLinks:
+		return fault.Invalid("content", "has %d links to be fetched, more than %d", links, maxLinks)
+	}
+	held, err := access.Permissions(ctx, s.policy, authn.From(ctx))
+	if err != nil {
+		return err
+	}
+	if verdict := held.Decide(create); !verdict.Allowed {
+		return fault.Denied(create, verdict.DeniedBy)
+	}
+	return nil
 }
 
 // fetch stores what is at a link as a file of the caller. field is the part of the input, for errors.
@@ -82,7 +109,7 @@ func notFetched(field, host string, err error) error {
 	switch {
 	case errors.Is(err, egress.ErrDenied):
 		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_EGRESS_DENIED, "%s.link.uri: %s may not be reached", field, host).
-			Hint("Upload the file instead, or have the operator allow the host in egress.allow.").Cause(err)
+			Hint("Upload the file instead, or have the operator add the host to egress.allow_hosts.").Cause(err)
 	case errors.Is(err, egress.ErrRedirect):
 		return fault.Invalid(field+".link.uri", "is redirected by %s: give the final address", host)
 	case errors.As(err, &large):

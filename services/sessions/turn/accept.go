@@ -43,6 +43,8 @@ type Spec struct {
 	// Content is the input; FromAgent is the agent whose answer it is, "" for what people say.
 	Content   []*turnv1.ContentPart
 	FromAgent string
+	// Unresolved: the files that Content names are to be looked up, and its links fetched, if the turn can be accepted.
+	Unresolved bool
 	// Tainted: the input may be influenced by content that is not trusted.
 	Tainted bool
 	Mode    Mode
@@ -81,21 +83,32 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	drop := func() {}
+	if spec.Unresolved {
+		if spec.Mode == ModeReject && !spec.Fresh && spec.Session.ActiveTurnID != "" { // before what takes time
+			return View{}, errActive(spec.Session.ActiveTurnID)
+		}
+		if spec.Content, drop, err = s.deps.Files.Resolve(ctx, spec.Content); err != nil {
+			return View{}, err
+		}
+	}
 	id := spec.newID()
 	if spec.granted, err = s.deps.Grants.Create(ctx, id, spec.parent()); err != nil {
+		drop()
 		return View{}, err
 	}
 	var t store.Turn
 	var earlier string
 	var cut interrupted
+	var steers bool
 	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) (err error) {
-		cut = interrupted{}
+		cut, steers = interrupted{}, false
 		t = store.Turn{
 			Tenant: spec.Session.Tenant, ID: id, AgentPath: spec.Path, SessionID: spec.Session.ID, AgentID: spec.Session.AgentID,
 			Subject: authn.From(ctx).GetSubject(), Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, CreateTime: tx.Now(),
 			CheckTime: tx.Now().Add(s.cfg.LostAfter), TraceParent: telemetry.TraceParent(ctx), Urgent: spec.Mode == ModeInterrupt,
 		}
-		if earlier, err = s.remember(tx, t, spec); err != nil || earlier != "" {
+		if earlier, steers, err = s.remember(tx, t, spec); err != nil || earlier != "" {
 			return err
 		}
 		in.TurnID = t.ID
@@ -107,6 +120,9 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 		cut, err = s.enqueue(tx, &t, spec, in)
 		return err
 	})
+	if err != nil || earlier != "" && !steers {
+		drop()
+	}
 	if spec.granted && spec.Child == nil && (err != nil || earlier != "") { // that of a sub-agent may be the one of another attempt
 		s.deps.Grants.Drop(ctx, spec.Session.Tenant, id)
 	}

@@ -49,14 +49,11 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	if content, err = s.deps.Files.Resolve(ctx, content); err != nil {
-		return View{}, err
-	}
 	if err := s.deps.Webhooks.CheckTurnAddress(ctx, authn.Tenant(ctx), c.WebhookURL); err != nil {
 		return View{}, err
 	}
 	spec := Spec{
-		Session: ses, Content: content, Mode: c.Mode, Tools: c.Tools, Once: c.Once, Limits: c.Limits, WebhookURL: c.WebhookURL,
+		Session: ses, Content: content, Unresolved: true, Mode: c.Mode, Tools: c.Tools, Once: c.Once, Limits: c.Limits, WebhookURL: c.WebhookURL,
 		ProviderData: ofRequest(ctx), OutputSchema: c.OutputSchema,
 	}
 	if c.Mode == ModeFork {

@@ -128,6 +128,11 @@ func interrupt(tx *journal.Tx, spec Spec) (cut interrupted, err error) {
 	return interrupted{turn: t, untaken: untaken, notify: !untaken}, err
 }
 
+func errActive(turn string) error {
+	return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s of the session is active", turn).
+		Hint("Wait for its end, or use mode \"enqueue\", \"interrupt\" or \"fork\".")
+}
+
 // ahead counts the unfinished turns that run before a new one.
 func (c Config) ahead(tx *journal.Tx, mode Mode, cut interrupted) (int, error) {
 	active := tx.Session.ActiveTurnID
@@ -135,8 +140,7 @@ func (c Config) ahead(tx *journal.Tx, mode Mode, cut interrupted) (int, error) {
 		return 0, nil
 	}
 	if mode == ModeReject {
-		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s of the session is active", active).
-			Hint("Wait for its end, or use mode \"enqueue\", \"interrupt\" or \"fork\".")
+		return 0, errActive(active)
 	}
 	open, err := tx.CountOpen(tx.Context(), tx.Session.Tenant, tx.Session.ID)
 	switch {

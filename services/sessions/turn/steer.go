@@ -37,13 +37,18 @@ func (s *Service) Steer(ctx context.Context, turnID, text string, content []*tur
 		return Steered{}, err
 	}
 	_, replayed, err := s.deps.Keys.Earlier(ctx, request)
-	if err == nil && !replayed { // the files of an earlier request may be deleted
-		content, err = s.deps.Files.Resolve(ctx, content)
-	}
 	if err != nil {
 		return Steered{}, err
 	}
-	out := Steered{TurnID: seen.ID}
+	out, drop := Steered{TurnID: seen.ID}, func() {}
+	if !replayed { // the files of an earlier request may be deleted
+		if err := takesInput(seen); err != nil {
+			return Steered{}, err
+		}
+		if content, drop, err = s.deps.Files.Resolve(ctx, content); err != nil {
+			return Steered{}, err
+		}
+	}
 	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(seen.Tenant, seen.ID)
 		if err != nil {
@@ -65,6 +70,9 @@ func (s *Service) Steer(ctx context.Context, turnID, text string, content []*tur
 		out.Seq, err = s.steer(tx, &t, once.MessageID, content)
 		return err
 	})
+	if err != nil || out.Seq == 0 {
+		drop()
+	}
 	if err != nil {
 		return Steered{}, Fault(err, seen.ID)
 	}
@@ -78,6 +86,19 @@ func (s *Service) Steer(ctx context.Context, turnID, text string, content []*tur
 
 // steerable returns why a turn cannot take input.
 func steerable(tx *journal.Tx, t store.Turn) error {
+	if err := takesInput(t); err != nil {
+		return err
+	}
+	if tx.Session.ActiveTurnID != t.ID {
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has not begun: it waits for turn %s", t.ID,
+			tx.Session.ActiveTurnID).
+			Hint("Steer the turn that runs, or send the input as a new turn.")
+	}
+	return nil
+}
+
+// takesInput returns why a turn takes no input any more.
+func takesInput(t store.Turn) error {
 	switch {
 	case t.Ended():
 		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, enum.Name(t.Status)).
@@ -85,10 +106,6 @@ func steerable(tx *journal.Tx, t store.Turn) error {
 	case t.CancelRequested:
 		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is about to be cancelled", t.ID).
 			Hint("Send the input as a new turn.")
-	case tx.Session.ActiveTurnID != t.ID:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has not begun: it waits for turn %s", t.ID,
-			tx.Session.ActiveTurnID).
-			Hint("Steer the turn that runs, or send the input as a new turn.")
 	}
 	return nil
 }
@@ -135,10 +152,10 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 
 // remember stores the key of a request with the turn that it makes. A request of ModeSteer gives its input to the active turn instead, if
 // there is one that can take it. It returns the turn that was steered, or that the same request has made; "" if the new one is to begin.
-func (s *Service) remember(tx *journal.Tx, t store.Turn, spec Spec) (string, error) {
+func (s *Service) remember(tx *journal.Tx, t store.Turn, spec Spec) (turn string, steers bool, err error) {
 	active, err := steered(tx, spec)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	once := spec.Once
 	once.TurnID = t.ID
@@ -147,12 +164,12 @@ func (s *Service) remember(tx *journal.Tx, t store.Turn, spec Spec) (string, err
 	}
 	first, added, err := s.deps.Keys.Remember(tx, once)
 	if err != nil || !added {
-		return first.TurnID, err
+		return first.TurnID, false, err
 	}
 	if active.ID != "" {
 		_, err = s.steer(tx, &active, once.MessageID, spec.Content)
 	}
-	return active.ID, err
+	return active.ID, active.ID != "", err
 }
 
 // steered returns the active turn that takes the input of a turn of ModeSteer, the zero value if there is none.

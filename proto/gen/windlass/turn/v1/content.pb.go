@@ -749,8 +749,9 @@ type ResourceLink struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// IANA media type; empty when unknown.
 	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
-	// In input: fetch the file at the http or https address and use it like an uploaded file of the user, which it becomes. Addresses that the
-	// mesh may not reach are refused with "egress_denied", redirects with "invalid_argument". Without it, the model reads the address only.
+	// In input: fetch the file at the http or https address and use it like an uploaded file of the user, which it becomes, and who needs the
+	// permission "sessions.files.create". Addresses that are not public are refused with "egress_denied" unless the configuration allows them,
+	// redirects with "invalid_argument". Without it, the model reads the address only.
 	Fetch         bool `protobuf:"varint,80,opt,name=fetch,proto3" json:"fetch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
