@@ -16,8 +16,8 @@ type SheetConfig struct {
 	Input         []string    `yaml:"input" doc:"What the models take: text, image, audio, pdf. Other files are given to them as text, or not at all. Empty: as known for the family."`
 	MaxImages     int         `yaml:"max_images" doc:"Images of one call; older ones are left out. 0: as the provider's API has it."`
 	MaxImageEdge  int         `yaml:"max_image_edge" doc:"Width and height of an image in pixels; larger ones are scaled. 0: as the provider's API has it."`
-	MaxImageBytes config.Size `yaml:"max_image_bytes" doc:"Size of an image; larger ones are scaled. 0: as the provider's API has it."`
-	MaxFileBytes  config.Size `yaml:"max_file_bytes" doc:"Size of a sound or document that is passed on as it is. 0: as the provider's API has it."`
+	MaxImageBytes config.Size `yaml:"max_image_bytes" doc:"Size of an image; larger ones are scaled. 0, or more than the provider's API has: as the API has it."`
+	MaxFileBytes  config.Size `yaml:"max_file_bytes" doc:"Size of a sound or document that is passed on as it is. 0, or more than the provider's API has: as the API has it."`
 	Without       []string    `yaml:"without" doc:"Abilities that the models lack: tools, structured_output."`
 }
 
@@ -106,13 +106,21 @@ func (c *Catalog) Sheet(m Model) provider.Sheet {
 	}
 	i := &sheet.Images
 	i.MaxCount, i.MaxEdge = cmp.Or(set.MaxImages, i.MaxCount), cmp.Or(set.MaxImageEdge, i.MaxEdge)
-	i.MaxBytes = cmp.Or(int(set.MaxImageBytes), i.MaxBytes)
+	i.MaxBytes = lower(int(set.MaxImageBytes), i.MaxBytes)
 	for _, files := range []*provider.Files{&sheet.Audio, &sheet.Documents} {
-		files.MaxBytes = cmp.Or(int(set.MaxFileBytes), files.MaxBytes)
+		files.MaxBytes = lower(int(set.MaxFileBytes), files.MaxBytes)
 	}
 	sheet.Tools = sheet.Tools && !slices.Contains(set.Without, withTools)
 	sheet.StructuredOutput = sheet.StructuredOutput && !slices.Contains(set.Without, withStructuredOutput)
 	return sheet
+}
+
+// lower returns the lower of a configured limit and that of the API; 0 is none.
+func lower(set, most int) int {
+	if set == 0 || most > 0 && most < set {
+		return most
+	}
+	return set
 }
 
 // matching returns the first entry for a model; nil if there is none.

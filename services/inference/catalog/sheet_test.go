@@ -26,6 +26,7 @@ func TestCapabilities(t *testing.T) {
 			Input: []string{"text", "image"}, MaxImages: 3, MaxImageEdge: 640, MaxImageBytes: 1000, Without: []string{"tools", "structured_output"},
 		}},
 		{Model: "house/blind", ContextWindow: 4000, SheetConfig: catalog.SheetConfig{Input: []string{"text"}}},
+		{Model: "anthropic/claude-sonnet*", SheetConfig: catalog.SheetConfig{MaxImageBytes: 1 << 30, MaxFileBytes: 1 << 30}},
 		{Model: "gemini/small", SheetConfig: catalog.SheetConfig{Input: []string{"audio"}, MaxFileBytes: 7}},
 	}
 	client := inferencetest.Serve(t, cfg, nil)
@@ -56,7 +57,7 @@ func TestCapabilities(t *testing.T) {
 				t.Errorf("%s: %v", model, c)
 			}
 		case "anthropic/claude-sonnet-5-5":
-			if c.GetMaxImageEdge() != 1568 || !c.GetTools() {
+			if c.GetMaxImageEdge() != 1568 || !c.GetTools() || c.GetMaxImageBytes() >= 1<<30 || c.GetMaxDocumentBytes() >= 1<<30 {
 				t.Errorf("%s: %v", model, c)
 			}
 		}

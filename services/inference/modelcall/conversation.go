@@ -91,7 +91,7 @@ func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Req
 	req.Model = m.Name
 	window, _ := c.catalog.Window(m)
 	req.ContextWindow = int(window)
-	target := parts.Target{Name: m.FullName(), Sheet: c.catalog.Sheet(m), Strict: req.RefuseContent}
+	target := parts.Target{Name: m.FullName(), Sheet: c.catalog.Sheet(m), Strict: req.RefuseContent, TurnID: req.TurnID}
 	fitted, warnings, err := c.fitter.Fit(ctx, target, req.Messages)
 	if err != nil {
 		return Report{}, err

@@ -34,8 +34,10 @@ type Target struct {
 	Name string
 	// Sheet is what it takes.
 	Sheet provider.Sheet
-	// Strict refuses a conversation with a part of a user that the model does not take, instead of replacing it by a text.
+	// Strict refuses a conversation with a part of a user's input of the turn TurnID that the model does not take, instead of replacing it by
+	// a text. Parts of earlier turns are replaced: their turns were refused or answered, and the session goes on.
 	Strict bool
+	TurnID string
 }
 
 // maxWarnings limits the warnings of one conversation.
@@ -72,7 +74,7 @@ type fitting struct {
 
 // message returns a message with what the target takes of its parts; the same message if that is all.
 func (f *fitting) message(m *turnv1.Message) (*turnv1.Message, error) {
-	content, err := f.parts(m.GetContent(), f.target.Strict && m.GetRole() == turnv1.Role_ROLE_USER)
+	content, err := f.parts(m.GetContent(), f.target.Strict && m.GetRole() == turnv1.Role_ROLE_USER && m.GetTurnId() == f.target.TurnID)
 	if err != nil {
 		return nil, err
 	}

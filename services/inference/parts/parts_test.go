@@ -184,3 +184,18 @@ func TestStrict(t *testing.T) {
 		t.Errorf("a result: %s, %q, %v", said(got), warnings, err)
 	}
 }
+
+// TestStrictIsForTheRunningTurn checks that a file of an earlier turn does not end all turns after it.
+func TestStrictIsForTheRunningTurn(t *testing.T) {
+	earlier, now := user(blob("image/png", picture(t, 9, 9))), user(text("never mind"))
+	earlier.TurnId, now.TurnId = "turn_1", "turn_2"
+	target := parts.Target{Name: "test/blind", Sheet: blind, Strict: true, TurnID: "turn_2"}
+	_, warnings, err := fitter(t).Fit(t.Context(), target, []*turnv1.Message{earlier, now})
+	if err != nil || len(warnings) != 1 {
+		t.Errorf("an earlier turn's image: %q, %v", warnings, err)
+	}
+	target.TurnID = "turn_1"
+	if _, _, err := fitter(t).Fit(t.Context(), target, []*turnv1.Message{earlier}); fault.ReasonOf(err) != faultv1.Reason_REASON_MODEL_REJECTED {
+		t.Errorf("its own turn: %v", err)
+	}
+}

@@ -42,11 +42,15 @@ func (l *Lessons) Generate(
 ) (Finished, error) {
 	m := l.manner(req.Model)
 	for n := 0; ; n++ {
+		hidden, err := l.hidden(req)
+		if err != nil {
+			return Finished{}, err
+		}
 		a := write(m)
 		resp, err := a.Send(ctx) //nolint:bodyclose // receive closes it
 		if err == nil {
 			l.worked(req, m)
-			return receive(ctx, id, req.Model, resp, a, emit)
+			return receive(ctx, id, req.Model, resp, a, hidden, emit)
 		}
 		refused, ok := errors.AsType[*RefusedError](err)
 		if !ok || n == maxRefusals || !l.Learn(req, m, a.Sent(), refused.Failure) {
@@ -55,8 +59,10 @@ func (l *Lessons) Generate(
 	}
 }
 
-// receive reads an answer.
-func receive(ctx context.Context, id Identity, model string, resp *http.Response, a Attempt, emit func(Delta) error) (Finished, error) {
+// receive reads an answer. hidden are warnings beside those of the attempt.
+func receive(
+	ctx context.Context, id Identity, model string, resp *http.Response, a Attempt, hidden []string, emit func(Delta) error,
+) (Finished, error) {
 	batch := NewBatch(emit)
 	names := newRenaming(a.Sent().Tools, batch.Emit)
 	r := a.Reader(names.emit)
@@ -67,7 +73,7 @@ func receive(ctx context.Context, id Identity, model string, resp *http.Response
 		return Finished{}, err
 	}
 	end, err := r.Finish()
-	end.Warnings, end.Rest = a.Sent().Warnings, QuotaRest(resp.Header, time.Now())
+	end.Warnings, end.Rest = append(hidden, a.Sent().Warnings...), QuotaRest(resp.Header, time.Now())
 	return end, err
 }
 

@@ -1,12 +1,15 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"net/http"
 	"regexp"
 	"slices"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider/transcript"
 )
@@ -76,6 +79,32 @@ func (l *Lessons) images(model string, m *Manner, content []*turnv1.ContentPart)
 		out[i] = made
 	}
 	return out, changed
+}
+
+// hidden returns warnings about the images that Prepare replaces. One in the input of the turn is an error if the request refuses content.
+func (l *Lessons) hidden(req Request) (warnings []string, err error) {
+	for _, message := range req.Messages {
+		own := message.GetRole() == turnv1.Role_ROLE_USER && message.GetTurnId() == req.TurnID
+		for _, p := range slices.Concat(message.GetContent(), message.GetToolResult().GetContent()) {
+			b := p.GetBlob()
+			if !IsImage(b.GetMediaType()) {
+				continue
+			}
+			if accepted, known := l.seen.Get(imageKey{req.Model, maphash.Bytes(imageSeed, b.GetData())}); accepted || !known {
+				continue
+			}
+			name := cmp.Or(b.GetName(), "an image")
+			if own && req.RefuseContent {
+				return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "%s (%s) cannot be shown to %s: its provider refused it",
+					name, b.GetMediaType(), req.Model).Hint("Use a model that takes it, or set degrade of the agent to text.")
+			}
+			if len(warnings) < maxWarnings {
+				warnings = append(warnings, fmt.Sprintf("%s (%s, %d bytes) is not shown to the model: its provider refused it", name, b.GetMediaType(),
+					len(b.GetData())))
+			}
+		}
+	}
+	return warnings, nil
 }
 
 // aboutImages are words for an image, or a model that takes none.

@@ -65,7 +65,7 @@ type Request struct {
 	Output *Output
 	// APIKey replaces the provider's own key; zero does not.
 	APIKey secret.Value
-	// RefuseContent refuses files that the model does not take; else they are replaced by texts.
+	// RefuseContent refuses files of the turn's own input that the model does not take; all others are replaced by texts.
 	RefuseContent bool
 	// TurnID and Step identify what the call is for; either may be empty.
 	TurnID, Step string

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/inferencetest"
@@ -345,20 +347,38 @@ func TestARefusedImageIsHidden(t *testing.T) {
 			}))
 			t.Cleanup(srv.Close)
 			client := provide(t, v.kind, srv.URL)
-			ask := func(parts ...*turnv1.ContentPart) {
+			try := func(degrade, turn string, parts ...*turnv1.ContentPart) (*inferencev1.Finished, error) {
 				t.Helper()
-				req := &inferencev1.GenerateRequest{Model: "test/" + v.model, Messages: []*turnv1.Message{
-					{Role: turnv1.Role_ROLE_USER, Content: append([]*turnv1.ContentPart{inferencetest.Text("see")}, parts...)},
-				}}
-				if _, err := inferencetest.Ask(t.Context(), t, client, req); err != nil {
+				req := &inferencev1.GenerateRequest{Model: "test/" + v.model, Degrade: degrade, TurnId: "turn_1", Messages: []*turnv1.Message{{
+					Role: turnv1.Role_ROLE_USER, TurnId: turn, Content: append([]*turnv1.ContentPart{inferencetest.Text("see")}, parts...),
+				}}}
+				out, err := inferencetest.Ask(t.Context(), t, client, req)
+				return out.Finished, err
+			}
+			ask := func(parts ...*turnv1.ContentPart) *inferencev1.Finished {
+				t.Helper()
+				end, err := try("", "turn_1", parts...)
+				if err != nil {
 					t.Fatal(err)
 				}
+				return end
 			}
 			if ask(image(good)); !strings.Contains(shown, "iVBORw0KGgpnb29k") || strings.Contains(shown, "jpeg") {
 				t.Errorf("the type is not that of the bytes: %s", shown)
 			}
-			ask(image(good), image(bad))
-			ask(image(good), image(bad))
+			first, again := ask(image(good), image(bad)), ask(image(good), image(bad))
+			for _, end := range []*inferencev1.Finished{first, again} {
+				if w := fmt.Sprint(end.GetWarnings()); !strings.Contains(w, "is not shown to the model: its provider refused it") {
+					t.Errorf("the warnings are %s", w)
+				}
+			}
+			if _, err := try("fail", "turn_1", image(good), image(bad)); fault.ReasonOf(err) != faultv1.Reason_REASON_MODEL_REJECTED {
+				t.Errorf("refused content is answered: %v", err)
+			}
+			if _, err := try("fail", "turn_0", image(good), image(bad)); err != nil {
+				t.Errorf("an earlier turn's image: %v", err)
+			}
+			requests-- // of the last try
 			if requests != 4 || !strings.Contains(shown, "iVBORw0KGgpnb29k") || !strings.Contains(shown, "refused this image") {
 				t.Errorf("%d requests, the last %s", requests, shown)
 			}
