@@ -37,6 +37,8 @@ type request struct {
 type answer struct {
 	// Refused is why the file cannot be converted; "" for none.
 	Refused string `json:"refused,omitempty"`
+	// exhausted: the child did not refuse it but was ended.
+	exhausted bool
 
 	MediaType string `json:"media_type,omitempty"`
 	Data      []byte `json:"data,omitempty"`
@@ -49,7 +51,7 @@ func (a answer) size() int { return len(a.Refused) + len(a.Data) + len(a.Text) }
 
 func (a answer) err() error {
 	if a.Refused != "" {
-		return &Error{a.Refused}
+		return &Error{text: a.Refused, Exhausted: a.exhausted}
 	}
 	return nil
 }
@@ -107,7 +109,9 @@ func ask(ctx context.Context, r request, data []byte) (answer, error) {
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
 	}
-	return answer{Refused: fmt.Sprintf("cannot be decoded with %d MiB of memory within %s", maxMemory>>20, maxCPU)}, nil
+	return answer{
+		Refused: fmt.Sprintf("cannot be decoded with %d MiB of memory within %s", maxMemory>>20, maxCPU), exhausted: true,
+	}, nil
 }
 
 // exchange sends a request, and reads its answer.

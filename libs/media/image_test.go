@@ -2,6 +2,7 @@ package media_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -243,5 +244,50 @@ func BenchmarkScale(b *testing.B) {
 		if _, err := converter(b).Image(b.Context(), data, common); err != nil {
 			b.Fatal(fmt.Errorf("%d: %w", i, err))
 		}
+	}
+}
+
+// TestNothingBehindOrBetweenIsPassedOn hides a text where it is no metadata that is known: the image is encoded again.
+func TestNothingBehindOrBetweenIsPassedOn(t *testing.T) {
+	c := converter(t)
+	photo, drawing := encoded(t, picture(40, 30), "jpeg"), encoded(t, picture(40, 30), "png")
+	secret := "SECRET-PLACE"
+	comment := append([]byte("\x21\xFE\x0C"+secret), 0)
+	animation := encoded(t, picture(40, 30), "gif")
+	end := len(drawing) - 12 // of the last chunk
+	for name, data := range map[string][]byte{
+		"behind a JPEG":             append(bytes.Clone(photo), secret...),
+		"a comment behind scans":    bytes.Join([][]byte{photo[:len(photo)-2], []byte("\xFF\xFE\x00\x0E" + secret + "\xFF\xD9")}, nil),
+		"a list of pictures":        bytes.Join([][]byte{photo[:2], []byte("\xFF\xE2\x00\x0E" + secret), photo[2:]}, nil),
+		"behind a PNG":              append(bytes.Clone(drawing), secret...),
+		"a private chunk":           bytes.Join([][]byte{drawing[:end], pngChunk("prVt", secret), drawing[end:]}, nil),
+		"a comment in an animation": bytes.Join([][]byte{animation[:len(animation)-1], comment, {0x3B}}, nil),
+	} {
+		if !bytes.Contains(data, []byte(secret)) {
+			t.Fatal(name)
+		}
+		got, err := c.Image(t.Context(), data, media.Form{Types: []string{"image/png", "image/jpeg", "image/gif"}})
+		if err != nil || bytes.Contains(got.Data, []byte(secret)) {
+			t.Errorf("%s: is passed on, %v", name, err)
+			continue
+		}
+		decoded(t, got)
+	}
+}
+
+// TestKnownImagesNeedNoFile checks that a converted image is found by the sum of its file.
+func TestKnownImagesNeedNoFile(t *testing.T) {
+	c := converter(t)
+	data := encoded(t, picture(400, 300), "png")
+	sum := fmt.Sprintf("%x", sha256.Sum256(data))
+	if _, ok := c.Known(sum, common); ok {
+		t.Error("it was not converted")
+	}
+	want, err := c.Image(t.Context(), data, common)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := c.Known(sum, common); !ok || !bytes.Equal(got.Data, want.Data) || got.MediaType != want.MediaType {
+		t.Errorf("%t, %s", ok, got.MediaType)
 	}
 }

@@ -1,15 +1,21 @@
 // Package media converts files that people upload and tools return for models: it scales images and finds the text of PDF documents. Such
 // files may be made to exhaust or to attack what reads them, so they are decoded in a child process: this program itself, with bounds on
-// its memory and time, without our environment, one at a time.
+// its memory and time, without our environment, two at a time.
 package media
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"runtime"
 	"sync"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
 // Form is an image that a model takes. Zero values are no limits.
@@ -30,12 +36,16 @@ type Image struct {
 }
 
 // Error is why a file cannot be converted. Its text continues the name of the file, and may be shown to users and models.
-type Error struct{ text string }
+type Error struct {
+	text string
+	// Exhausted: it could not be decoded within the limits of time and memory, which another attempt may be.
+	Exhausted bool
+}
 
 // Error returns the text.
 func (e *Error) Error() string { return e.text }
 
-func refuse(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error { return &Error{text: fmt.Sprintf(format, args...)} }
 
 // Limits of the memory of converted files.
 const (
@@ -43,9 +53,17 @@ const (
 	keptResults = 1024
 )
 
+// atATime is how many files are decoded at a time, and maxWait how long one waits for that.
+const (
+	atATime = 2
+	maxWait = 20 * time.Second
+)
+
 // Converter converts files, and keeps the results of late. It is safe for concurrent use.
 type Converter struct {
-	one chan struct{} // held while a file is decoded
+	slots chan struct{} // holds one for each file that is being decoded
+	wait  time.Duration
+	ask   func(context.Context, request, []byte) (answer, error)
 
 	mu   sync.Mutex
 	kept *lru.Cache[string, answer]
@@ -54,24 +72,31 @@ type Converter struct {
 
 // New returns a converter.
 func New() (*Converter, error) {
-	c := &Converter{one: make(chan struct{}, 1)}
+	c := &Converter{slots: make(chan struct{}, min(atATime, runtime.GOMAXPROCS(0))), wait: maxWait, ask: ask}
 	kept, err := lru.NewWithEvict(keptResults, func(_ string, a answer) { c.size -= a.size() })
 	c.kept = kept
 	return c, err
 }
 
 // Image returns an image in a form: turned as its metadata says, without metadata, with no more pixels and bytes than the form has. It
-// decodes only what must be changed. The error of an image that cannot be converted is an *Error.
+// decodes only what must be changed, and files whose metadata it cannot find; of a GIF image the first frame remains. The error of an image
+// that cannot be converted is an *Error, and UNAVAILABLE if too many files are being decoded.
 func (c *Converter) Image(ctx context.Context, data []byte, f Form) (Image, error) {
 	found, err := measure(data)
 	if err != nil {
 		return Image{}, err
 	}
-	if stripped := strip(found.mediaType, data); found.fits(stripped, f) {
+	if stripped, ok := strip(found.mediaType, data); ok && found.fits(stripped, f) {
 		return Image{MediaType: found.mediaType, Data: stripped, Width: found.width, Height: found.height}, nil
 	}
 	got, err := c.convert(ctx, request{Form: &f}, data)
 	return Image{MediaType: got.MediaType, Data: got.Data, Width: got.Width, Height: got.Height}, err
+}
+
+// Known returns an image that was converted to a form before, by the SHA-256 of its file in hexadecimal digits.
+func (c *Converter) Known(sha256 string, f Form) (Image, bool) {
+	got, ok := c.recall(key(sha256, request{Form: &f}))
+	return Image{MediaType: got.MediaType, Data: got.Data, Width: got.Width, Height: got.Height}, ok && got.Refused == ""
 }
 
 // PDFText returns the text of a PDF document, page by page, up to a limit. The error of a document without text, or that cannot be read,
@@ -81,29 +106,36 @@ func (c *Converter) PDFText(ctx context.Context, data []byte) (string, error) {
 	return got.Text, err
 }
 
+func key(sha256 string, r request) string { return fmt.Sprintf("%s %v %+v", sha256, r.PDF, r.Form) }
+
+func (c *Converter) recall(key string) (answer, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept.Get(key)
+}
+
 // convert has a child do a request, unless the answer is kept.
 func (c *Converter) convert(ctx context.Context, r request, data []byte) (answer, error) {
-	key := fmt.Sprintf("%x %v %+v", sha256.Sum256(data), r.PDF, r.Form)
-	recall := func() (answer, bool) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.kept.Get(key)
-	}
-	if known, ok := recall(); ok {
+	key := key(fmt.Sprintf("%x", sha256.Sum256(data)), r)
+	if known, ok := c.recall(key); ok {
 		return known, known.err()
 	}
+	late := time.NewTimer(c.wait)
+	defer late.Stop()
 	select {
-	case c.one <- struct{}{}:
-		defer func() { <-c.one }()
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-late.C:
+		return answer{}, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "too many files are being decoded")
 	case <-ctx.Done():
 		return answer{}, ctx.Err()
 	}
-	if known, ok := recall(); ok { // converted while we waited
+	if known, ok := c.recall(key); ok { // converted while we waited
 		return known, known.err()
 	}
-	got, err := ask(ctx, r, data)
-	if err != nil {
-		return got, err
+	got, err := c.ask(ctx, r, data)
+	if err != nil || got.exhausted {
+		return got, cmp.Or(err, got.err())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,7 +46,7 @@ func segments(data []byte) (start []byte, out []part, rest []byte, ok bool) {
 	for len(rest) >= 4 && rest[0] == 0xFF {
 		marker, n := rest[1], int(binary.BigEndian.Uint16(rest[2:]))+2
 		if marker == 0xDA { // the pixels
-			return start, out, rest, true
+			return start, out, rest, onlyScans(rest)
 		}
 		if n < 4 || n > len(rest) {
 			break
@@ -55,6 +55,21 @@ func segments(data []byte) (start []byte, out []part, rest []byte, ok bool) {
 		rest = rest[n:]
 	}
 	return nil, nil, nil, false
+}
+
+// onlyScans reports whether what follows the start of a JPEG file's scans ends with the image, and has no metadata between scans. Within
+// pixels, 0xFF is never followed by these bytes.
+func onlyScans(rest []byte) bool {
+	for i := range len(rest) - 1 {
+		if rest[i] != 0xFF {
+			continue
+		}
+		switch next := rest[i+1]; {
+		case next >= 0xE0 && next <= 0xEF, next == 0xFE, next == 0xD9 && i+2 < len(rest):
+			return false
+		}
+	}
+	return true
 }
 
 // chunks splits a PNG or WebP file. head returns the kind of a chunk, the size of its content, and what is around it; 8 bytes before it.
@@ -75,34 +90,36 @@ func chunks(data []byte, at int, head func([]byte) (string, int, int)) (start []
 	return start, out, rest, len(out) > 0 && len(rest) == 0
 }
 
-// metadata lists the kinds of parts that say something about the person, place or program of an image. Profiles of colours stay.
-func metadata(mediaType string) []string {
-	switch mediaType {
-	case typeJPEG:
-		kinds := []string{"\xFE"} // comments
-		for k := byte(0xE1); k <= 0xEF; k++ {
-			if k != 0xE2 && k != 0xEE { // profiles, and Adobe's, which says how colours are stored
-				kinds = append(kinds, string([]byte{k}))
-			}
-		}
-		return kinds
-	case typePNG:
-		return []string{"tEXt", "zTXt", "iTXt", "eXIf", "tIME"}
-	}
-	return []string{"EXIF", "XMP "}
+// shown are the kinds of parts that matter for what an image looks like, besides those of PNG that are critical, and of JPEG that are no
+// application data: all others may say something about the person, place or program of an image.
+var shown = map[string][]string{
+	typePNG:      {"tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "cICP", "sBIT", "bKGD", "pHYs", "acTL", "fcTL", "fdAT"},
+	"image/webp": {"VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP"},
 }
 
-// strip returns an image without metadata. A file that it does not understand stays as it is.
-func strip(mediaType string, data []byte) []byte {
+// isMetadata reports whether an image looks the same without a part.
+func isMetadata(mediaType string, p part) bool {
+	switch k := p.kind[0]; {
+	case mediaType == typePNG && 'A' <= k && k <= 'Z':
+		return false
+	case mediaType != typeJPEG:
+		return !slices.Contains(shown[mediaType], p.kind)
+	case k == 0xE2:
+		return !bytes.HasPrefix(p.content, []byte("ICC_PROFILE\x00")) // profiles of colours stay
+	default:
+		return k == 0xFE || k >= 0xE1 && k <= 0xEF && k != 0xEE // Adobe's say how colours are stored
+	}
+}
+
+// strip returns an image without metadata; false for a file that it does not understand, or that has more behind the image.
+func strip(mediaType string, data []byte) ([]byte, bool) {
 	start, found, rest, ok := parts(mediaType, data)
-	drop := metadata(mediaType)
-	isMetadata := func(p part) bool { return slices.Contains(drop, p.kind) }
-	if !ok || !slices.ContainsFunc(found, isMetadata) {
-		return data
+	if !ok || !slices.ContainsFunc(found, func(p part) bool { return isMetadata(mediaType, p) }) {
+		return data, ok
 	}
 	out := slices.Clone(start)
 	for _, p := range found {
-		if !isMetadata(p) {
+		if !isMetadata(mediaType, p) {
 			out = append(out, p.whole...)
 		}
 	}
@@ -113,7 +130,7 @@ func strip(mediaType string, data []byte) []byte {
 			out[20] &^= 1<<3 | 1<<2 // there is no EXIF and no XMP
 		}
 	}
-	return out
+	return out, true
 }
 
 // orientation returns how an image must be turned, as EXIF counts: 1 is as it is.
