@@ -177,7 +177,9 @@ func (r *run) attempt(ctx context.Context, target *picked) (done bool, err error
 		return true, err
 	}
 	class := classify(err, report.First > 0)
-	r.noteFailure(target, class, err)
+	if !report.Unsent {
+		r.noteFailure(target, class, err)
+	}
 	done, err = r.fails(a, class, err)
 	switch {
 	case done:
@@ -206,16 +208,12 @@ type observed struct {
 	run     *run
 	attempt *turnv1.ModelAttempt
 	began   time.Time
-	first   time.Duration
 	rest    time.Duration // how long the key takes no further calls
 	err     error         // of the receiver
 }
 
 // Piece implements modelcall.Receiver.
 func (o *observed) Piece(d provider.Delta) error {
-	if o.first == 0 {
-		o.first = time.Since(o.began)
-	}
 	o.err = o.run.to.Piece(d)
 	return o.err
 }
@@ -229,8 +227,8 @@ func (o *observed) Finish(answer *modelcall.Answer) error {
 	}
 	o.rest = answer.Rest
 	a.Class, a.DurationMs, a.Usage = answered, millis(time.Since(o.began)), usage(answer.Usage)
-	if o.first > 0 {
-		a.FirstTokenMs = millis(o.first)
+	if answer.First > 0 {
+		a.FirstTokenMs = millis(answer.First)
 	}
 	o.err = o.run.to.Finish(answer, a)
 	return o.err

@@ -1,16 +1,23 @@
 package attempt_test
 
 import (
+	"bytes"
 	"fmt"
+	"image"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/image/bmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/inferencetest"
@@ -145,5 +152,27 @@ func TestATargetThatFailsIsLeftOutForAWhile(t *testing.T) {
 	// Without another target it is called all the same.
 	if _, err := inferencetest.Ask(t.Context(), t, client, call("a")); err == nil || backends[0].calls.Load() != 4 {
 		t.Errorf("%v, %d calls", err, backends[0].calls.Load())
+	}
+}
+
+// TestFilesThatTakeLongCoolNoTargetDown: the time that is spent on decoding files says nothing about the provider, which is not called.
+func TestFilesThatTakeLongCoolNoTargetDown(t *testing.T) {
+	client, backends := serve(t, nil, says("stop", "well"), says("stop", "well"))
+	var picture bytes.Buffer
+	if err := bmp.Encode(&picture, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		req := call("a")
+		req.Budget = &inferencev1.CallBudget{Time: durationpb.New(time.Nanosecond)}
+		req.Messages[0].Content = append(req.Messages[0].Content, &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{
+			Blob: &turnv1.Blob{MediaType: "image/bmp", Data: picture.Bytes()},
+		}})
+		if _, err := inferencetest.Ask(t.Context(), t, client, req); err == nil {
+			t.Fatal("answered in no time")
+		}
+	}
+	if _, err := inferencetest.Ask(t.Context(), t, client, call("a", "b")); err != nil || backends[0].calls.Load() != 1 {
+		t.Errorf("%v, %d calls of the first target", err, backends[0].calls.Load())
 	}
 }

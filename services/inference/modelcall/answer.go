@@ -2,6 +2,7 @@ package modelcall
 
 import (
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -25,6 +26,8 @@ type Answer struct {
 	Calls []*turnv1.ToolCall
 	// UsageEstimated means that the provider reported no usage.
 	UsageEstimated bool
+	// First is the time from the request to the first piece, 0 without one.
+	First time.Duration
 }
 
 // collector collects the pieces of an answer, within limits and as clean text.

@@ -73,6 +73,8 @@ type Report struct {
 	First time.Duration
 	// Usage is what the call used; an estimate if it failed after the first piece, nil if it failed before.
 	Usage *provider.Usage
+	// Unsent: the provider was not called, so that the failure says nothing about it.
+	Unsent bool
 }
 
 // Generate makes one model call. It sets the model and its window, and unless the request has one, the key. Failures are those that
@@ -94,7 +96,7 @@ func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Req
 	target := parts.Target{Name: m.FullName(), Sheet: c.catalog.Sheet(m), Strict: req.RefuseContent, TurnID: req.TurnID}
 	fitted, warnings, err := c.fitter.Fit(ctx, target, req.Messages)
 	if err != nil {
-		return Report{}, err
+		return Report{Unsent: true}, err
 	}
 	req.Messages = fitted
 	call := &conversation{
@@ -174,7 +176,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 		return err
 	}
 	c.finished = c.answer.finish(end, c.req)
-	c.finished.Model = c.model.FullName()
+	c.finished.Model, c.finished.First = c.model.FullName(), c.first
 	c.finished.Warnings = append(c.warnings, c.finished.Warnings...)
 	return c.to.Finish(c.finished)
 }
