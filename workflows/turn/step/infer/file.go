@@ -65,6 +65,11 @@ func (i *infer) readFile(ctx context.Context, f *turnv1.FileRef, room int64) (*t
 	if f.GetSize() > room && !(isImage && room >= int64(smallImage.MaxBytes)) {
 		return nil, nil
 	}
+	if f.GetSize() > room {
+		if small, ok := i.Media.Known(f.GetSha256(), smallImage); ok { // it was scaled for an earlier call: do not read it again
+			return &turnv1.Blob{MediaType: small.MediaType, Data: small.Data, Name: f.GetName()}, nil
+		}
+	}
 	var data []byte
 	for len(data) == 0 || int64(len(data)) < f.GetSize() {
 		resp, err := i.Sessions.ReadTurnFile(ctx, &executionv1.ReadTurnFileRequest{

@@ -284,10 +284,15 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 			return p, err
 		}
 	}
+	messages, documents, err := i.checkable(ctx, messages)
+	if err != nil {
+		return p, err
+	}
 	messages, found, err := i.Shields.Conversation(ctx, i.Work, messages)
 	if err != nil {
 		return p, err
 	}
+	restore(messages, documents)
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: instructions, Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),

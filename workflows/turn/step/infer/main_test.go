@@ -3,10 +3,14 @@ package infer_test
 import (
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/media"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 )
 
-func TestMain(m *testing.M) { testmain.Verify(m) }
+func TestMain(m *testing.M) {
+	media.Main()
+	testmain.Verify(m)
+}
 
 var in = steptest.In
