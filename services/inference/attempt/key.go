@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +13,11 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/health"
+	"github.com/windlass-dev/windlass/services/inference/provider"
 )
+
+// unpaidTime is how long a key whose account has no credit is left alone.
+const unpaidTime = 10 * time.Minute
 
 // picked is a target that is called, with one of its provider's keys if there are several.
 type picked struct {
@@ -119,14 +124,20 @@ func (r *run) worked(p *picked, rest time.Duration) {
 // noteFailure notes what a failure says about the key, or about the target.
 func (r *run) noteFailure(p *picked, class turnv1.AttemptClass, err error) {
 	subjects, f := p.subjects(), fault.From(err)
-	switch class {
-	case rateLimit, refusedKey:
-		r.caller.health.Failed(subjects[len(subjects)-1], class, f.Message, f.Retry)
-		if class == refusedKey && p.key.Alias != "" {
-			f.Todo = fmt.Sprintf("Check the key %q of %s in inference.keys.", p.key.Alias, p.Provider.Name)
-		}
-	case server, firstToken, slow, broken:
-		r.caller.health.Failed(subjects[0], class, f.Message, f.Retry)
+	last := subjects[len(subjects)-1]
+	if class == refusedKey && p.key.Alias != "" {
+		f.Todo = fmt.Sprintf("Check the key %q of %s in inference.keys.", p.key.Alias, p.Provider.Name)
+	}
+	switch {
+	case errors.Is(err, provider.ErrPermission): // the key may use other models
+	case class == refusedKey && errors.Is(err, provider.ErrQuota) && last.Kind == health.Key:
+		r.caller.health.Refused(last, f.Message, unpaidTime)
+	case class == refusedKey && last.Kind == health.Key:
+		r.caller.health.Refused(last, f.Message, 0)
+	case class == refusedKey, class == rateLimit:
+		r.caller.health.Failed(last, f.Message, f.Retry)
+	case class == server, class == firstToken, class == slow, class == broken:
+		r.caller.health.Failed(subjects[0], f.Message, f.Retry)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -77,6 +78,30 @@ func TestALimitedKeyAndARevokedOneGetNoFurtherCalls(t *testing.T) {
 	}
 	if k.of("secret-1") != 1 || k.of("secret-2") != 1 || k.of("secret-3") != 1000 {
 		t.Errorf("calls %v", k.calls)
+	}
+}
+
+func TestAKeyThatMayNotUseAModelIsUsedForOthers(t *testing.T) {
+	k := &keyed{calls: map[string]int{}, answers: map[string]http.HandlerFunc{"secret-1": func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "forbidden") {
+			refuses(403, "not yours")(w, r)
+			return
+		}
+		says("stop", "well")(w, r)
+	}}}
+	client, _ := serve(t, func(cfg *inference.Config) {
+		withKeys("1")(cfg)
+		cfg.Providers[0].Models = []string{"m", "forbidden"}
+	}, k.serve)
+	req := call("a")
+	req.Model = "a/forbidden"
+	for range 2 {
+		if _, err := inferencetest.Ask(t.Context(), t, client, req); !strings.Contains(fault.From(err).Message, "does not let this key use") {
+			t.Error(err)
+		}
+		if _, err := inferencetest.Ask(t.Context(), t, client, call("a")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // Status is whether something is called.
@@ -20,7 +18,7 @@ const (
 	Healthy Status = ""
 	// Cooling is called again after a time: first once, and then as often as before if that call succeeds.
 	Cooling Status = "cooling"
-	// Dead is not called until it is changed or reset.
+	// Dead is refused: it is not called until it is changed or reset, or until its time if it has one.
 	Dead Status = "dead"
 )
 
@@ -46,7 +44,7 @@ type Subject struct {
 type State struct {
 	Subject Subject
 	Status  Status
-	// Until is when a cooling subject is called again.
+	// Until is when a subject is called again; zero = never, if it is dead.
 	Until time.Time
 	// Failures counts those in a row.
 	Failures int
@@ -104,9 +102,10 @@ func (t *Table) Admit(s Subject) (ok bool, from time.Time) {
 	defer t.mu.Unlock()
 	e, now := t.entry(s), t.now()
 	switch e.Status {
-	case Dead:
-		return false, time.Time{}
-	case Cooling:
+	case Dead, Cooling:
+		if e.Status == Dead && (e.Until.IsZero() || now.Before(e.Until)) {
+			return false, time.Time{}
+		}
 		if now.Before(e.Until) {
 			return false, e.Until
 		}
@@ -152,16 +151,25 @@ func (t *Table) entry(s Subject) *entry {
 	return e
 }
 
-// Failed notes how a call of a subject failed. retryAfter is how long the provider asks to wait, 0 if it does not say.
-func (t *Table) Failed(s Subject, class turnv1.AttemptClass, reason string, retryAfter time.Duration) {
+// Failed notes that a call of a subject failed and that another one may succeed. retryAfter is how long the provider asks to wait, 0 if it
+// does not say.
+func (t *Table) Failed(s Subject, reason string, retryAfter time.Duration) {
 	t.change(s, func(e *entry, now time.Time) {
 		e.Failures++
 		e.Reason = reason
-		switch {
-		case s.Kind == Key && class == turnv1.AttemptClass_ATTEMPT_CLASS_KEY:
-			e.Status = Dead
-		case s.Kind == Key || retryAfter > 0 || e.Status == Cooling || e.Failures > toleratedFailures:
+		if s.Kind == Key || retryAfter > 0 || e.Status == Cooling || e.Failures > toleratedFailures {
 			e.Status, e.Until = Cooling, now.Add(cmp.Or(retryAfter, cooling(e.Failures)))
+		}
+	})
+}
+
+// Refused notes that a subject is refused, for a time or for good (0).
+func (t *Table) Refused(s Subject, reason string, rest time.Duration) {
+	t.change(s, func(e *entry, now time.Time) {
+		e.Failures++
+		e.Status, e.Reason, e.Until = Dead, reason, time.Time{}
+		if rest > 0 {
+			e.Until = now.Add(rest)
 		}
 	})
 }

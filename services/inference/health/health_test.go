@@ -6,14 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/health"
-)
-
-const (
-	rate   = turnv1.AttemptClass_ATTEMPT_CLASS_RATE_LIMIT
-	server = turnv1.AttemptClass_ATTEMPT_CLASS_SERVER
-	key    = turnv1.AttemptClass_ATTEMPT_CLASS_KEY
 )
 
 var (
@@ -34,7 +27,7 @@ func TestALimitedKeyCoolsAndIsTriedByOneCall(t *testing.T) {
 				t.Fatal("a healthy key is refused")
 			}
 		}
-		table.Failed(main, rate, "slowly", 30*time.Second)
+		table.Failed(main, "slowly", 30*time.Second)
 		ok, from := table.Admit(main)
 		if ok || time.Until(from) != 30*time.Second {
 			t.Errorf("%v, from %v", ok, from)
@@ -43,7 +36,7 @@ func TestALimitedKeyCoolsAndIsTriedByOneCall(t *testing.T) {
 		if !admitted(table, main) || admitted(table, main) {
 			t.Error("one call is admitted after cooling, and no other")
 		}
-		table.Failed(main, rate, "slowly", 0)
+		table.Failed(main, "slowly", 0)
 		if _, from := table.Admit(main); time.Until(from) != 10*time.Second {
 			t.Errorf("cools for %v", time.Until(from))
 		}
@@ -65,7 +58,7 @@ func TestALimitedKeyCoolsAndIsTriedByOneCall(t *testing.T) {
 func TestALostTrialIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := health.New(time.Now, nil)
-		table.Failed(main, rate, "slowly", time.Second)
+		table.Failed(main, "slowly", time.Second)
 		time.Sleep(time.Second)
 		if !admitted(table, main) {
 			t.Fatal("not admitted")
@@ -80,7 +73,7 @@ func TestALostTrialIsRepeated(t *testing.T) {
 func TestARefusedKeyStaysDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := health.New(time.Now, nil)
-		table.Failed(main, key, "refused", 0)
+		table.Refused(main, "refused", 0)
 		time.Sleep(1000 * time.Hour)
 		if admitted(table, main) {
 			t.Error("a refused key is called")
@@ -94,16 +87,34 @@ func TestARefusedKeyStaysDead(t *testing.T) {
 	})
 }
 
+func TestAKeyThatIsRefusedForATimeIsTriedByOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := health.New(time.Now, nil)
+		table.Refused(main, "no credit", 10*time.Minute)
+		if ok, from := table.Admit(main); ok || !from.IsZero() {
+			t.Errorf("%v, from %v: no call waits for an account to be paid", ok, from)
+		}
+		time.Sleep(10 * time.Minute)
+		if !admitted(table, main) || admitted(table, main) {
+			t.Error("one call is admitted when its time is over, and no other")
+		}
+		table.Worked(main, 0)
+		if first, second := admitted(table, main), admitted(table, main); !first || !second {
+			t.Error("a call that succeeds makes it healthy")
+		}
+	})
+}
+
 func TestATargetCoolsAfterFailuresInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := health.New(time.Now, nil)
 		for i := range 2 {
-			table.Failed(target, server, fmt.Sprint("away ", i), 0)
+			table.Failed(target, fmt.Sprint("away ", i), 0)
 			if !admitted(table, target) {
 				t.Fatalf("cools after %d failures", i+1)
 			}
 		}
-		table.Failed(target, server, "away", 0)
+		table.Failed(target, "away", 0)
 		if admitted(table, target) {
 			t.Error("called after three failures")
 		}
@@ -142,7 +153,7 @@ func TestReplicasShareWhatTheyKnow(t *testing.T) {
 			t.Fatal("refused")
 		}
 		time.Sleep(time.Millisecond)
-		one.Failed(main, key, "refused", 0)
+		one.Refused(main, "refused", 0)
 		if admitted(two, main) {
 			t.Error("the other replica calls a refused key")
 		}
