@@ -72,7 +72,7 @@ var errTime = errors.New("the time of the model call is over")
 // attempts on several targets names all of them.
 func (c *Caller) Generate(ctx context.Context, call Call, to Receiver) error {
 	r := &run{caller: c, Call: call, to: to, made: call.Made}
-	r.floor = r.least()
+	r.floor, _ = r.least(-1)
 	if call.Time > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, call.Time, errTime)
@@ -82,6 +82,9 @@ func (c *Caller) Generate(ctx context.Context, call Call, to Receiver) error {
 		target, err := r.pick(ctx)
 		if err != nil {
 			return err
+		}
+		if target == nil && len(r.failed) == 0 && r.raise() {
+			continue // none of those that were tried least can be called now
 		}
 		if target == nil {
 			return r.failure()
@@ -117,20 +120,28 @@ func (r *run) tried(model string) (n int, lost bool) {
 	return n, lost
 }
 
-// least returns the smallest number of attempts on a target that may be attempted again.
-func (r *run) least() int {
-	least := -1
+// least returns the smallest number of attempts, above another number, on a target that may be attempted again; false if there is none.
+func (r *run) least(above int) (least int, ok bool) {
 	for _, t := range r.Targets {
-		if n, lost := r.tried(t.FullName()); !lost && (least < 0 || n < least) {
-			least = n
+		if n, lost := r.tried(t.FullName()); !lost && n > above && (!ok || n < least) {
+			least, ok = n, true
 		}
 	}
-	return least
+	return least, ok
 }
+
+// raise turns to the targets that have been attempted more often. It reports whether there are any.
+func (r *run) raise() (ok bool) {
+	r.floor, ok = r.least(r.floor)
+	return ok
+}
+
+// spent reports whether no further attempt may be made.
+func (r *run) spent() bool { return r.MaxAttempts > 0 && len(r.made) >= r.MaxAttempts }
 
 // left returns the targets that are still to be tried, in order.
 func (r *run) left() (out []catalog.Model) {
-	if r.MaxAttempts > 0 && len(r.made) >= r.MaxAttempts {
+	if r.spent() {
 		return nil
 	}
 	for _, t := range r.Targets {

@@ -218,6 +218,55 @@ func TestAFailureNamesAllTargets(t *testing.T) {
 	}
 }
 
+func TestABrokenTargetIsCalledAgainAfterAFallbackThatRefuses(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		second http.HandlerFunc
+		change func(*inference.Config)
+	}{
+		{name: "the request", second: refuses(400, "bad")},
+		{name: "the key", second: refuses(401, "no")},
+		{name: "one of several keys", second: refuses(401, "no"), change: func(cfg *inference.Config) {
+			cfg.Providers[1].APIKey = secret.Value{}
+			cfg.Keys = []catalog.KeyConfig{{Provider: "b", Alias: "main", APIKey: secret.New("x")}}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			client, backends := serve(t, row.change, says("", "half"), row.second)
+			req := call("a", "b")
+			_, made, err := whole(t.Context(), t, client, req)
+			if f := fault.From(err); !fault.Retryable(err) || f.Retry != 0 || !strings.Contains(f.Message, "b/m") || len(made) != 2 {
+				t.Fatalf("%v, attempts %v", err, classes(made))
+			}
+			backends[0].answer = says("stop", "whole")
+			got, made, err := whole(t.Context(), t, client, req)
+			if err != nil || got.Finished.GetText() != "whole" || backends[1].calls.Load() != 1 {
+				t.Errorf("%v, attempts %v", err, classes(made))
+			}
+		})
+	}
+}
+
+func TestATargetThatCannotBeCalledEndsNoChain(t *testing.T) {
+	client, backends := serve(t, func(cfg *inference.Config) {
+		cfg.Providers[1].APIKey = secret.Value{}
+		cfg.Keys = []catalog.KeyConfig{{Provider: "b", Alias: "main", APIKey: secret.New("x")}}
+	}, refuses(503, "away"), refuses(401, "no"))
+	for n := range 2 { // first b loses its key, and then it has none
+		req := call("a", "b")
+		for range 2 {
+			_, made, err := whole(t.Context(), t, client, req)
+			if !fault.Retryable(err) {
+				t.Errorf("call %d: %v, attempts %v", n, err, classes(made))
+			}
+			req.Attempts = append(req.Attempts, made...)
+		}
+	}
+	if a, b := backends[0].calls.Load(), backends[1].calls.Load(); a != 4 || b != 1 {
+		t.Errorf("%d and %d calls", a, b)
+	}
+}
+
 func TestOneTargetFailsAsBefore(t *testing.T) {
 	client, _ := serve(t, nil, refuses(429, "slowly", "Retry-After", "7"))
 	_, _, err := whole(t.Context(), t, client, call("a"))

@@ -35,6 +35,9 @@ func (r *run) failure() error {
 			err = e
 		}
 	}
+	if _, recovers := r.least(0); recovers && !r.spent() && !fault.Retryable(err) { // one that failed before this run
+		return fault.Unavailable(faultv1.Reason_REASON_MODEL_UNAVAILABLE, "%s", text).Hint("%s", fault.From(err).Todo)
+	}
 	f := fault.From(err)
 	if !r.from.IsZero() && fault.Retryable(err) { // a key recovers at a known time, which may be earlier
 		if wait := max(time.Until(r.from), time.Millisecond); f.Retry > wait {
