@@ -59,11 +59,23 @@ func (a *Attempts) Cut(first string) *turnv1.ModelAttempt {
 	return cut
 }
 
-// call returns those of the model call under way: since the last answer.
+// Answered returns the target that answered last. first is the first target.
+func (a *Attempts) Answered(first string) string {
+	for _, made := range slices.Backward(a.All()) {
+		if made.GetClass() == turnv1.AttemptClass_ATTEMPT_CLASS_ANSWERED {
+			return made.GetModel()
+		}
+	}
+	return first
+}
+
+// call returns those of the model call under way: since the last answer, or since the conversation was too long, after which the chain is
+// called from its start with a shorter one.
 func (a *Attempts) call() []*turnv1.ModelAttempt {
 	all := a.All()
 	for i, a := range slices.Backward(all) {
-		if a.GetClass() == turnv1.AttemptClass_ATTEMPT_CLASS_ANSWERED {
+		switch a.GetClass() {
+		case turnv1.AttemptClass_ATTEMPT_CLASS_ANSWERED, turnv1.AttemptClass_ATTEMPT_CLASS_CONTEXT:
 			return all[i+1:]
 		}
 	}

@@ -29,6 +29,10 @@ func TestWhatIsLeftOfAModelCall(t *testing.T) {
 		{name: "attempts are left", budget: step.CallBudget{Attempts: 2}, made: []*turnv1.ModelAttempt{failed(0, 0)}, left: true},
 		{name: "no attempt is left", budget: step.CallBudget{Attempts: 1}, made: []*turnv1.ModelAttempt{failed(0, 0)}},
 		{name: "an answer ends the call", budget: step.CallBudget{Attempts: 1}, made: []*turnv1.ModelAttempt{failed(0, 0), answered}, left: true},
+		{
+			name: "the chain is called from its start after a conversation that was too long", budget: step.CallBudget{Attempts: 1}, left: true,
+			made: []*turnv1.ModelAttempt{{Class: turnv1.AttemptClass_ATTEMPT_CLASS_CONTEXT}},
+		},
 		{name: "the whole time", budget: step.CallBudget{Time: time.Minute}, left: true, time: time.Minute},
 		{
 			name: "time is left", budget: step.CallBudget{Time: time.Minute}, made: []*turnv1.ModelAttempt{failed(20*time.Second, 0)}, left: true,

@@ -17,6 +17,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
 
@@ -38,6 +39,7 @@ type Mesh struct {
 	mu      sync.Mutex
 	model   Generate
 	window  int32
+	prices  map[string]*turnv1.Price
 	tool    Call
 	asked   []*inferencev1.GenerateRequest
 	called  []*registryv1.CallToolRequest
@@ -103,6 +105,13 @@ func (m *Mesh) Window(tokens int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.window = tokens
+}
+
+// Prices sets the prices of models by their names. Until then they have none.
+func (m *Mesh) Prices(of map[string]*turnv1.Price) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.prices = of
 }
 
 // Tool sets the function that answers tool calls.

@@ -27,7 +27,9 @@ func (i *inference) ResolveModel(context.Context, *inferencev1.ResolveModelReque
 	}
 	i.mesh.mu.Lock()
 	defer i.mesh.mu.Unlock()
-	return &inferencev1.Model{Name: ModelName, Provider: "test", SupportsTools: true, ContextWindow: i.mesh.window}, nil
+	return &inferencev1.Model{
+		Name: ModelName, Provider: "test", SupportsTools: true, ContextWindow: i.mesh.window, Price: i.mesh.prices[ModelName],
+	}, nil
 }
 
 func (i *inference) ResolveChain(ctx context.Context, req *inferencev1.ResolveChainRequest) (*inferencev1.Chain, error) {
@@ -36,8 +38,12 @@ func (i *inference) ResolveChain(ctx context.Context, req *inferencev1.ResolveCh
 		return nil, err
 	}
 	out := &inferencev1.Chain{Targets: []*inferencev1.ChainTarget{{Model: m}}}
+	i.mesh.mu.Lock()
+	defer i.mesh.mu.Unlock()
 	for _, name := range req.GetFallbacks() {
-		out.Targets = append(out.Targets, &inferencev1.ChainTarget{Model: &inferencev1.Model{Name: name, Provider: "test", SupportsTools: true}})
+		out.Targets = append(out.Targets, &inferencev1.ChainTarget{Model: &inferencev1.Model{
+			Name: name, Provider: "test", SupportsTools: true, Price: i.mesh.prices[name],
+		}})
 	}
 	return out, nil
 }

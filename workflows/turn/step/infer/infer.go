@@ -230,7 +230,7 @@ func (i *infer) commit(
 		used := cmp.Or(i.used, ans.used(i.reads))
 		model.Count(outcome.GetUsage(), used)
 		if !contract.Hosted(i.Loaded.GetAgent()) {
-			model.Cut(i.Work, outcome.GetUsage())
+			done.Message.Model = model.Cut(i.Work, outcome.GetUsage())
 		}
 		outcome.FinishReason = "cancelled"
 		if i.Cancelled = errors.Is(context.Cause(ctx), step.ErrCancelled); !i.Cancelled {

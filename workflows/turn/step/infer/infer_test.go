@@ -229,9 +229,13 @@ func TestCancelBeforeAnythingWasSaid(t *testing.T) {
 
 func TestTheDeadlineKeepsWhatWasSaid(t *testing.T) {
 	w := steptest.New(t, &sessionsv1.Agent{Limits: &sessionsv1.Limits{TurnSeconds: 1}})
+	w.Prices(map[string]*turnv1.Price{turntest.ModelName: {OutputMicros: 1_000_000_000}})
 	ref := w.UpTo(turnv1.StepKind_STEP_KIND_INFER)
 	w.Model(steptest.NewGate().Generate("so far"))
 	out := w.Do(ref)
+	if cost := w.Completed().GetUsage().GetCostMicros(); cost == 0 || cost != out.GetUsage().GetCostMicros() {
+		t.Errorf("cost %d, of the step %d", cost, out.GetUsage().GetCostMicros())
+	}
 	if out.GetError().GetCode() != "deadline_exceeded" || out.GetCancelled() {
 		t.Errorf("outcome = %v", out)
 	}

@@ -24,13 +24,14 @@ func record(w *step.Work, a *turnv1.ModelAttempt) {
 	w.Attempts.Add(a)
 }
 
-// answered records the attempt that gave an answer.
+// answered records the attempt that gave an answer, and adds to the answer's usage what it cost.
 func answered(w *step.Work, finished *inferencev1.Finished) {
 	a := finished.GetAttempt()
 	if a == nil {
 		a = &turnv1.ModelAttempt{Model: finished.GetModel(), Class: turnv1.AttemptClass_ATTEMPT_CLASS_ANSWERED}
 	}
-	a.Usage = Usage(&inferencev1.Finished{Usage: proto.CloneOf(finished.GetUsage())})
+	AddCost(PriceOf(w.Loaded.GetSurface(), a.GetModel()), finished.GetUsage())
+	a.Usage = Usage(finished)
 	record(w, a)
 }
 
@@ -44,11 +45,13 @@ func PriceOf(surface *turnv1.Surface, model string) *turnv1.Price {
 	return surface.GetPrice()
 }
 
-// Cut records the attempt that the turn's end cuts off, and what it has used by then.
-func Cut(w *step.Work, used *turnv1.Usage) {
+// Cut records the attempt that the turn's end cuts off, adds to what it has used by then what that cost, and returns its model.
+func Cut(w *step.Work, used *turnv1.Usage) string {
 	a := w.Attempts.Cut(w.Loaded.GetSurface().GetModel())
+	AddCost(PriceOf(w.Loaded.GetSurface(), a.GetModel()), used)
 	a.Usage = proto.CloneOf(used)
 	record(w, a)
+	return a.GetModel()
 }
 
 // Settle sets the usage of a step to that of the attempts of its model calls. A step without attempts keeps its own.

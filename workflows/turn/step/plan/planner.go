@@ -128,7 +128,7 @@ func (p planning) written(goals []goal, used *turnv1.Usage) *step.Commit {
 	}
 	message := reacttext.Text(turnv1.Role_ROLE_ASSISTANT, strings.Join(lines, "\n"))
 	message.Id, message.SessionId, message.TurnId = cmp.Or(w.Lease.GetMessageId(), ids.New(ids.Message)), w.Turn.SessionID, w.Turn.TurnID
-	message.Model = w.Loaded.GetSurface().GetModel()
+	message.Model = w.Attempts.Answered(w.Loaded.GetSurface().GetModel())
 	outcome.MessageId = message.GetId()
 	return &step.Commit{
 		Outcome: outcome, Messages: []*turnv1.Message{message},

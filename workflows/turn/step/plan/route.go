@@ -73,7 +73,7 @@ func (d Deps) Route(
 		return nil, fmt.Errorf("hand over to %s: %w", chosen.GetAgentId(), err)
 	}
 	return &inferencev1.Finished{
-		FinishReason: model.FinishToolCalls, Usage: used, Model: req.GetModel(),
+		FinishReason: model.FinishToolCalls, Usage: used, Model: w.Attempts.Answered(req.GetModel()),
 		Reasoning: brief(chosen.GetAgentId()+": "+reason, maxReason),
 		ToolCalls: []*turnv1.ToolCall{{Tool: chosen.GetName(), ArgumentsJson: string(arguments)}},
 	}, nil

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step/steptest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -63,6 +65,48 @@ func TestAnAnswerThatBrokeOffContinuesWithTheRestOfTheChain(t *testing.T) {
 	}
 	if m := w.Completed().GetMessage(); steptest.Text(m) != "all" || m.GetModel() != "other/model" {
 		t.Errorf("message %v", m)
+	}
+}
+
+// TestTheEventsOfAnswersHaveTheirCost, each by the price of the model that answered, and steps have that of all attempts.
+func TestTheEventsOfAnswersHaveTheirCost(t *testing.T) {
+	w := steptest.New(t, &sessionsv1.Agent{
+		Fallbacks: []string{"other/model"}, Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"},
+	}, turntest.Tool("x__echo"))
+	w.Prices(map[string]*turnv1.Price{
+		turntest.ModelName: {InputMicros: 1_000_000, OutputMicros: 1_000_000}, "other/model": {InputMicros: 3_000_000, OutputMicros: 5_000_000},
+	})
+	w.Model(func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+		if len(req.GetAttempts()) == 0 {
+			return broken(time.Millisecond)(req, stream)
+		}
+		text := "all"
+		if strings.Contains(req.GetInstructions(), contract.MarkPlan) {
+			text = `{"steps":[{"title":"A","goal":"do a"}]}`
+		}
+		return stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: &inferencev1.Finished{
+			FinishReason: "stop", Text: text, Model: "other/model", Usage: &turnv1.Usage{InputTokens: 50, OutputTokens: 3},
+		}}})
+	})
+	w.Advance()
+	said := 0
+	for _, e := range w.Journal.Events(in.TurnID) {
+		m := e.GetMessageCompleted()
+		if m.GetMessage().GetRole() != turnv1.Role_ROLE_ASSISTANT {
+			continue
+		}
+		said++
+		if m.GetMessage().GetModel() != "other/model" || m.GetUsage().GetCostMicros() != 50*3+3*5 {
+			t.Errorf("message of %q by %s: usage %v", steptest.Text(m.GetMessage()), m.GetMessage().GetModel(), m.GetUsage())
+		}
+	}
+	for _, key := range []string{"plan-1", "infer-1"} {
+		if cost := w.Outcome(key).GetUsage().GetCostMicros(); cost != 107+165 {
+			t.Errorf("%s cost %d", key, cost)
+		}
+	}
+	if said < 2 {
+		t.Errorf("%d messages", said)
 	}
 }
 
