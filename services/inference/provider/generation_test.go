@@ -255,3 +255,55 @@ func TestARefusedFormIsAskedForOtherwise(t *testing.T) {
 		t.Errorf("%d refusals, then %s", refused, f.seen()[2].body)
 	}
 }
+
+// TestARefusalIsOfWhatItIsAbout: what one schema or an image is refused for does not turn a form off for others.
+func TestARefusalIsOfWhatItIsAbout(t *testing.T) {
+	const other = `{"type":"object","properties":{"town":{"type":"string"}},"required":["town"]}`
+	invalid := `{"error":{"message":"Invalid schema for response_format 'answer': 'city' is not permitted","type":"invalid_request_error"}}`
+	image := `{"error":{"message":"image format not supported","type":"invalid_request_error"}}`
+	choice := `{"error":{"message":"invalid tool_choice","type":"invalid_request_error"}}`
+	for _, row := range []struct {
+		name, refusal string
+		all           bool // refused in each mode
+	}{
+		{"one schema", invalid, false}, {"one schema in each mode", invalid, true}, {"an image", image, false}, {"a choice", choice, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := dialects(t)["openai"]
+			var f *fake
+			f = newFake(t, func(w http.ResponseWriter, r *http.Request) {
+				body := f.seen()[len(f.seen())-1].body
+				if strings.Contains(body, "city") && (row.all || strings.Contains(body, "response_format")) {
+					refuse(400, row.refusal)(w, r)
+					return
+				}
+				stream(v.say)(w, r)
+			})
+			client := provide(t, "openai", f.URL)
+			req := hello()
+			req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: citySchema}
+			_, err := ask(t.Context(), t, client, req)
+			if row.name == "one schema" && err != nil {
+				t.Error(err)
+			}
+			req.OutputFormat.SchemaJson = other
+			end, err := ask(t.Context(), t, client, req)
+			if err != nil || end.GetOutputMode() != turnv1.OutputMode_OUTPUT_MODE_NATIVE {
+				t.Errorf("another schema: mode %v, %v", end.GetOutputMode(), err)
+			}
+		})
+	}
+}
+
+// TestGeminiIsGivenSchemasThatItCanSay: others are asked for otherwise.
+func TestGeminiIsGivenSchemasThatItCanSay(t *testing.T) {
+	v := dialects(t)["gemini"]
+	f, client := v.open(t, func() string { return v.call("id_1", "final_answer", `{"city":"Bonn"}`) })
+	req := hello()
+	req.Model, req.Tools = "test/"+v.model, nil
+	req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: `{"type":"object","properties":{"the city":{"type":"string"}}}`}
+	end, err := ask(t.Context(), t, client, req)
+	if err != nil || end.GetOutputMode() != turnv1.OutputMode_OUTPUT_MODE_TOOL {
+		t.Errorf("mode %v, %v; sent %s", end.GetOutputMode(), err, f.chats()[0])
+	}
+}

@@ -31,16 +31,19 @@ var adaptive = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-([5-9
 var features = []feature.Row{
 	{ // they sample in one way only
 		Model: regexp.MustCompile(`claude-opus-4-[78]`), Refuses: append([]feature.Field{feature.Temperature, feature.TopP}, missing...),
-		Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true,
+		Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Shapes: outputschema.Closes,
 	},
 	{
 		Model: regexp.MustCompile(`claude-fable`), Refuses: missing, Efforts: efforts, Excludes: thinks, Output: unshaped,
 		OutputBesideTools: unshaped,
 	},
-	{Model: adaptive, Refuses: missing, Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true},
+	{
+		Model: adaptive, Refuses: missing, Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native,
+		Shapes: outputschema.Closes,
+	},
 	{
 		Model:   regexp.MustCompile(`claude-(opus|sonnet|haiku)-4-5`),
-		Refuses: missing, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true,
+		Refuses: missing, Excludes: thinks, Output: native, OutputBesideTools: native, Shapes: outputschema.Closes,
 	},
 	{
 		Model: regexp.MustCompile(`claude-(3-7|opus-4|sonnet-4|haiku-4)`), Refuses: missing, Excludes: thinks, Output: unshaped,

@@ -37,10 +37,13 @@ var (
 
 // features are what models take. The choice of a tool is only for some.
 var features = []feature.Row{
-	{Model: adaptive, Refuses: missing, Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true},
+	{
+		Model: adaptive, Refuses: missing, Efforts: efforts, Excludes: thinks, Output: native, OutputBesideTools: native,
+		Shapes: outputschema.Closes,
+	},
 	{
 		Model:   regexp.MustCompile(`anthropic\.claude-(opus|sonnet|haiku)-4-5`),
-		Refuses: missing, Excludes: thinks, Output: native, OutputBesideTools: native, Strict: true,
+		Refuses: missing, Excludes: thinks, Output: native, OutputBesideTools: native, Shapes: outputschema.Closes,
 	},
 	{
 		Model:   regexp.MustCompile(`anthropic\.claude-(3-7|opus-4|sonnet-4)`),
@@ -53,11 +56,11 @@ var features = []feature.Row{
 	{
 		Model:   openWeights,
 		Refuses: append([]feature.Field{feature.ToolChoice}, missing...), Efforts: []string{"low", "medium", "high"}, Output: open,
-		OutputBesideTools: asked, Strict: true,
+		OutputBesideTools: asked, Shapes: outputschema.Closes,
 	},
 	{
 		Refuses: append([]feature.Field{feature.ToolChoice, feature.ReasoningEffort}, missing...), Output: open,
-		OutputBesideTools: asked, Strict: true,
+		OutputBesideTools: asked, Shapes: outputschema.Closes,
 	},
 }
 

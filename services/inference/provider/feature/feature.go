@@ -53,8 +53,8 @@ type Row struct {
 	Excludes [][2]Field
 	// Output are the modes, the best first, and OutputBesideTools those of requests with tools.
 	Output, OutputBesideTools []OutputMode
-	// Strict: the native mode takes schemas only that name all members of all objects.
-	Strict bool
+	// Shapes reports whether the native mode can say a schema; nil for all.
+	Shapes func(schema string) bool
 }
 
 // Of returns the first row of a kind's table that matches a model; without one, all is taken.

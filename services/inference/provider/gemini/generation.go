@@ -26,14 +26,14 @@ var features = []feature.Row{
 	},
 	{
 		Model:   regexp.MustCompile(`^gemini-(1|2\.0|robotics)`),
-		Refuses: append([]feature.Field{feature.ReasoningEffort}, missing...), Output: native, OutputBesideTools: unshaped,
+		Refuses: append([]feature.Field{feature.ReasoningEffort}, missing...), Shapes: shapes, Output: native, OutputBesideTools: unshaped,
 	},
 	{
 		Model: regexp.MustCompile(`^gemini-2\.5-pro`), Refuses: missing, Efforts: []string{"minimal", "low", "medium", "high"}, Output: native,
-		OutputBesideTools: unshaped,
+		OutputBesideTools: unshaped, Shapes: shapes,
 	},
-	{Model: regexp.MustCompile(`^gemini-2`), Refuses: missing, Output: native, OutputBesideTools: unshaped},
-	{Refuses: missing, Efforts: []string{"minimal", "low", "medium", "high"}, Output: native, OutputBesideTools: native},
+	{Model: regexp.MustCompile(`^gemini-2`), Refuses: missing, Shapes: shapes, Output: native, OutputBesideTools: unshaped},
+	{Refuses: missing, Efforts: []string{"minimal", "low", "medium", "high"}, Shapes: shapes, Output: native, OutputBesideTools: native},
 }
 
 // toolConfig says which tools the model calls.
@@ -77,10 +77,16 @@ func (c *call) generate(out *body) {
 	}
 	if o := c.req.Output; o != nil && o.Native {
 		out.Config.MediaType = "application/json"
-		if fitted, err := toolschema.Fit(o.Schema, &toolschema.Google); err == nil && !fitted.Empty && len(fitted.Keys) == 0 {
+		if fitted, err := toolschema.Fit(o.Schema, &toolschema.Google); err == nil {
 			out.Config.Schema = fitted.JSON
 		}
 	}
+}
+
+// shapes reports whether the API can be given a schema: one with properties, none of which had to be renamed, as nothing names them back.
+func shapes(schema string) bool {
+	fitted, err := toolschema.Fit(schema, &toolschema.Google)
+	return err == nil && !fitted.Empty && len(fitted.Keys) == 0
 }
 
 // reason sets how much the model thinks: a level, or a number of tokens for older models.

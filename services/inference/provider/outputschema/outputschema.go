@@ -13,11 +13,11 @@ import (
 // Name is what a schema is called in APIs that want a name for it.
 const Name = "answer"
 
-// Strict returns a schema as OpenAI's APIs take it: closed, and strict, if it requires all properties of all objects; else as it is,
-// and not strict.
+// Strict returns a schema as OpenAI's APIs take it: closed, and strict, if it requires all properties of all objects and has no part that
+// their strict mode refuses; else as it is, and not strict.
 func Strict(schema string) (json.RawMessage, bool) {
 	c := closer{complete: true}
-	if closed, ok := c.close(schema); ok && c.complete {
+	if closed, ok := c.close(schema); ok && c.complete && c.root["anyOf"] == nil && c.root["oneOf"] == nil {
 		return closed, true
 	}
 	return json.RawMessage(schema), false
@@ -31,15 +31,24 @@ func Closed(schema string) (json.RawMessage, bool) {
 	return c.close(schema)
 }
 
+// Closes reports whether Closed has a form of a schema.
+func Closes(schema string) bool {
+	_, ok := Closed(schema)
+	return ok
+}
+
 // closer closes a schema.
 type closer struct {
 	root     map[string]any
-	complete bool // all objects require all properties
+	complete bool // all objects require all properties, and no part has to fit several others
 	parts    int
 }
 
 // kept are keywords that stay as they are.
-var kept = []string{"type", "enum", "const", "description", "title", "required", "$ref", "format"}
+var kept = []string{"type", "enum", "const", "description", "title", "required", "$ref"}
+
+// formats are those that all APIs know. Others are refused.
+var formats = []any{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
 // Limits of a schema, with references followed.
 const (
@@ -72,6 +81,10 @@ func (c *closer) schema(v any, depth int) (any, bool) {
 			out[key] = value
 		}
 	}
+	if slices.Contains(formats, in["format"]) {
+		out["format"] = in["format"]
+	}
+	c.complete = c.complete && in["allOf"] == nil
 	for from, to := range map[string]string{"anyOf": "anyOf", "oneOf": "anyOf", "allOf": "allOf"} {
 		parts, _ := in[from].([]any)
 		var closed []any

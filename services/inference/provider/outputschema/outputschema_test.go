@@ -1,6 +1,7 @@
 package outputschema_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
@@ -34,6 +35,18 @@ func TestClosed(t *testing.T) {
 	whole := `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
 	if got, strict := outputschema.Strict(whole); !strict {
 		t.Errorf("%s is not strict", got)
+	}
+	for _, part := range []string{
+		`{"allOf":[{"type":"string"},{"type":"string"}]}`, `{"type":"array","items":{"allOf":[{"type":"string"}]}}`,
+	} {
+		refused := `{"type":"object","properties":{"city":` + part + `},"required":["city"],"additionalProperties":false}`
+		if got, strict := outputschema.Strict(refused); strict || string(got) != refused {
+			t.Errorf("%s is strict", got)
+		}
+	}
+	if got, _ := outputschema.Strict(`{"type":"object","properties":{"a":{"type":"string","format":"iri"}},"required":["a"]}`); strings.Contains(
+		string(got), "iri") {
+		t.Errorf("%s has a format that is refused", got)
 	}
 	optional := `{"type":"object","properties":{"city":{"type":"string"}}}`
 	if got, strict := outputschema.Strict(optional); strict || string(got) != optional {

@@ -4,6 +4,7 @@ package structured
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -19,7 +20,6 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
-	"github.com/windlass-dev/windlass/services/inference/provider/outputschema"
 )
 
 // maxKept is the number of refusals that are remembered.
@@ -30,10 +30,11 @@ type Caller struct {
 	refused *lru.Cache[refusal, struct{}]
 }
 
-// refusal is a mode that a model was found not to take.
+// refusal is a mode that a model was found not to take: for one schema, as another may be taken, or for all if there is none.
 type refusal struct {
-	model string
-	mode  feature.OutputMode
+	model  string
+	mode   feature.OutputMode
+	schema [sha256.Size]byte
 }
 
 // New returns a caller.
@@ -52,6 +53,7 @@ func (c *Caller) Generate(
 		return p.Generate(ctx, req, emit)
 	}
 	modes := c.modes(f, model, req)
+	var refused []refusal
 	for n, mode := range modes {
 		some := false
 		end, err := ask(ctx, p, req, mode, func(d provider.Delta) error {
@@ -59,10 +61,15 @@ func (c *Caller) Generate(
 			return emit(d)
 		})
 		end.OutputMode = mode
-		if err == nil || some || n == len(modes)-1 || !about(err) {
+		if err == nil || some { // the request is not what was wrong
+			for _, r := range refused {
+				c.refused.Add(r, struct{}{})
+			}
+		}
+		if err == nil || some || n == len(modes)-1 || !about(mode, err) {
 			return end, err
 		}
-		c.refused.Add(refusal{model, mode}, struct{}{})
+		refused = append(refused, refusalOf(model, mode, req.Output.Schema, err))
 	}
 	return provider.Finished{}, fmt.Errorf("no way to have %s answer in JSON", model) // there is always one
 }
@@ -74,10 +81,11 @@ func (c *Caller) modes(f feature.Row, model string, req provider.Request) []feat
 		all = f.OutputBesideTools
 	}
 	var out []feature.OutputMode
+	sum := sha256.Sum256([]byte(req.Output.Schema))
 	for _, mode := range all {
 		switch {
-		case c.refused.Contains(refusal{model, mode}):
-		case mode == feature.OutputNative && f.Strict && !closes(req.Output.Schema):
+		case c.refused.Contains(refusal{model: model, mode: mode}), c.refused.Contains(refusal{model, mode, sum}):
+		case mode == feature.OutputNative && f.Shapes != nil && !f.Shapes(req.Output.Schema):
 		case mode == feature.OutputTool && req.Reasons() &&
 			slices.Contains(f.Excludes, [2]feature.Field{feature.ReasoningEffort, feature.ToolChoice}):
 		default:
@@ -90,19 +98,36 @@ func (c *Caller) modes(f feature.Row, model string, req provider.Request) []feat
 	return out
 }
 
-func closes(schema string) bool {
-	_, ok := outputschema.Closed(schema)
-	return ok
-}
+// field is how APIs name the form of an answer.
+const field = `(response.?format|json.?schema|output.?config(\.format)?|text.?format|response.?schema|response.?mime.?type|json.?mode)`
 
 // words are those of refusals of a mode.
-var words = regexp.MustCompile(`(?i)response.?format|json.?schema|output.?config|text.?format|response.?schema|structured|json.?mode|` +
-	`tool.?choice|response.?mime|\bformat\b`)
+var words = map[feature.OutputMode]*regexp.Regexp{
+	feature.OutputNative: regexp.MustCompile(`(?i)structured|` + field),
+	feature.OutputTool:   regexp.MustCompile(`(?i)tool.?choice|` + answerTool),
+}
+
+var (
+	aboutField = regexp.MustCompile("(?i)" + field)
+	// unknown are words of refusals of a field, whatever its value is.
+	unknown = regexp.MustCompile(`(?i)(unknown|unrecogni[sz]ed|unexpected|unsupported) (request )?(name|parameter|field|argument|key)[^.]{0,20}\b` +
+		field + `|\b` + field + `\W{1,3}(extra inputs|(of )?type\b.{0,20} (is|are) (unavailable|not (available|supported))|` +
+		`is (unavailable|not (available|supported)))`)
+)
 
 // about reports whether an error is the refusal of a mode.
-func about(err error) bool {
+func about(mode feature.OutputMode, err error) bool {
 	f := fault.As(err)
-	return f != nil && f.Reason == faultv1.Reason_REASON_MODEL_REJECTED && !errors.Is(err, provider.ErrKey) && words.MatchString(f.Message)
+	return f != nil && f.Reason == faultv1.Reason_REASON_MODEL_REJECTED && !errors.Is(err, provider.ErrKey) &&
+		words[mode] != nil && words[mode].MatchString(f.Message)
+}
+
+// refusalOf returns what an error about a mode says. A schema may have the words in its names: then they say nothing.
+func refusalOf(model string, mode feature.OutputMode, schema string, err error) refusal {
+	if f := fault.As(err); mode == feature.OutputNative && unknown.MatchString(f.Message) && !aboutField.MatchString(schema) {
+		return refusal{model: model, mode: mode}
+	}
+	return refusal{model, mode, sha256.Sum256([]byte(schema))}
 }
 
 // ask calls a model in one mode.
