@@ -33,6 +33,7 @@ type Answer struct {
 // collector collects the pieces of an answer, within limits and as clean text.
 type collector struct {
 	limit, size     int
+	withheld        int // bytes that come with later pieces
 	text, reasoning strings.Builder
 	said, thought   provider.Halves
 	calls           []*collectedCall
@@ -59,6 +60,7 @@ func (a *collector) add(d provider.Delta) (provider.Delta, error) {
 		d.Call = &c
 		a.size += len(c.Arguments)
 	}
+	a.withheld += d.Withheld
 	if a.size += len(d.Text) + len(d.Reasoning); a.size > a.limit {
 		return provider.Delta{}, provider.Excessive("the model's answer is larger than %d bytes", a.limit).
 			Hint("Ask for less, or set a limit for output tokens.")

@@ -109,10 +109,13 @@ func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Req
 	case call.finished != nil:
 		out.Usage = call.finished.Usage
 	case call.first > 0:
-		out.Usage = estimate(req, call.answer.tokens())
+		out.Usage = estimate(req, call.answer.tokens()+call.answer.withheld/bytesPerToken)
 	}
 	return out, err
 }
+
+// bytesPerToken estimates the tokens of what was withheld until the call failed.
+const bytesPerToken = 4
 
 // conversation is one model call under way.
 type conversation struct {
@@ -182,7 +185,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 }
 
 // take passes a piece on and winds the watch up again. A piece without content is a sign of life only once the answer has
-// begun. The watch stands still while a slow reader makes us wait.
+// begun, be it withheld. The watch stands still while a slow reader makes us wait.
 func (c *conversation) take(ctx context.Context, cancel context.CancelCauseFunc, d provider.Delta) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -201,7 +204,7 @@ func (c *conversation) take(ctx context.Context, cancel context.CancelCauseFunc,
 		c.watch = time.AfterFunc(c.caller.limits.IdleTimeout, func() { cancel(errSilent) })
 		c.watch.Stop()
 	}
-	if !empty {
+	if d.Withheld = 0; d != (provider.Delta{}) {
 		if err := c.to.Piece(d); err != nil {
 			return err
 		}

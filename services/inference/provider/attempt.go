@@ -1,14 +1,19 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sse"
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
+	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // maxRefusals is how often one call is written again.
@@ -16,9 +21,11 @@ const maxRefusals = 6
 
 // Attempt is a call as it is written in one manner.
 type Attempt interface {
-	// Send writes the request and waits for the beginning of the answer.
-	Send(ctx context.Context) (*http.Response, error)
-	// Sent says what the request held, once it was sent.
+	// Body returns the body of the request, to be encoded.
+	Body() any
+	// Send sends the encoded body and waits for the beginning of the answer.
+	Send(ctx context.Context, body []byte) (*http.Response, error)
+	// Sent says what the request holds, once there is a body.
 	Sent() Sent
 	// Reader returns what reads the answer; it emits the pieces.
 	Reader(emit func(Delta) error) Reader
@@ -47,7 +54,7 @@ func (l *Lessons) Generate(
 			return Finished{}, err
 		}
 		a := write(m)
-		resp, err := a.Send(ctx) //nolint:bodyclose // receive closes it
+		resp, err := send(ctx, id, req, a) //nolint:bodyclose // receive closes it
 		if err == nil {
 			l.worked(req, m)
 			return receive(ctx, id, req.Model, resp, a, hidden, emit)
@@ -57,6 +64,23 @@ func (l *Lessons) Generate(
 			return Finished{}, id.Failed(ctx, req.Model, err)
 		}
 	}
+}
+
+// send writes a request, unless it lacks the tool that the model must call.
+func send(ctx context.Context, id Identity, req Request, a Attempt) (*http.Response, error) {
+	made := a.Body()
+	must := cmp.Or(req.Answer, req.Forces())
+	if must != "" && must != feature.Any && !slices.ContainsFunc(a.Sent().Tools, func(t Tool) bool {
+		return t.Own == must && (t.Schema != nil || must != req.Answer)
+	}) {
+		return nil, rejected("%s cannot be made to call %s: %s", id.Name, must, strings.Join(a.Sent().Warnings, "; ")).
+			Hint("Leave generation.tool_choice out, or change the tool.").Cause(ErrUnoffered)
+	}
+	body, err := wire.JSON(made)
+	if err != nil {
+		return nil, err
+	}
+	return a.Send(ctx, body)
 }
 
 // receive reads an answer. hidden are warnings beside those of the attempt.

@@ -37,6 +37,8 @@ type Identity struct {
 var (
 	// ErrKey is the cause of the error of a provider that refuses the key.
 	ErrKey = errors.New("key refused")
+	// ErrUnoffered is the cause of the error of a request whose model must call a tool that cannot be offered to it.
+	ErrUnoffered = errors.New("tool not offered")
 	// ErrQuota is the cause of the error of a provider whose account has no credit or quota left.
 	ErrQuota = errors.New("no quota left")
 	// ErrPermission is the cause of the error of a provider that does not let the key use the model.

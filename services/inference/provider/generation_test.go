@@ -3,6 +3,7 @@ package provider_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -305,5 +306,84 @@ func TestGeminiIsGivenSchemasThatItCanSay(t *testing.T) {
 	end, err := ask(t.Context(), t, client, req)
 	if err != nil || end.GetOutputMode() != turnv1.OutputMode_OUTPUT_MODE_TOOL {
 		t.Errorf("mode %v, %v; sent %s", end.GetOutputMode(), err, f.chats()[0])
+	}
+}
+
+// TestTheToolOfTheAnswerIsOffered: beside any number of tools. Where it cannot be, the answer is asked for in words.
+func TestTheToolOfTheAnswerIsOffered(t *testing.T) {
+	for _, row := range []struct {
+		name, schema string
+		refused      bool // by its name
+		want         turnv1.OutputMode
+	}{
+		{"among many", citySchema, false, turnv1.OutputMode_OUTPUT_MODE_TOOL},
+		{"refused", citySchema, true, turnv1.OutputMode_OUTPUT_MODE_PROMPT},
+		{"without a form", `{"type":"object","$ref":"#/$defs/none"}`, false, turnv1.OutputMode_OUTPUT_MODE_PROMPT},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := dialects(t)["openai"]
+			var f *fake
+			f = newFake(t, func(w http.ResponseWriter, r *http.Request) {
+				body := f.seen()[len(f.seen())-1].body
+				named := strings.Contains(body, `"name":"final_answer"`)
+				switch {
+				case strings.Contains(body, "response_format"):
+					refuse(400, `{"error":{"message":"Unknown parameter: 'response_format'","type":"invalid_request_error"}}`)(w, r)
+				case row.refused && named:
+					refuse(400, `{"error":{"message":"Invalid schema for function 'final_answer'","type":"invalid_request_error"}}`)(w, r)
+				case named:
+					stream(v.call("id_1", "final_answer", `{"city":"Bonn"}`))(w, r)
+				case strings.Contains(body, "tool_choice"):
+					refuse(500, `{}`)(w, r)
+				default:
+					stream(v.say)(w, r)
+				}
+			})
+			req := hello()
+			for n := range 130 {
+				req.Tools = append(req.Tools, &inferencev1.ToolDefinition{Name: fmt.Sprintf("s__t%d", n), InputSchemaJson: `{"type":"object"}`})
+			}
+			req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: row.schema}
+			end, err := ask(t.Context(), t, provide(t, "openai", f.URL), req)
+			if err != nil || end.GetOutputMode() != row.want {
+				t.Errorf("mode %v, %v", end.GetOutputMode(), err)
+			}
+		})
+	}
+}
+
+// TestAToolThatIsNotOfferedIsNotForced: the request is refused with what is wrong with the tool.
+func TestAToolThatIsNotOfferedIsNotForced(t *testing.T) {
+	for kind, v := range dialects(t) {
+		if kind == "ollama" { // it forces none
+			continue
+		}
+		f, client := v.open(t, func() string { return v.say })
+		req := hello()
+		req.Model, req.Generation = "test/"+v.model, &turnv1.Generation{ToolChoice: "s__list"}
+		req.Tools = []*inferencev1.ToolDefinition{{Name: "s__list", InputSchemaJson: `{"type":"array"}`}}
+		_, err := ask(t.Context(), t, client, req)
+		if err == nil || fault.From(err).Reason.String() != "REASON_MODEL_REJECTED" || !strings.Contains(err.Error(), "s__list") ||
+			!strings.Contains(err.Error(), "array") || len(f.chats()) > 0 {
+			t.Errorf("%s: %v after the requests %s", kind, err, f.chats())
+		}
+	}
+}
+
+// TestWhatIsWithheldIsASignOfLife: text beside the tool of the answer waits for the end, but the model is not silent.
+func TestWhatIsWithheldIsASignOfLife(t *testing.T) {
+	var f *fake
+	f = newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(f.seen()[len(f.seen())-1].body, "response_format") {
+			refuse(400, `{"error":{"message":"Unknown parameter: 'response_format'","type":"invalid_request_error"}}`)(w, r)
+			return
+		}
+		stream(`data: {"choices":[{"index":0,"delta":{"content":"{\"city\":"}}]}`+"\n\n", hold)(w, r)
+	})
+	req := hello()
+	req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: citySchema}
+	_, err := ask(t.Context(), t, provide(t, "openai", f.URL, noSilence), req)
+	if err == nil || !strings.Contains(err.Error(), "in the middle") {
+		t.Error(err)
 	}
 }

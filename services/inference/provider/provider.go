@@ -63,6 +63,8 @@ type Request struct {
 	Generation *turnv1.Generation
 	// Output is the form of the answer, nil for text.
 	Output *Output
+	// Answer is the tool whose arguments are the answer, "" for none. Without it the request is not sent.
+	Answer string
 	// APIKey replaces the provider's own key; zero does not.
 	APIKey secret.Value
 	// RefuseContent refuses files of the turn's own input that the model does not take; all others are replaced by texts.
@@ -87,6 +89,8 @@ type Delta struct {
 	Reasoning string
 	// Call is more of a tool call.
 	Call *CallDelta
+	// Withheld is the number of bytes that the provider sent and that come with a later piece.
+	Withheld int
 }
 
 // CallDelta is more of a tool call.

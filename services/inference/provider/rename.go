@@ -58,8 +58,9 @@ func (r *renaming) emit(d Delta) error {
 		return r.next(d)
 	}
 	c.arguments.WriteString(d.Call.Arguments)
+	d.Withheld += len(d.Call.Arguments)
 	if d.Call.Tool == "" {
-		return r.next(Delta{})
+		return r.next(Delta{Withheld: d.Withheld})
 	}
 	call := *d.Call
 	call.Arguments, d.Call = "", &call

@@ -10,7 +10,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/inference/provider"
-	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // name is the name of the kind.
@@ -63,12 +62,11 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	return p.lessons.Generate(ctx, own.client.Identity, req, write, emit)
 }
 
+// Body implements provider.Attempt.
+func (c *call) Body() any { return c.body() }
+
 // Send implements provider.Attempt.
-func (c *call) Send(ctx context.Context) (*http.Response, error) {
-	body, err := wire.JSON(c.body())
-	if err != nil {
-		return nil, err
-	}
+func (c *call) Send(ctx context.Context, body []byte) (*http.Response, error) {
 	path := "/models/" + url.PathEscape(c.req.Model) + ":streamGenerateContent?alt=sse"
 	return c.provider.client.Do(ctx, http.MethodPost, path, "text/event-stream", body)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/services/inference/provider"
-	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // Name is the name of the kind.
@@ -56,12 +55,11 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	return p.lessons.Generate(ctx, own.client.Identity, req, write, emit)
 }
 
+// Body implements provider.Attempt.
+func (c *call) Body() any { return c.body() }
+
 // Send implements provider.Attempt.
-func (c *call) Send(ctx context.Context) (*http.Response, error) {
-	body, err := wire.JSON(c.body())
-	if err != nil {
-		return nil, err
-	}
+func (c *call) Send(ctx context.Context, body []byte) (*http.Response, error) {
 	return c.provider.client.Do(ctx, http.MethodPost, "/api/chat", provider.Lines().Media, body)
 }
 

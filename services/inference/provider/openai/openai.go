@@ -19,7 +19,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/inference/provider"
-	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
 // defaultModel is used when only a key is known.
@@ -109,14 +108,13 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	return p.lessons.Generate(ctx, p.id, req, write, emit)
 }
 
+// Body implements provider.Attempt.
+func (c *call) Body() any { return c.body() }
+
 // Send implements provider.Attempt.
-func (c *call) Send(ctx context.Context) (*http.Response, error) {
-	body, err := wire.JSON(c.body())
-	if err != nil {
-		return nil, err
-	}
+func (c *call) Send(ctx context.Context, body []byte) (*http.Response, error) {
 	var resp *http.Response
-	err = c.provider.client.Post(ctx, "chat/completions", body, &resp, option.WithHeader("Accept", "text/event-stream"))
+	err := c.provider.client.Post(ctx, "chat/completions", body, &resp, option.WithHeader("Accept", "text/event-stream"))
 	return resp, err
 }
 

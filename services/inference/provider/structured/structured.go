@@ -119,7 +119,7 @@ var (
 func about(mode feature.OutputMode, err error) bool {
 	f := fault.As(err)
 	return f != nil && f.Reason == faultv1.Reason_REASON_MODEL_REJECTED && !errors.Is(err, provider.ErrKey) &&
-		words[mode] != nil && words[mode].MatchString(f.Message)
+		(errors.Is(err, provider.ErrUnoffered) || words[mode] != nil && words[mode].MatchString(f.Message))
 }
 
 // refusalOf returns what an error about a mode says. A schema may have the words in its names: then they say nothing.
@@ -166,15 +166,15 @@ func withTool(ctx context.Context, p provider.Provider, req provider.Request, em
 	} else {
 		req.Instructions = join(req.Instructions, toolFor)
 	}
-	req.Tools = append(req.Tools[:len(req.Tools):len(req.Tools)], &inferencev1.ToolDefinition{
+	req.Tools = append([]*inferencev1.ToolDefinition{{ // the first: the last are not offered if there are too many
 		Name: answerTool, Description: "Gives the answer. Its arguments are the whole answer.", InputSchemaJson: req.Output.Schema,
-	})
+	}}, req.Tools...)
 	g := &turnv1.Generation{}
 	if req.Generation != nil {
 		g = proto.CloneOf(req.Generation)
 	}
 	g.ToolChoice = choice
-	req.Generation, req.Output = g, nil
+	req.Generation, req.Output, req.Answer = g, nil, answerTool
 	t := &translation{emit: emit, calls: map[int]int{}}
 	end, err := p.Generate(ctx, req, t.take)
 	if err == nil {

@@ -22,7 +22,7 @@ const answer = -1
 func (t *translation) take(d provider.Delta) error {
 	if d.Text != "" {
 		t.text.WriteString(d.Text)
-		d.Text = ""
+		d.Text, d.Withheld = "", d.Withheld+len(d.Text)
 	}
 	if d.Call == nil {
 		return t.emit(d)
@@ -39,7 +39,7 @@ func (t *translation) take(d provider.Delta) error {
 		t.calls[c.Index] = index
 	}
 	if index == answer {
-		return t.emit(provider.Delta{Reasoning: d.Reasoning, Text: c.Arguments})
+		return t.emit(provider.Delta{Reasoning: d.Reasoning, Text: c.Arguments, Withheld: d.Withheld})
 	}
 	c.Index = index
 	d.Call = &c
