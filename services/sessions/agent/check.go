@@ -54,10 +54,19 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 
 // checkGeneration finds what is wrong with how an agent's model writes.
 func checkGeneration(prefix string, a agentspec.Spec) []fault.Field {
-	if a.Generation == nil || !a.Hosted() {
+	choice := a.Generation.GetToolChoice()
+	switch {
+	case a.Generation == nil:
+		return nil
+	case a.Hosted():
+		return []fault.Field{{Path: prefix + "generation", Message: "is not for agents with an executor: it calls models by itself"}}
+	case a.Strategy == turnv1.Strategy_STRATEGY_REACT_TEXT && choice != "" && choice != "auto" && choice != "none":
+		return []fault.Field{{
+			Path: prefix + "generation.tool_choice", Message: `is not for the strategy "react_text": the model writes its calls as text`,
+		}}
+	default:
 		return nil
 	}
-	return []fault.Field{{Path: prefix + "generation", Message: "is not for agents with an executor: it calls models by itself"}}
 }
 
 // CheckOutput finds what is wrong with the schema of an agent's answers.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -60,6 +62,10 @@ func (i *infer) inText(
 	tools := req.GetTools()
 	req.Instructions, req.Tools = reacttext.Instructions(req.GetInstructions(), tools), nil
 	req.Messages = reacttext.Conversation(req.GetMessages())
+	if g := req.GetGeneration(); g.GetToolChoice() != "" { // the provider is offered no tools to choose from
+		req.Generation = proto.CloneOf(g)
+		req.Generation.ToolChoice = ""
+	}
 	said := ""
 	split := reacttext.Splitter{
 		Think: func(piece string) {

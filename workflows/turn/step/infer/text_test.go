@@ -40,6 +40,18 @@ func TestReactText(t *testing.T) {
 	}
 }
 
+// TestReactTextForcesNoTool: none is offered to the provider, which refuses such a choice.
+func TestReactTextForcesNoTool(t *testing.T) {
+	w := steptest.New(t, &sessionsv1.Agent{
+		Strategy: reactText, Tools: []string{"*"}, Generation: &turnv1.Generation{ToolChoice: "required", Seed: new(int32(7))},
+	}, turntest.Tool("x__echo"))
+	w.Model(steptest.Texts("Final Answer: it is 1"))
+	w.Walk()
+	if g := w.Asked()[0].GetGeneration(); g.GetToolChoice() != "" || g.GetSeed() != 7 {
+		t.Errorf("the model was asked with %v", g)
+	}
+}
+
 // TestReactTextStreams: thoughts are reasoning, the answer alone is the message, and a call looks like any other.
 func TestReactTextStreams(t *testing.T) {
 	for _, row := range []struct{ name, text, reasoning, message, arguments string }{

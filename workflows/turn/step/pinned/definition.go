@@ -38,7 +38,7 @@ func (c *Cache) Definitions(
 	var pair []*inferencev1.ToolDefinition
 	if c.Searches(loaded) {
 		pair = toolsearch.Definitions(len(loaded.GetTools()))
-		called = slices.DeleteFunc(slices.Clone(called), func(p *executionv1.PinnedTool) bool { return !p.GetWithArtifacts() })
+		called = slices.DeleteFunc(slices.Clone(called), func(p *executionv1.PinnedTool) bool { return !shown(loaded, p) })
 	}
 	tools, err := c.toolDefinitions(ctx, called)
 	return slices.Concat(pair, tools, agentDefinitions(loaded), clientTools(loaded)), err
@@ -55,8 +55,13 @@ func (c *Cache) TooMany(tools int) bool { return tools > c.maxShown }
 // Hidden reports whether a tool of a turn is one that its model is not shown.
 func (c *Cache) Hidden(loaded *step.Loaded, tool string) bool {
 	return slices.ContainsFunc(loaded.GetTools(), func(p *executionv1.PinnedTool) bool {
-		return p.GetName() == tool && !p.GetWithArtifacts()
+		return p.GetName() == tool && !shown(loaded, p)
 	})
+}
+
+// shown reports whether a model is shown a tool beside the pair: that of artifacts, and the one that the agent has it call.
+func shown(loaded *step.Loaded, p *executionv1.PinnedTool) bool {
+	return p.GetWithArtifacts() || p.GetName() == loaded.GetAgent().GetGeneration().GetToolChoice()
 }
 
 // Named returns those of the named tools that a turn has pinned, in the order of the names, as a model reads them.

@@ -2,6 +2,7 @@ package pinned_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -99,6 +101,23 @@ func TestDefinitionsAreReadOnce(t *testing.T) {
 	}
 	if s.reads != 2 { // the second asks for the definition that is gone
 		t.Errorf("definitions were read %d times", s.reads)
+	}
+}
+
+// TestTheToolThatAModelMustCallIsShown, however many there are.
+func TestTheToolThatAModelMustCallIsShown(t *testing.T) {
+	s := &services{}
+	c, turn := pinned.New("w1", 1, s, s), begun()
+	turn.Agent.Generation = &turnv1.Generation{ToolChoice: "x__read"}
+	all, err := c.Definitions(t.Context(), turn, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(all, func(d *inferencev1.ToolDefinition) bool { return d.GetName() == "x__read" }) {
+		t.Errorf("the model reads %v", all)
+	}
+	if c.Hidden(turn, "x__read") || !c.Hidden(turn, "x__gone") {
+		t.Error("the wrong tool is hidden")
 	}
 }
 
