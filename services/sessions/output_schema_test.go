@@ -17,6 +17,9 @@ import (
 type seedless struct{}
 
 func (seedless) ResolveModel(_ context.Context, req *inferencev1.ResolveModelRequest, _ ...grpc.CallOption) (*inferencev1.Model, error) {
+	if strings.HasPrefix(req.GetModel(), "takesall/") {
+		return &inferencev1.Model{Name: req.GetModel()}, nil
+	}
 	return &inferencev1.Model{
 		Name: req.GetModel(), Unsupported: []string{"generation.seed", "temperature", "generation.tool_choice", "generation.new"},
 	}, nil
@@ -30,6 +33,17 @@ func TestAnAgentSetsNothingThatItsModelRefuses(t *testing.T) {
 	}{
 		{agent: &sessionsv1.Agent{Generation: &turnv1.Generation{Seed: new(int32(1))}}, wrong: []string{"agent.generation.seed"}},
 		{agent: &sessionsv1.Agent{Temperature: new(0.0)}, wrong: []string{"agent.temperature"}},
+		{agent: &sessionsv1.Agent{Model: "takesall/x", Temperature: new(0.0)}},
+		{
+			agent: &sessionsv1.Agent{Model: "takesall/x", Fallbacks: []string{"y/z"}, Temperature: new(0.0)},
+			wrong: []string{"agent.temperature"},
+		},
+		{
+			agent: &sessionsv1.Agent{
+				Model: "takesall/x", Strategy: turnv1.Strategy_STRATEGY_REACT_TEXT, Generation: &turnv1.Generation{ToolChoice: "required"},
+			},
+			wrong: []string{"agent.generation.tool_choice"},
+		},
 		{agent: &sessionsv1.Agent{Generation: &turnv1.Generation{ToolChoice: "required"}}, wrong: []string{"agent.generation.tool_choice"}},
 		{agent: &sessionsv1.Agent{Generation: &turnv1.Generation{ToolChoice: "none", Stop: []string{"END"}}}},
 		{agent: &sessionsv1.Agent{Model: "x/${params.model}", Temperature: new(0.0), ParamsSchema: params(t, map[string]any{

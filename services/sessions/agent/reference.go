@@ -53,21 +53,27 @@ func (s *Service) CheckReferences(ctx context.Context, prefix string, a agentspe
 	return slices.Concat(rules, groups, missing, s.checkModel(ctx, prefix, a)), err
 }
 
-// checkModel finds fields that the agent's model does not take. While nobody can tell, they are accepted: the call finds out.
+// checkModel finds fields that one of the agent's models does not take. While nobody can tell, they are accepted: the call finds out.
 func (s *Service) checkModel(ctx context.Context, prefix string, a agentspec.Spec) []fault.Field {
-	if s.deps.Models == nil || a.Temperature == nil && a.Generation == nil || a.Hosted() || placeholder.In(a.Model) {
-		return nil
-	}
-	model, err := s.deps.Models.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: a.Model})
-	if err != nil {
+	if s.deps.Models == nil || a.Temperature == nil && a.Generation == nil || a.Hosted() {
 		return nil
 	}
 	var wrong []fault.Field
-	for _, path := range model.GetUnsupported() {
-		if isSet(a, path) {
-			wrong = append(wrong, fault.Field{
-				Path: prefix + path, Message: model.GetName() + " does not take it: leave it out, or use another model",
-			})
+	for _, name := range append([]string{a.Model}, a.Fallbacks...) {
+		if placeholder.In(name) {
+			continue
+		}
+		model, err := s.deps.Models.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: name})
+		if err != nil {
+			continue
+		}
+		for _, path := range model.GetUnsupported() {
+			known := slices.ContainsFunc(wrong, func(f fault.Field) bool { return f.Path == prefix+path })
+			if isSet(a, path) && !known {
+				wrong = append(wrong, fault.Field{
+					Path: prefix + path, Message: model.GetName() + " does not take it: leave it out, or use another model",
+				})
+			}
 		}
 	}
 	return wrong
