@@ -13,7 +13,7 @@ import (
 
 func (s *server) modelToProto(m catalog.Model) *inferencev1.Model {
 	window, output := s.Models.Window(m)
-	features, sheet := m.Features(), s.Models.Sheet(m)
+	features, sheet := s.Models.Features(m), s.Models.Sheet(m)
 	var unsupported []string
 	for _, f := range features.Refuses {
 		unsupported = append(unsupported, string(f))

@@ -55,9 +55,27 @@ type Model struct {
 // FullName returns the name as in requests: provider/model.
 func (m Model) FullName() string { return m.Provider.Name + "/" + m.Name }
 
-// Features are what the model takes of requests.
-func (m Model) Features() feature.Row {
-	return feature.Of(m.Provider.Kind.Features, m.Provider.host, m.Name)
+// Features returns what a model takes of requests.
+func (c *Catalog) Features(m Model) feature.Row {
+	host := ""
+	if at, ok := m.Provider.Provider.(provider.Located); ok {
+		host = at.Host()
+	}
+	row, sheet := feature.Of(m.Provider.Kind.Features, host, m.Name), c.Sheet(m)
+	row.Output, row.OutputBesideTools = modes(sheet, row.Output), modes(sheet, row.OutputBesideTools)
+	return row
+}
+
+// modes returns those of ways to answer in JSON that a sheet allows.
+func modes(sheet provider.Sheet, all []feature.OutputMode) []feature.OutputMode {
+	var out []feature.OutputMode
+	for _, mode := range all {
+		if mode == feature.OutputNative && !sheet.StructuredOutput || mode == feature.OutputTool && !sheet.Tools {
+			continue
+		}
+		out = append(out, mode)
+	}
+	return out
 }
 
 // Catalog holds the providers. It is immutable and safe for concurrent use.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -57,9 +56,6 @@ func (d *detector) add(cfg ProviderConfig, preferred, keyFrom string) error {
 		cfg.APIKey, cfg.Tenant = first[0].APIKey, first[0].Tenant
 	}
 	p := &Provider{Name: cfg.Name, Kind: kind.Traits(), models: cfg.Models, keyFrom: cfg.APIKeyFrom, keyless: cfg.APIKey.IsZero()}
-	if at, err := url.Parse(cfg.BaseURL); err == nil {
-		p.host = at.Hostname()
-	}
 	switch {
 	case p.Kind.BuiltIn:
 		p.preferred = p.Kind.DefaultModel

@@ -31,7 +31,6 @@ type Provider struct {
 	stored    string   // reference to a stored secret that is its key, "" = none
 	tenant    string   // whose secret stored is
 	keyless   bool     // it has no key of its own
-	host      string   // of its address; "" at that of its kind
 	reach     reach
 
 	mu     sync.Mutex

@@ -76,3 +76,28 @@ func TestWrongCapabilities(t *testing.T) {
 		}
 	}
 }
+
+// TestAProfileSaysWhatModelsTake, with or without an address.
+func TestAProfileSaysWhatModelsTake(t *testing.T) {
+	cfg := inferencetest.Config()
+	cfg.Providers = []catalog.ProviderConfig{
+		{Name: "openai", Kind: "openai", APIKey: secret.New("k")},
+		{Name: "mistral", Kind: "openai", Profile: "mistral", APIKey: secret.New("k")},
+		{Name: "proxied", Kind: "openai", Profile: "groq", BaseURL: "http://127.0.0.1:9"},
+		{Name: "named", Kind: "openai", BaseURL: "https://api.deepseek.com/v1", APIKey: secret.New("k")},
+		{Name: "house", Kind: "openai", Profile: "vllm"},
+	}
+	client := inferencetest.Serve(t, cfg, nil)
+	for model, want := range map[string]string{
+		"openai/gpt-4o": "generation.reasoning_effort", "mistral/gpt-4o": "generation.seed", "named/x": "generation.seed", "house/gpt-4o": "",
+		"proxied/x": "generation.presence_penalty generation.frequency_penalty",
+	} {
+		m, err := client.ResolveModel(t.Context(), &inferencev1.ResolveModelRequest{Model: model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(m.GetUnsupported(), " "); got != want {
+			t.Errorf("%s does not take %q, want %q", model, got, want)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/parts"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/feature"
 	"github.com/windlass-dev/windlass/services/inference/provider/structured"
 )
 
@@ -80,7 +81,7 @@ type Report struct {
 // Generate makes one model call. It sets the model and its window, and unless the request has one, the key. Failures are those that
 // InferenceService.Generate lists.
 func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Request, to Receiver) (Report, error) {
-	if err := req.Check(m.Features(), m.FullName()); err != nil {
+	if err := req.Check(c.catalog.Features(m), m.FullName()); err != nil {
 		return Report{}, err
 	}
 	callers := !req.APIKey.IsZero() // one of several keys says nothing about the provider
@@ -99,6 +100,14 @@ func (c *Caller) Generate(ctx context.Context, m catalog.Model, req provider.Req
 		return Report{Unsent: true}, err
 	}
 	req.Messages = fitted
+	if !target.Sheet.Tools && len(req.Tools) > 0 {
+		if req.Forces() != "" {
+			return Report{}, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "%s calls no tools, but %s is %q",
+				m.FullName(), feature.ToolChoice, req.Forces()).Hint("Leave it out, or use another model.")
+		}
+		req.Tools = nil
+		warnings = append(warnings, m.FullName()+" calls no tools: none is offered to it")
+	}
 	call := &conversation{
 		caller: c, model: m, callers: callers, req: req, to: to, warnings: warnings,
 		answer: newCollector(min(int(c.limits.MaxResponse), maxAnswer)),
@@ -160,7 +169,8 @@ func (c *conversation) run(parent context.Context) (err error) {
 	if err := faultpoint.Fail(faultpoint.ModelAsked); err != nil {
 		return err
 	}
-	end, err := c.caller.shaped.Generate(ctx, c.model.Provider, c.model.Features(), c.model.FullName(), c.req, func(d provider.Delta) error {
+	features := c.caller.catalog.Features(c.model)
+	end, err := c.caller.shaped.Generate(ctx, c.model.Provider, features, c.model.FullName(), c.req, func(d provider.Delta) error {
 		return c.take(ctx, cancel, d)
 	})
 	if err != nil {

@@ -11,7 +11,10 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/inferencetest"
+	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
 // citySchema is one that every API can be constrained to.
@@ -312,13 +315,12 @@ func TestGeminiIsGivenSchemasThatItCanSay(t *testing.T) {
 // TestTheToolOfTheAnswerIsOffered: beside any number of tools. Where it cannot be, the answer is asked for in words.
 func TestTheToolOfTheAnswerIsOffered(t *testing.T) {
 	for _, row := range []struct {
-		name, schema string
-		refused      bool // by its name
-		want         turnv1.OutputMode
+		name    string
+		refused bool // by its name
+		want    turnv1.OutputMode
 	}{
-		{"among many", citySchema, false, turnv1.OutputMode_OUTPUT_MODE_TOOL},
-		{"refused", citySchema, true, turnv1.OutputMode_OUTPUT_MODE_PROMPT},
-		{"without a form", `{"type":"object","$ref":"#/$defs/none"}`, false, turnv1.OutputMode_OUTPUT_MODE_PROMPT},
+		{"among many", false, turnv1.OutputMode_OUTPUT_MODE_TOOL},
+		{"refused", true, turnv1.OutputMode_OUTPUT_MODE_PROMPT},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v := dialects(t)["openai"]
@@ -343,7 +345,7 @@ func TestTheToolOfTheAnswerIsOffered(t *testing.T) {
 			for n := range 130 {
 				req.Tools = append(req.Tools, &inferencev1.ToolDefinition{Name: fmt.Sprintf("s__t%d", n), InputSchemaJson: `{"type":"object"}`})
 			}
-			req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: row.schema}
+			req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: citySchema}
 			end, err := ask(t.Context(), t, provide(t, "openai", f.URL), req)
 			if err != nil || end.GetOutputMode() != row.want {
 				t.Errorf("mode %v, %v", end.GetOutputMode(), err)
@@ -385,5 +387,74 @@ func TestWhatIsWithheldIsASignOfLife(t *testing.T) {
 	_, err := ask(t.Context(), t, provide(t, "openai", f.URL, noSilence), req)
 	if err == nil || !strings.Contains(err.Error(), "in the middle") {
 		t.Error(err)
+	}
+}
+
+// TestThoughtsKeepWithinTheLimitOfTheAnswer: the limit may be what is left of a budget.
+func TestThoughtsKeepWithinTheLimitOfTheAnswer(t *testing.T) {
+	for _, row := range []struct {
+		kind, model string
+		limit       int32
+		want        []string
+	}{
+		{"anthropic", "claude-3-7-sonnet", 4000, []string{`"max_tokens":4000`, `"budget_tokens":2976`}},
+		{"anthropic", "claude-3-7-sonnet", 1500, []string{`"max_tokens":1500`, absent + "budget_tokens"}},
+		{"anthropic", "claude-opus-4-1", 0, []string{`"max_tokens":32000`, `"budget_tokens":24576`}},
+		{"bedrock", "anthropic.claude-3-7-sonnet", 4000, []string{`"maxTokens":4000`, `"budget_tokens":2976`}},
+	} {
+		v := dialects(t)[row.kind]
+		v.model = row.model
+		f, client := v.open(t, func() string { return v.say })
+		req := hello()
+		req.Model, req.Tools, req.Generation = "test/"+row.model, nil, &turnv1.Generation{ReasoningEffort: "high"}
+		req.MaxOutputTokens = row.limit
+		if _, err := ask(t.Context(), t, client, req); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range row.want {
+			if want, not := strings.CutPrefix(want, absent); strings.Contains(f.chats()[0], want) == not {
+				t.Errorf("%s with %d: %s in %s", row.model, row.limit, want, f.chats()[0])
+			}
+		}
+	}
+}
+
+// TestAModelWithoutAbilitiesIsNotAskedForThem: the configuration says what a model cannot do.
+func TestAModelWithoutAbilitiesIsNotAskedForThem(t *testing.T) {
+	v := dialects(t)["openai"]
+	f := newFake(t, stream(v.say))
+	client := provide(t, "openai", f.URL, func(cfg *inference.Config) {
+		cfg.Models = []catalog.ModelConfig{{
+			Model: "test/*", SheetConfig: catalog.SheetConfig{Without: []string{"tools", "structured_output"}},
+		}}
+	})
+	req := hello()
+	req.Tools, req.OutputFormat = oddTools()[:1], &inferencev1.OutputFormat{SchemaJson: citySchema}
+	end, err := ask(t.Context(), t, client, req)
+	if err != nil || end.GetOutputMode() != turnv1.OutputMode_OUTPUT_MODE_PROMPT || len(end.GetWarnings()) != 1 ||
+		strings.Contains(f.chats()[0], "s__echo") || strings.Contains(f.chats()[0], "response_format") {
+		t.Errorf("end %v, %v after %s", end, err, f.chats()[0])
+	}
+	req.Generation = &turnv1.Generation{ToolChoice: "required"}
+	if _, err := ask(t.Context(), t, client, req); err == nil || !strings.Contains(err.Error(), "calls no tools") {
+		t.Error(err)
+	}
+}
+
+// TestARefusalOfThoughtsKeepsTheMarksOfTheCache, and the other way round.
+func TestARefusalOfThoughtsKeepsTheMarksOfTheCache(t *testing.T) {
+	for _, row := range []struct {
+		says            string
+		plain, unmarked bool
+	}{
+		{"messages.1.content.0: invalid signature in thinking block", true, false},
+		{"system.0.cache_control: Extra inputs are not permitted", false, true},
+	} {
+		m := &provider.Manner{}
+		sent := provider.Sent{Returned: []string{"thinking"}, Marks: "cache_control"}
+		learned := provider.NewLessons().Learn(provider.Request{Model: "m"}, m, sent, provider.Failure{Status: 400, Message: row.says})
+		if !learned || m.Plain != row.plain || m.Unmarked != row.unmarked {
+			t.Errorf("%s: %+v", row.says, m)
+		}
 	}
 }

@@ -32,9 +32,12 @@ const maxLessons = 4096
 type Lessons struct {
 	fits   *fits
 	tools  *lru.Cache[toolKey, lesson]
-	models *lru.Cache[string, bool]   // those that take nothing back
+	models *lru.Cache[string, avoided]
 	seen   *lru.Cache[imageKey, bool] // images, and whether they were accepted
 }
+
+// avoided are parts of requests that a model does not take: what the provider sent beside calls, and marks of what it keeps.
+type avoided struct{ returned, marks bool }
 
 type toolKey struct{ model, name, schema string }
 
@@ -44,7 +47,7 @@ func NewLessons() *Lessons {
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	models, err := lru.New[string, bool](maxLessons)
+	models, err := lru.New[string, avoided](maxLessons)
 	if err != nil {
 		panic(err)
 	}
@@ -70,15 +73,17 @@ type Manner struct {
 	Plain bool
 	// Simpler offers all tools in the simpler form.
 	Simpler bool
-	// refused is the provider's word for what Plain leaves out.
-	refused bool
+	// Unmarked marks nothing for the provider to keep for the next request.
+	Unmarked bool
+	// refused is what of it the provider named.
+	refused avoided
 	images  []imageKey // those that are shown
 }
 
 // manner returns how calls of a model are written, as far as it is known.
 func (l *Lessons) manner(model string) *Manner {
-	plain, _ := l.models.Get(model)
-	return &Manner{Plain: plain}
+	known, _ := l.models.Get(model)
+	return &Manner{Plain: known.returned, Unmarked: known.marks, refused: known}
 }
 
 // Sent is what a request held.
@@ -87,6 +92,8 @@ type Sent struct {
 	Tools []Tool
 	// Returned are the names of fields that were returned to the provider as it sent them.
 	Returned []string
+	// Marks is the field that marks what the provider keeps for the next request; "" if there is none.
+	Marks string
 	// Warnings say what of the request was not offered.
 	Warnings []string
 }
@@ -95,8 +102,9 @@ type Sent struct {
 // request itself does.
 func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
 	said := strings.ToLower(f.Kind + " " + f.Param + " " + f.Message)
-	if f.class() == classPermission && strings.Contains(said, "prompt caching") && len(sent.Returned) > 0 && !m.Plain {
-		m.Plain, m.refused = true, true // how Bedrock refuses cache points
+	marks := sent.Marks != "" && !m.Unmarked
+	if f.class() == classPermission && strings.Contains(said, "prompt caching") && marks { // how Bedrock refuses cache points
+		m.Unmarked, m.refused.marks = true, true
 		return true
 	}
 	if f.class() != classRequest {
@@ -106,8 +114,12 @@ func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
 		return l.hide(m)
 	}
 	says := func(word string) bool { return strings.Contains(said, strings.ToLower(word)) }
+	if marks && says(sent.Marks) {
+		m.Unmarked, m.refused.marks = true, true
+		return true
+	}
 	if len(sent.Returned) > 0 && !m.Plain && (slices.ContainsFunc(returned, says) || slices.ContainsFunc(sent.Returned, says)) {
-		m.Plain, m.refused = true, slices.ContainsFunc(sent.Returned, says)
+		m.Plain, m.refused.returned = true, slices.ContainsFunc(sent.Returned, says)
 		return true
 	}
 	if named := named(sent.Tools, f); len(named) > 0 {
@@ -123,8 +135,8 @@ func (l *Lessons) Learn(req Request, m *Manner, sent Sent, f Failure) bool {
 // worked remembers a manner in which a call was accepted.
 func (l *Lessons) worked(req Request, m *Manner) {
 	l.showed(m)
-	if m.refused {
-		l.models.Add(req.Model, true)
+	if m.refused != (avoided{}) {
+		l.models.Add(req.Model, m.refused)
 	}
 	if m.Simpler {
 		names := make([]string, len(req.Tools))

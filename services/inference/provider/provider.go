@@ -29,6 +29,12 @@ type Described interface {
 	Sheet() Sheet
 }
 
+// Located is a provider whose models take what the host says that they are at.
+type Located interface {
+	// Host returns the host by which rows of the kind's Features are found. It is constant.
+	Host() string
+}
+
 // Moderator is a provider with an endpoint that judges texts.
 type Moderator interface {
 	// Moderate returns one result for each text. A zero key means the provider's own.

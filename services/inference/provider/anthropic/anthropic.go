@@ -105,7 +105,7 @@ func (c *call) Sent() provider.Sent {
 		out.Returned = []string{"thinking"}
 	}
 	if c.cached {
-		out.Returned = append(out.Returned, cacheField)
+		out.Marks = cacheField
 	}
 	return out
 }

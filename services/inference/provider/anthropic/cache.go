@@ -11,7 +11,7 @@ type cacheControl struct {
 // cache marks what the next request begins with: the instructions with the tools before them, and the conversation. The mark of the request
 // before stays, as the provider looks back over a limited number of blocks only.
 func (c *call) cache(out *body) {
-	if c.manner.Plain {
+	if c.manner.Unmarked {
 		return
 	}
 	c.cached = true

@@ -95,7 +95,7 @@ func (c *call) choice() *toolChoice {
 	return out
 }
 
-// generate sets it. What a model thinks counts as a part of its answer, so the limit is raised by it.
+// generate sets it. What a model thinks counts as a part of its answer.
 func (c *call) generate(out *body) {
 	g := c.req.Generation
 	if g != nil {
@@ -116,7 +116,9 @@ func (c *call) generate(out *body) {
 		}
 		out.Output.Effort = effort
 	default:
-		out.Thinking = &thinking{Type: "enabled", Budget: feature.Budget(effort)}
-		out.MaxTokens += out.Thinking.Budget
+		total, budget := feature.Within(effort, c.req.MaxOutputTokens)
+		if out.MaxTokens = total; budget > 0 {
+			out.Thinking = &thinking{Type: "enabled", Budget: budget}
+		}
 	}
 }

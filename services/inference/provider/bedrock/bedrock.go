@@ -93,7 +93,7 @@ func (c *call) Reader(emit func(provider.Delta) error) provider.Reader {
 
 // Sent implements provider.Attempt.
 func (c *call) Sent() provider.Sent {
-	return provider.Sent{Tools: c.tools, Returned: c.returned, Warnings: c.warnings}
+	return provider.Sent{Tools: c.tools, Returned: c.returned, Marks: c.marks, Warnings: c.warnings}
 }
 
 // Models implements provider.Provider: the models that take calls by their own names, and the profiles of the others.

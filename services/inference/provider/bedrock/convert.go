@@ -18,7 +18,7 @@ import (
 var sheet = provider.Sheet{
 	Images:    provider.Images{Types: provider.CommonImages(), MaxEdge: 8000, MaxBytes: 3_750_000, MaxCount: 20, InResults: true},
 	Documents: provider.Files{Types: []string{provider.PDF}, MaxBytes: 4_500_000},
-	Tools:     true,
+	Tools:     true, StructuredOutput: true,
 }
 
 // maxName is the maximum length of a tool's name.
@@ -63,6 +63,7 @@ type call struct {
 	names    *wire.Names
 	ids      *wire.IDs
 	returned []string // fields that can be left out
+	marks    string   // cacheField if there are cache points
 	// documents counts those of the conversation.
 	documents int
 
@@ -133,7 +134,7 @@ func (c *call) former(out *body) {
 
 // cache ends the instructions and the conversation with a cache point: the next request begins with the same.
 func (c *call) cache(out *body) {
-	if c.manner.Plain || !statuses.MatchString(c.req.Model) || uncached.MatchString(c.req.Model) {
+	if c.manner.Unmarked || !statuses.MatchString(c.req.Model) || uncached.MatchString(c.req.Model) {
 		return
 	}
 	point := block{Cache: &cachePoint{"default"}}
@@ -147,7 +148,7 @@ func (c *call) cache(out *body) {
 			marked++
 		}
 	}
-	c.returned = append(c.returned, cacheField)
+	c.marks = cacheField
 }
 
 // messages builds the conversation. Roles alternate, and all results come right after their calls.

@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"cmp"
 	"regexp"
 
 	"github.com/windlass-dev/windlass/services/inference/provider/feature"
@@ -111,9 +110,10 @@ func (c *call) generate(out *body) {
 			"thinking": map[string]any{"type": "adaptive"}, "output_config": map[string]any{"effort": effort},
 		}
 	default:
-		budget := feature.Budget(effort)
-		out.Fields = map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": budget}}
-		config.MaxTokens = cmp.Or(config.MaxTokens, defaultThinkingAnswer) + budget
+		total, budget := feature.Within(effort, req.MaxOutputTokens)
+		if config.MaxTokens = total; budget > 0 {
+			out.Fields = map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": budget}}
+		}
 	}
 	if config.MaxTokens > 0 || config.Temperature != nil || config.TopP != nil || config.Stop != nil {
 		out.Config = &config
@@ -131,6 +131,3 @@ func (c *call) generate(out *body) {
 		out.Output = &outputConfig{textFormat{"json_schema", structure{jsonSchema{outputschema.Name, string(closed)}}}}
 	}
 }
-
-// defaultThinkingAnswer is the limit of an answer behind thoughts if the caller sets none: the API's own may be lower than the thoughts.
-const defaultThinkingAnswer = 8192

@@ -43,7 +43,7 @@ const (
 
 // Row is what some models of a kind take of a request.
 type Row struct {
-	// Host and Model match the hosts and the names of these models; nil matches all. The host is "" at the kind's own address.
+	// Host and Model match the hosts and the names of these models; nil matches all.
 	Host, Model *regexp.Regexp
 	// Refuses are the fields that they do not take.
 	Refuses []Field
@@ -174,8 +174,26 @@ func Budget(effort string) int {
 	}
 }
 
-// minBudget is the least that APIs take.
-const minBudget = 1024
+// Limits of thoughts.
+const (
+	// minBudget is the least that APIs take, and minAnswer what is left for the answer.
+	minBudget, minAnswer = 1024, 1024
+	// defaultAnswer is the limit of an answer behind thoughts if there is none, and maxTotal that of both: no model that is given a number
+	// takes less.
+	defaultAnswer, maxTotal = 8192, 32_000
+)
+
+// Within returns how many tokens a model may think and write in all, and think of them, for APIs that count both as the answer. limit is
+// that of the request, 0 for none. It may leave no room to think.
+func Within(effort string, limit int) (total, budget int) {
+	if total = limit; total <= 0 {
+		total = min(defaultAnswer+Budget(effort), maxTotal)
+	}
+	if budget = min(Budget(effort), total-minAnswer); budget < minBudget {
+		budget = 0
+	}
+	return total, budget
+}
 
 func refused(format string, args ...any) *fault.Error {
 	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...)

@@ -10,7 +10,7 @@ import (
 )
 
 // official are the hosts of OpenAI and Azure.
-var official = regexp.MustCompile(`^$|(^|\.)openai\.com$|\.azure\.com$`)
+var official = regexp.MustCompile(`(^|\.)openai\.com$|\.azure\.com$`)
 
 var (
 	native     = []feature.OutputMode{feature.OutputNative, feature.OutputTool, feature.OutputPrompt}

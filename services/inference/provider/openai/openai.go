@@ -82,6 +82,14 @@ func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 // Sheet implements provider.Described.
 func (p *Provider) Sheet() provider.Sheet { return p.profile.sheet }
 
+// Host implements provider.Located: a server behind another address has its profile from the configuration.
+func (p *Provider) Host() string {
+	if at, err := url.Parse(p.profile.baseURL); err == nil && at.Host != "" {
+		return at.Hostname()
+	}
+	return p.host
+}
+
 // with returns a provider with another key.
 func (p *Provider) with(key secret.Value) *Provider {
 	own := *p

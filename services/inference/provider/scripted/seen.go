@@ -14,7 +14,7 @@ import (
 var sheet = provider.Sheet{
 	Images: provider.Images{Types: provider.CommonImages(), MaxEdge: 2048, MaxBytes: 4 << 20, InResults: true},
 	Audio:  provider.Files{Types: []string{"audio/wav", "audio/mpeg", "audio/ogg", "audio/flac"}, MaxBytes: 4 << 20},
-	Tools:  true,
+	Tools:  true, StructuredOutput: true,
 }
 
 // blobsOf returns what is no text.

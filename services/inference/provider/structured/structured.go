@@ -110,8 +110,8 @@ var words = map[feature.OutputMode]*regexp.Regexp{
 var (
 	aboutField = regexp.MustCompile("(?i)" + field)
 	// unknown are words of refusals of a field, whatever its value is.
-	unknown = regexp.MustCompile(`(?i)(unknown|unrecogni[sz]ed|unexpected|unsupported) (request )?(name|parameter|field|argument|key)[^.]{0,20}\b` +
-		field + `|\b` + field + `\W{1,3}(extra inputs|(of )?type\b.{0,20} (is|are) (unavailable|not (available|supported))|` +
+	unknown = regexp.MustCompile(`(?i)(unknown|unrecogni[sz]ed|unexpected|unsupported) (request )?(name|parameter|field|argument|key)` +
+		`[^.]{0,20}\b` + field + `|\b` + field + `\W{1,3}(extra inputs|(of )?type\b.{0,20} (is|are) (unavailable|not (available|supported))|` +
 		`is (unavailable|not (available|supported)))`)
 )
 
