@@ -209,7 +209,8 @@ func TestLinksAreFetchedForThoseWhoMay(t *testing.T) {
 	t.Cleanup(web.Close)
 	link := func(n int) (out []*turnv1.ContentPart) {
 		for range n {
-			out = append(out, &turnv1.ContentPart{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: web.URL + "/metrics", Fetch: true}}})
+			l := &turnv1.ResourceLink{Uri: web.URL + "/metrics", Fetch: true}
+			out = append(out, &turnv1.ContentPart{Part: &turnv1.ContentPart_Link{Link: l}})
 		}
 		return out
 	}

@@ -75,7 +75,7 @@ func TestFilesAreFittedToTheModel(t *testing.T) {
 		}
 	}))
 	t.Cleanup(web.Close)
-	up := harness.Up(t, t.TempDir(), nil)
+	up := harness.Up(t, t.TempDir(), []string{"WINDLASS_EGRESS_ALLOW=127.0.0.1/32"}) // where the links lead
 	c := up.Client
 	c.Must("POST", "/v1/sources", harness.JSON{"name": "camera", "kind": "openapi", "url": web.URL + "/openapi.json"})
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "eye", "tools": []string{"camera__*"}})

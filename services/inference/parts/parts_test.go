@@ -195,7 +195,8 @@ func TestStrictIsForTheRunningTurn(t *testing.T) {
 		t.Errorf("an earlier turn's image: %q, %v", warnings, err)
 	}
 	target.TurnID = "turn_1"
-	if _, _, err := fitter(t).Fit(t.Context(), target, []*turnv1.Message{earlier}); fault.ReasonOf(err) != faultv1.Reason_REASON_MODEL_REJECTED {
+	_, _, err = fitter(t).Fit(t.Context(), target, []*turnv1.Message{earlier})
+	if fault.ReasonOf(err) != faultv1.Reason_REASON_MODEL_REJECTED {
 		t.Errorf("its own turn: %v", err)
 	}
 }

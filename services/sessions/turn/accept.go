@@ -83,14 +83,9 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	drop := func() {}
-	if spec.Unresolved {
-		if spec.Mode == ModeReject && !spec.Fresh && spec.Session.ActiveTurnID != "" { // before what takes time
-			return View{}, errActive(spec.Session.ActiveTurnID)
-		}
-		if spec.Content, drop, err = s.deps.Files.Resolve(ctx, spec.Content); err != nil {
-			return View{}, err
-		}
+	drop, err := s.resolve(ctx, &spec)
+	if err != nil {
+		return View{}, err
 	}
 	id := spec.newID()
 	if spec.granted, err = s.deps.Grants.Create(ctx, id, spec.parent()); err != nil {
@@ -138,6 +133,18 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	}
 	s.deps.Waker.Outbox.Trigger()
 	return View{Turn: t, Input: in}, nil
+}
+
+// resolve looks up the files of a turn's input, and fetches its links. drop deletes what was fetched; call it if the turn is not accepted.
+func (s *Service) resolve(ctx context.Context, spec *Spec) (drop func(), err error) {
+	switch {
+	case !spec.Unresolved:
+		return func() {}, nil
+	case spec.Mode == ModeReject && !spec.Fresh && spec.Session.ActiveTurnID != "": // before what takes time
+		return nil, errActive(spec.Session.ActiveTurnID)
+	}
+	spec.Content, drop, err = s.deps.Files.Resolve(ctx, spec.Content)
+	return drop, err
 }
 
 // admit checks a turn against its agent, opens its credentials and reads its quota. It returns what the turn is given.

@@ -55,7 +55,8 @@ func pdf(text string) *turnv1.ContentPart {
 		b += fmt.Sprintf("%d 0 obj\n%s\nendobj\n", i+1, o)
 	}
 	b += fmt.Sprintf("xref\n0 6\n0000000000 65535 f \n%strailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", table, len(b))
-	return &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "application/pdf", Name: "a.pdf", Data: []byte(b)}}}
+	document := &turnv1.Blob{MediaType: "application/pdf", Name: "a.pdf", Data: []byte(b)}
+	return &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: document}}
 }
 
 func newInfer(t *testing.T, shields ...string) *infer {
